@@ -39,7 +39,7 @@ async function listEvents(options: Options): Promise<void> {
       throw new UsageError(`Events are counted for each team: say which with --team (${slugs})`);
     }
     const teamId = team.id;
-    const afterSequence = after ?? Math.max(0, (await store.events.newest({ teamId })) - limit);
+    const afterSequence = after ?? Math.max(0, (await store.events.newestSequence({ teamId })) - limit);
     const found = await store.events.list({ teamId, afterSequence, limit });
     print(
       options,

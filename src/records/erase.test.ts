@@ -175,7 +175,7 @@ test('an export contains nothing of others, although events concern several peop
       truncated: false,
       signature,
     };
-    await store.inspectors.keep({ ...of, workflowId: at.workflowId, request, most: 10 });
+    await store.inspectors.storeRequest({ ...of, workflowId: at.workflowId, request, most: 10 });
   }
   const found: Record<string, unknown>[] = [];
   for await (const entry of exportPerson(store, { teamId: at.teamId, email: EMAIL })) {

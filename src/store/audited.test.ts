@@ -16,7 +16,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'jobs.prune',
     'schedules.fire',
     'records.prune',
-    'webhooks.forget',
+    'webhooks.prune',
     'deliveries.settle',
     'deliveries.stepReplays',
     'deliveries.expire',
@@ -50,7 +50,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'erasure.suppress',
   ],
   'it ends only what the one who asks has begun': ['sessions.end'],
-  'others send it to us': ['inspectors.keep'],
+  'others send it to us': ['inspectors.storeRequest'],
   'it writes the line': ['audit.add'],
 };
 

@@ -36,7 +36,7 @@ export interface InspectorOperations {
    * Stores a request, keeping only the newest `most`. Returns its number, counted from 1; undefined if the inspector is
    * gone. `workflowId` is that of the event in the request, so that erasing finds it.
    */
-  keep(input: {
+  storeRequest(input: {
     teamId: string;
     id: string;
     workflowId: string | null;

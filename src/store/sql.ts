@@ -115,6 +115,30 @@ export async function insertAll(
 }
 
 /**
+ * Runs a statement for each of some rows: on SQLite once for each, which is the fastest there; on PostgreSQL once, with
+ * a list for each column.
+ *
+ * @param same the first values, the same for all rows
+ * @returns the rows that the statement returns for all of them
+ */
+export async function forEach<Row>(
+  db: Sql,
+  statement: Either<string>,
+  same: readonly Value[],
+  rows: readonly (readonly (string | number | null)[])[],
+): Promise<Row[]> {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const runs = db.pick({
+    sqlite: async () =>
+      (await Promise.all(rows.map((row) => db.all<Row>(statement, ...same, ...row)))).flat(),
+    postgres: () =>
+      db.all<Row>(statement, ...same, ...first.map((_, at) => rows.map((row) => row[at] ?? null))),
+  });
+  return runs();
+}
+
+/**
  * A statement that deletes the first rows that match, except those that another transaction has locked.
  *
  * @param of.key the columns of the primary key, or others that say which row it is: `team_id, id`

@@ -57,9 +57,9 @@ export interface EventOperations {
    */
   history(input: EventFilter & { before?: string; limit: number }): Promise<EventPage>;
   /** The newest event of a type among the team's last 1,000. */
-  latest(input: { teamId: string; type: EventType }): Promise<StoredEvent | undefined>;
+  newestOfType(input: { teamId: string; type: EventType }): Promise<StoredEvent | undefined>;
   /** The sequence of the team's newest event; 0 before the first. */
-  newest(input: { teamId: string }): Promise<number>;
+  newestSequence(input: { teamId: string }): Promise<number>;
 }
 
 export interface WebhookOperations {
@@ -94,11 +94,12 @@ export interface WebhookOperations {
    * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.
    * Looks at up to `limit` of them per call; call until `done`.
    */
-  forget(input: { olderMs: number; limit: number }): Promise<{ forgotten: number; done: boolean }>;
-  /** The webhook's secret, sealed. */
-  secret(input: { teamId: string; id: string }): Promise<string | undefined>;
-  /** The webhook's own headers as sealed JSON; null if it has none, undefined if there is no such webhook. */
-  headers(input: { teamId: string; id: string }): Promise<string | null | undefined>;
+  prune(input: { olderMs: number; limit: number }): Promise<{ pruned: number; done: boolean }>;
+  /** What only its sender may open: its secret, and its own headers as JSON, null if it has none. */
+  sealed(input: {
+    teamId: string;
+    id: string;
+  }): Promise<{ secret: string; headers: string | null } | undefined>;
   /**
    * Replaces the secret; messages are signed with the previous one as well for `overlapMs` (0: at once no longer).
    * On a second rotation within an overlap the oldest secret stays valid, because receivers may not know the second.

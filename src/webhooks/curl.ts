@@ -35,7 +35,7 @@ export async function deliveryCommand(
   if (delivery === undefined) throw new Problem('delivery_not_found');
   const of = { teamId, id: delivery.webhookId };
   const webhook = await store.webhooks.get(of);
-  const sealed = await store.webhooks.secret(of);
+  const sealed = (await store.webhooks.sealed(of))?.secret;
   if (webhook === undefined || sealed === undefined) {
     throw new Problem('delivery_not_found', {
       sentence: 'The webhook of this delivery is gone: there is nothing to sign with',

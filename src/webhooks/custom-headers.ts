@@ -79,7 +79,7 @@ export async function headerNames(
   { store, sealer, log }: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<string[] | null> {
-  const sealed = (await store.webhooks.headers({ teamId, id })) ?? null;
+  const sealed = (await store.webhooks.sealed({ teamId, id }))?.headers ?? null;
   try {
     return Object.keys(openHeaders(sealer, { teamId, sealed }));
   } catch (error) {

@@ -80,7 +80,13 @@ export class Inspection {
     this.#admit(id, teamId);
     try {
       const { request, workflowId } = await this.#judge(teamId, id, arrived);
-      const kept = await store.inspectors.keep({ teamId, id, workflowId, request, most: MAX_INSPECTED });
+      const kept = await store.inspectors.storeRequest({
+        teamId,
+        id,
+        workflowId,
+        request,
+        most: MAX_INSPECTED,
+      });
       if (kept === undefined) throw new Problem('inspector_not_found');
       if (inspector.delayMs > 0) arrived.onWait?.();
       await this.#wait(inspector.delayMs, arrived.gone);

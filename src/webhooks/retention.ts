@@ -26,7 +26,7 @@ export function webhookRetention(
       await inSteps((limit) => deliveries.expire({ olderMs: EXPIRE_MS, limit }), STEPS, signal);
       await inSteps((limit) => inspectors.prune({ limit }), STEPS, signal);
       await inSteps((limit) => deliveries.prune({ attemptsMs, eventsMs, limit }), STEPS, signal);
-      await inSteps((limit) => webhooks.forget({ olderMs: FORGET_MS, limit }), STEPS, signal);
+      await inSteps((limit) => webhooks.prune({ olderMs: FORGET_MS, limit }), STEPS, signal);
     },
   });
 }

@@ -16,7 +16,7 @@ export async function webhookSecret(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
   webhook: { teamId: string; id: string },
 ): Promise<string> {
-  const sealed = await deps.store.webhooks.secret(webhook);
+  const sealed = (await deps.store.webhooks.sealed(webhook))?.secret;
   if (sealed === undefined) throw new Problem('webhook_not_found');
   return deps.sealer.open(sealed, contextOf(webhook.teamId)).toString('utf8');
 }

@@ -123,7 +123,7 @@ test('each webhook has a secret of its own, sealed in the store', async () => {
   const secret = await webhookSecret(deps, { teamId, id });
   assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
   assert.notEqual(secret, await webhookSecret(deps, { teamId, id: other.webhook.id }));
-  assert.match((await deps.store.webhooks.secret({ teamId, id })) ?? '', /^sealed1\./);
+  assert.match((await deps.store.webhooks.sealed({ teamId, id }))?.secret ?? '', /^sealed1\./);
   await assert.rejects(webhookSecret(deps, { teamId, id: 'wh_unknown' }), { code: 'webhook_not_found' });
   await assert.rejects(webhookSecret(deps, { teamId: 'team_other', id }), { code: 'webhook_not_found' });
 });

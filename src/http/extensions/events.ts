@@ -71,7 +71,7 @@ export const listEvents: Operation<KeyedCall> = {
     const asked = isNow ? undefined : afterFrom(query);
     const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
     const waitMs = (queryNumber(query, 'wait', { least: 0, most: MAX_WAIT_S }) ?? 0) * 1_000;
-    const after = asked ?? (isNow ? await events.newest({ teamId }) : 0);
+    const after = asked ?? (isNow ? await events.newestSequence({ teamId }) : 0);
     let found = await events.list({ teamId, afterSequence: after, limit });
     if (found.length === 0 && waitMs > 0) {
       const long = services.longCalls.follow(caller);

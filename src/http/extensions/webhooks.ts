@@ -301,7 +301,7 @@ export async function webhookOf({ services, caller, params }: KeyedCall): Promis
 /** The part that a change may depend on: without the state of its deliveries, which is shown as well. */
 async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
   const { teamId, id, settings } = webhook;
-  const headers = (await services.store.webhooks.headers({ teamId, id })) ?? null;
+  const headers = (await services.store.webhooks.sealed({ teamId, id }))?.headers ?? null;
   return { text: JSON.stringify([settings, headers]), expected: { settings, headers } };
 }
 

@@ -85,7 +85,7 @@ export class EventWaits {
   async #look(): Promise<void> {
     for (const teamId of new Set([...this.#waiting].map((one) => one.teamId))) {
       // When the read fails they keep waiting: the caller's own look, at the end, reports the error.
-      const newest = await this.#store.events.newest({ teamId }).catch(() => 0);
+      const newest = await this.#store.events.newestSequence({ teamId }).catch(() => 0);
       for (const one of this.#waiting) if (one.teamId === teamId && one.after < newest) one.end();
     }
   }

@@ -58,7 +58,7 @@ export class TeamNews {
 
   /** Records the present state, to compare with. */
   async begin(): Promise<void> {
-    this.sequence = await this.#store.events.newest({ teamId: this.teamId });
+    this.sequence = await this.#store.events.newestSequence({ teamId: this.teamId });
     await this.#compare();
   }
 
@@ -105,7 +105,7 @@ export class TeamNews {
       sequence = events.at(-1)?.sequence ?? sequence;
       if (events.length < EVENTS_AT_ONCE) return { news: joined(news), sequence };
     }
-    return { news: anything(), sequence: await this.#store.events.newest({ teamId: this.teamId }) };
+    return { news: anything(), sequence: await this.#store.events.newestSequence({ teamId: this.teamId }) };
   }
 
   async #compare(): Promise<News[]> {

@@ -165,5 +165,5 @@ function keep(
     ...changes
   }: Partial<InspectedRequest> & { most?: number; workflowId?: string | null } = {},
 ) {
-  return store.inspectors.keep({ teamId, id, workflowId, request: { ...REQUEST, ...changes }, most });
+  return store.inspectors.storeRequest({ teamId, id, workflowId, request: { ...REQUEST, ...changes }, most });
 }

@@ -78,10 +78,10 @@ export function testOutbox(open: Open): void {
     await publishRun(store, at, { a: 'Ada' });
     await publishRun(store, at, { a: 'Grace' });
     const finished = (await allEvents(store, teamId)).filter(({ type }) => type === 'workflow_finished');
-    const latest = await store.events.latest({ teamId, type: 'workflow_finished' });
+    const latest = await store.events.newestOfType({ teamId, type: 'workflow_finished' });
     assert.equal(latest?.id, finished[1]?.id);
-    assert.equal(await store.events.latest({ teamId, type: 'webhook_test' }), undefined);
-    assert.equal(await store.events.latest({ teamId: 'team_x', type: 'workflow_finished' }), undefined);
+    assert.equal(await store.events.newestOfType({ teamId, type: 'webhook_test' }), undefined);
+    assert.equal(await store.events.newestOfType({ teamId: 'team_x', type: 'workflow_finished' }), undefined);
   });
 
   it('numbers the events of a team without gaps, however many write', async ({ store, another }) => {
@@ -106,9 +106,9 @@ export function testOutbox(open: Open): void {
           Array.from({ length: 40 }, (_, n) => n + 1),
         );
         for (const { sequence, parsed } of events) assert.equal(parsed.sequence, sequence);
-        assert.equal(await store.events.newest({ teamId }), 40);
+        assert.equal(await store.events.newestSequence({ teamId }), 40);
       }
-      assert.equal(await store.events.newest({ teamId: 'team_x' }), 0);
+      assert.equal(await store.events.newestSequence({ teamId: 'team_x' }), 0);
     } finally {
       await other.close();
     }
@@ -266,7 +266,7 @@ export function testOutbox(open: Open): void {
       left.map(({ id }) => id),
       [fourth?.id],
     );
-    assert.equal(await store.events.newest({ teamId }), 4);
+    assert.equal(await store.events.newestSequence({ teamId }), 4);
     await makeJob(store, at);
     assert.deepEqual(await sequences(), [4, 5]);
   });
@@ -284,8 +284,8 @@ export function testOutbox(open: Open): void {
     await store.webhooks.unsubscribe({ teamId, ids: [used as string] });
     const forget = async (limit = 2) => {
       for (let all = 0, steps = 1; ; steps += 1) {
-        const { forgotten, done } = await store.webhooks.forget({ olderMs: DAY, limit });
-        all += forgotten;
+        const { pruned, done } = await store.webhooks.prune({ olderMs: DAY, limit });
+        all += pruned;
         if (done) return all;
         assert.ok(steps < 9, 'it never ends');
       }

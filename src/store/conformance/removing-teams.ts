@@ -123,7 +123,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'], since: 0, until: store.now() });
   const inspector = { teamId, id: `insp_${team}`, status: 204, delayMs: 0, forMs: 86_400_000, most: 1 };
   await store.inspectors.create(inspector);
-  await store.inspectors.keep({ ...inspector, workflowId: null, request: REQUEST });
+  await store.inspectors.storeRequest({ ...inspector, workflowId: null, request: REQUEST });
   await store.erasure.suppress({ teamId, entries: [{ workflowId: '', kind: 'id', hash: 'x' }] });
   await store.audit.add({ change: { teamId, action: 'records.erase', target: null, summary: '' } });
   while (!(await store.usage.count({ graceMs: 0, limit: 100 })).done);

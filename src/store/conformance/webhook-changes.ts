@@ -23,12 +23,12 @@ export function testWebhookChanges(open: Open): void {
     const changed = await store.webhooks.change({ ...target, settings: { timeoutMs: 1 }, headers: 'sealed' });
     assert.deepEqual(changed?.settings, { ...DEFAULT_WEBHOOK_SETTINGS, timeoutMs: 1 });
     await store.webhooks.change({ ...target, settings: { ratePerSecond: 7 } });
-    assert.equal(await store.webhooks.headers(target), 'sealed');
+    assert.deepEqual(await store.webhooks.sealed(target), { secret: 'sealed', headers: 'sealed' });
     const webhook = await store.webhooks.change({ ...target, headers: null });
-    assert.equal(await store.webhooks.headers(target), null);
+    assert.deepEqual(await store.webhooks.sealed(target), { secret: 'sealed', headers: null });
     assert.deepEqual(webhook?.settings, { ordered: false, ratePerSecond: 7, timeoutMs: 1 });
     assert.deepEqual(await store.webhooks.get(target), webhook);
-    assert.equal(await store.webhooks.headers({ ...target, teamId: 'team_x' }), undefined);
+    assert.equal(await store.webhooks.sealed({ ...target, teamId: 'team_x' }), undefined);
   });
 
   it('changes nothing unless it is as expected', async ({ store }) => {
@@ -44,7 +44,7 @@ export function testWebhookChanges(open: Open): void {
     await store.webhooks.change({ ...target, headers: 'sealed' });
     const stale = { settings, headers: null };
     assert.equal(await store.webhooks.change({ ...target, headers: 'other', expected: stale }), undefined);
-    assert.equal(await store.webhooks.headers(target), 'sealed');
+    assert.deepEqual(await store.webhooks.sealed(target), { secret: 'sealed', headers: 'sealed' });
   });
 
   it('rotates a secret; the one that receivers know signs along, unless there is no overlap', async ({
@@ -58,7 +58,7 @@ export function testWebhookChanges(open: Open): void {
     assert.deepEqual(await secrets(), ['third', 'sealed']);
     await store.webhooks.rotate({ teamId, id, secret: 'fourth', overlapMs: 0 });
     assert.deepEqual(await secrets(), ['fourth']);
-    assert.equal(await store.webhooks.secret({ teamId, id }), 'fourth');
+    assert.equal((await store.webhooks.sealed({ teamId, id }))?.secret, 'fourth');
   });
 
   it('tells the others that hear of the workflow or of the team that a webhook is paused, once', async ({

@@ -35,8 +35,9 @@ export function testWebhooks(open: Open): void {
     });
     assert.deepEqual(await store.webhooks.list({ teamId: at.teamId, limit: 100 }), [webhook]);
     assert.deepEqual(await store.webhooks.get({ teamId: at.teamId, id: webhook.id }), webhook);
-    assert.equal(await store.webhooks.secret({ teamId: at.teamId, id: webhook.id }), 'sealed');
-    assert.equal(await store.webhooks.secret({ teamId: 'team_x', id: webhook.id }), undefined);
+    const sealed = { secret: 'sealed', headers: null };
+    assert.deepEqual(await store.webhooks.sealed({ teamId: at.teamId, id: webhook.id }), sealed);
+    assert.equal(await store.webhooks.sealed({ teamId: 'team_x', id: webhook.id }), undefined);
     assert.equal(await store.webhooks.get({ teamId: 'team_x', id: webhook.id }), undefined);
   });
 
@@ -119,7 +120,7 @@ export function testWebhooks(open: Open): void {
     assert.equal(await store.webhooks.unsubscribe({ teamId: at.teamId, ids }), 0);
     assert.deepEqual(await store.webhooks.list({ teamId: at.teamId, limit: 100 }), []);
     assert.equal(await store.webhooks.get({ teamId: at.teamId, id: target.webhookId }), undefined);
-    assert.equal(await store.webhooks.secret({ teamId: at.teamId, id: target.webhookId }), undefined);
+    assert.equal(await store.webhooks.sealed({ teamId: at.teamId, id: target.webhookId }), undefined);
     assert.deepEqual(await store.deliveries.lanes(HOLDER), []);
     assert.deepEqual(
       (await store.deliveries.list({ ...target, limit: 5 })).map((delivery) => delivery.state),

@@ -209,7 +209,7 @@ export function get(
 /** How many of the newest events are searched for one of a type: types have no index. */
 const LOOKED_THROUGH = 1_000;
 
-export function latest(
+export function newestOfType(
   view: View,
   { teamId, type }: { teamId: string; type: EventType },
 ): Promise<StoredEvent | undefined> {
@@ -222,7 +222,7 @@ export function latest(
   );
 }
 
-export async function newest(view: View, { teamId }: { teamId: string }): Promise<number> {
+export async function newestSequence(view: View, { teamId }: { teamId: string }): Promise<number> {
   const team = await view.db.get<{ sequence: number }>(
     `select greatest(last_sequence, coalesce((${NEWEST}), 0)) as sequence from team where id = $1`,
     teamId,

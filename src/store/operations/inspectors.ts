@@ -57,7 +57,7 @@ export function change(tx: Tx, input: Input<'change'>): Result<'change'> {
   );
 }
 
-/** Removes an inspector with its requests, including one that `keep` is storing: that has locked the row. */
+/** Removes an inspector with its requests, including one that is being stored: that has locked the row. */
 export async function remove(tx: Tx, { teamId, id }: Input<'remove'>): Result<'remove'> {
   const removed = await tx.db.run(
     'delete from inspector where id = $1 and team_id = $2 and expires_at > $3',
@@ -68,7 +68,7 @@ export async function remove(tx: Tx, { teamId, id }: Input<'remove'>): Result<'r
   return removed > 0;
 }
 
-export async function keep(tx: Tx, input: Input<'keep'>): Result<'keep'> {
+export async function storeRequest(tx: Tx, input: Input<'storeRequest'>): Result<'storeRequest'> {
   const { teamId, id, workflowId, most } = input;
   const { body, ...request } = input.request;
   // The row stays locked until the commit, so that there are never more than `most` requests.

@@ -3,7 +3,7 @@ import type { Held } from '../../model/job.ts';
 import { both, type Tx } from '../sql.ts';
 import { lockHeld } from './jobs.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
-import { inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from './room.ts';
+import { atATime, inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from './room.ts';
 
 const CLOSE = both((pick) =>
   pick({
@@ -34,12 +34,11 @@ export async function remove(
   if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
   const at = [workflow.team_id, workflow.id] as const;
-  // SQLite writes all of a row anew to close it. PostgreSQL keeps a long record apart, and leaves it where it is.
-  const [step, most] = tx.db.pick({ sqlite: [1, MAX_BATCH_BYTES], postgres: [MAX_BATCH, Infinity] });
+  const step = atATime(tx.db, MAX_BATCH);
   let dealtWith = 0;
   let removed = 0;
   let bytes = 0;
-  while (dealtWith < seqs.length && bytes < most) {
+  while (dealtWith < seqs.length && bytes < MAX_BATCH_BYTES) {
     const some = [...new Set(seqs.slice(dealtWith, dealtWith + step))];
     const closed = await tx.db.all<{ bytes: number }>(CLOSE, ...at, workflow.current_version + 1, some);
     dealtWith += step;

@@ -4,6 +4,7 @@ import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
 import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
+import { compare, currentSeqs } from './compare.ts';
 import * as deliveries from './deliveries.ts';
 import * as erase from './erase.ts';
 import { history as eventHistory } from './event-history.ts';
@@ -28,6 +29,7 @@ import * as replays from './replays.ts';
 import * as schedules from './schedules.ts';
 import * as sessions from './sessions.ts';
 import { settle } from './settle.ts';
+import { stage } from './stage.ts';
 import * as status from './status.ts';
 import { remove, sweep } from './sweep.ts';
 import * as teams from './teams.ts';
@@ -103,6 +105,9 @@ export const OPERATIONS = {
   schedules: { due: read(schedules.due), ahead: read(schedules.ahead), fire: batched(schedules.fire) },
   records: {
     sweep: write(sweep),
+    compare: read(compare),
+    stage: write(stage),
+    currentSeqs: read(currentSeqs),
     remove: write(remove),
     publish: batched(publish, { isLong: true }),
     version: read(versions.version),
@@ -118,16 +123,15 @@ export const OPERATIONS = {
     list: read(events.list),
     get: read(events.get),
     history: read(eventHistory),
-    latest: read(events.latest),
-    newest: read(events.newest),
+    newestOfType: read(events.newestOfType),
+    newestSequence: read(events.newestSequence),
   },
   webhooks: {
     subscribe: write(webhooks.subscribe),
     list: read(webhooks.list),
     get: read(webhooks.get),
     unsubscribe: write(webhooks.unsubscribe),
-    secret: read(webhooks.secret),
-    headers: read(webhooks.headers),
+    sealed: read(webhooks.sealed),
     rotate: write(changesOfWebhooks.rotate),
     change: write(changesOfWebhooks.change),
     pause: write(changesOfWebhooks.pause),
@@ -136,7 +140,7 @@ export const OPERATIONS = {
       // Two calls with one key must not run side by side.
       begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}),
     }),
-    forget: rounds(webhooks.FORGET_START, webhooks.forget),
+    prune: rounds(webhooks.PRUNE_START, webhooks.prune),
   },
   deliveries: {
     get: read(deliveries.get),
@@ -160,7 +164,7 @@ export const OPERATIONS = {
     find: read(inspectors.find),
     change: write(inspectors.change),
     remove: write(inspectors.remove),
-    keep: write(inspectors.keep),
+    storeRequest: write(inspectors.storeRequest),
     requests: read(inspectors.requests),
     signers: read(inspectors.signers),
     prune: write(inspectors.prune),

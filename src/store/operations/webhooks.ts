@@ -1,4 +1,4 @@
-/** Webhooks: subscribing, reading, removing and forgetting them. `webhook-changes.ts` changes an existing one. */
+/** Webhooks: subscribing, reading, removing and pruning them. `webhook-changes.ts` changes an existing one. */
 
 import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
@@ -245,61 +245,54 @@ export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   return { more: removed.length > 0 };
 }
 
-export async function secret(view: View, { teamId, id }: Target): Promise<string | undefined> {
-  const row = await view.db.get<{ secret: string }>(
-    `select secret from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
+export function sealed(
+  view: View,
+  { teamId, id }: Target,
+): Promise<{ secret: string; headers: string | null } | undefined> {
+  return view.db.get<{ secret: string; headers: string | null }>(
+    `select secret, headers from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
     teamId,
     id,
   );
-  return row?.secret;
-}
-
-export async function headers(view: View, { teamId, id }: Target): Promise<string | null | undefined> {
-  const row = await view.db.get<{ headers: string | null }>(
-    `select headers from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
-    teamId,
-    id,
-  );
-  return row?.headers;
 }
 
 /** The cursor: a removed webhook, in the order of removal. */
-export interface ForgetPlace {
+export interface PrunePlace {
   deletedAt: number;
   teamId: string;
   id: string;
 }
 
 /** Before the first. */
-export const FORGET_START: ForgetPlace = { deletedAt: -1, teamId: '', id: '' };
+export const PRUNE_START: PrunePlace = { deletedAt: -1, teamId: '', id: '' };
 
 const REMOVED = `
   select deleted_at as "deletedAt", team_id as "teamId", id from webhook /* use webhook_removed */
   where state = 'deleted' and deleted_at < $1 and (deleted_at, team_id, id) > ($2, $3, $4)
   order by deleted_at, team_id, id limit $5`;
 
-const FORGET = `
+const PRUNE = `
   delete from webhook where team_id = $1 and id = $2 and state = 'deleted' and not exists (
     select 1 from delivery /* use delivery_history */ where delivery.team_id = $1 and delivery.webhook_id = $2)`;
 
 /** Looks at `limit` webhooks at most; `next` is null at the end of a round through all. */
-export async function forget(
+export async function prune(
   tx: Tx,
-  { olderMs, limit, after }: { olderMs: number; limit: number; after: ForgetPlace },
-): Promise<{ forgotten: number; next: ForgetPlace | null }> {
+  { olderMs, limit, after }: { olderMs: number; limit: number; after: PrunePlace },
+): Promise<{ pruned: number; next: PrunePlace | null }> {
   const { deletedAt, teamId, id } = after;
-  const removed = await tx.db.all<ForgetPlace>(REMOVED, tx.now - olderMs, deletedAt, teamId, id, limit);
-  const gone = await Promise.all(removed.map((one) => tx.db.run(FORGET, one.teamId, one.id)));
-  const forgotten = removed.filter((_, at) => gone[at] === 1);
+  const removed = await tx.db.all<PrunePlace>(REMOVED, tx.now - olderMs, deletedAt, teamId, id, limit);
+  const gone = await Promise.all(removed.map((one) => tx.db.run(PRUNE, one.teamId, one.id)));
+  const pruned = removed.filter((_, at) => gone[at] === 1);
   // Only PostgreSQL has leases.
-  const forgetLane = tx.db.pick({
+  const pruneLane = tx.db.pick({
     sqlite: async () => 0,
-    postgres: (one: ForgetPlace) =>
+    postgres: (one: PrunePlace) =>
       tx.db.run('delete from lane where team_id = $1 and webhook_id = $2', one.teamId, one.id),
   });
-  await Promise.all(forgotten.map(forgetLane));
+  await Promise.all(pruned.map(pruneLane));
   return {
-    forgotten: forgotten.length,
-    next: removed.length < limit ? null : (removed.at(-1) as ForgetPlace),
+    pruned: pruned.length,
+    next: removed.length < limit ? null : (removed.at(-1) as PrunePlace),
   };
 }

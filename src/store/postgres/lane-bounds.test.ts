@@ -108,7 +108,7 @@ test('a search behind what was seen finds everything that a full search finds', 
       settlements: second.map((one) => settlement(one, 1, { state: 'delivered' }, OK)),
     });
     const end = await loaded(seen);
-    assert.deepEqual([end.due.length, end.seen], [1, await store.events.newest({ teamId })]);
+    assert.deepEqual([end.due.length, end.seen], [1, await store.events.newestSequence({ teamId })]);
     assert.equal(await isFound(end.seen), true);
     await store.deliveries.settle({
       settlements: end.due.map((one) => settlement(one, 2, { state: 'delivered' }, OK)),

@@ -4,22 +4,14 @@ import { OPERATIONS } from '../operations/table.ts';
 import { renewFree, renewLocked } from './beat.ts';
 import { take, turns } from './claim.ts';
 import { survey } from './claim-bounds.ts';
-import { compare, currentSeqs } from './compare.ts';
 import * as leases from './lane-leases.ts';
 import { isLarge, lane, lanes, load } from './lanes.ts';
-import { stage } from './stage.ts';
 import { database, schema } from './status.ts';
 
 export const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
   claiming: { turns: read(turns), take: write(take), survey: read(survey) },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
-  records: {
-    ...OPERATIONS.records,
-    compare: read(compare),
-    currentSeqs: read(currentSeqs),
-    stage: write(stage),
-  },
   deliveries: { ...OPERATIONS.deliveries, load: read(load) },
   lanes: {
     all: read(lanes),

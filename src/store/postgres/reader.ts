@@ -1,10 +1,10 @@
 /** Read-only access for threads: it loads few modules, so that they start quickly. */
 import { silentLogger } from '../../observe/log.ts';
+import { compare } from '../operations/compare.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
 import type { View } from '../sql.ts';
 import type { StoreReader } from '../store.ts';
-import { compare } from './compare.ts';
 import { Database, openPool } from './database.ts';
 import { asProblem } from './write.ts';
 

@@ -9,15 +9,15 @@ import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import { changes } from '../operations/changes.ts';
+import { compare, currentSeqs } from '../operations/compare.ts';
 import { PRUNE_START, prune } from '../operations/prune.ts';
 import { publish as publishIn } from '../operations/publish.ts';
 import { page } from '../operations/records.ts';
+import { stage } from '../operations/stage.ts';
 import { remove, sweep } from '../operations/sweep.ts';
 import type { Statement, Tx, Value } from '../sql.ts';
 import { untouched } from '../touched.ts';
-import { compare, currentSeqs } from './compare.ts';
 import { Database, openPool } from './database.ts';
-import { stage } from './stage.ts';
 
 const { url, drop } = await makeDatabase();
 const store = await openStore(url, { publicUrl: () => '', log: silentLogger });

@@ -5,20 +5,12 @@ import { OPERATIONS } from '../operations/table.ts';
 import type { Tx } from '../sql.ts';
 import { beat } from './beat.ts';
 import { claim } from './claim.ts';
-import { compare, currentSeqs } from './compare.ts';
 import { dueLanes, lane, load } from './lanes.ts';
-import { stage } from './stage.ts';
 import { schema } from './status.ts';
 
 export const SQLITE_OPERATIONS = {
   ...OPERATIONS,
   jobs: { ...OPERATIONS.jobs, claim: write(claim), beat: write(beat) },
-  records: {
-    ...OPERATIONS.records,
-    compare: read(compare),
-    currentSeqs: read(currentSeqs),
-    stage: write(stage),
-  },
   deliveries: { ...OPERATIONS.deliveries, load: read(load) },
   lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
   status: { ...OPERATIONS.status, schema: read(schema) },

@@ -1,11 +1,11 @@
 /** Read-only access to a database for worker threads, which start faster because this loads little code. */
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
+import { compare } from '../operations/compare.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
 import type { View } from '../sql.ts';
 import type { StoreReader } from '../store.ts';
-import { compare } from './compare.ts';
 import { Database, isOutside } from './database.ts';
 import { SqliteSql } from './sql.ts';
 

@@ -1,0 +1,336 @@
+/**
+ * Writes a run's records under the next version N, which readers do not see yet, as `model/staging.ts` has decided.
+ *
+ * Changes are counted in the workflow's row at once, so that publishing need not count them. A row that differs from
+ * what the run compared ends the run: only one attempt writes at a time, so this would be a bug.
+ *
+ * SQLite writes row by row, PostgreSQL a batch at once. There, rows are changed by `insert … on conflict do update`, which
+ * finds each of them by the primary key, whatever the planner believes of the table; an `update … from unnest(…)` may
+ * scan all records of a workflow. If a row did not exist, the inserted one has an empty body, which no record has.
+ */
+import type { Held } from '../../model/job.ts';
+import type { StagedWrite } from '../../model/staging.ts';
+import { both, type Either, forEach, type Tx } from '../sql.ts';
+import { lockHeld } from './jobs.ts';
+import { hasId, inWorkflow, ofWorkflow } from './record-indexes.ts';
+import { atATime, MAX_BATCH, MAX_BATCH_BYTES } from './room.ts';
+
+/** A run while it writes one batch. */
+interface Run {
+  /** The team, the workflow, and N, the version that is being written: `$1` to `$3` of every statement here. */
+  at: readonly [string, string, number];
+  nextSeq: number;
+  added: number;
+  changed: number;
+  /** Bytes of the longest record written. */
+  largest: number;
+  /** Bytes of all rows written, closed and reopened. */
+  touched: number;
+  /** By how many bytes the records have grown; negative if they have shrunk. */
+  grown: number;
+}
+
+/** Carries out the first of the writes, as many as one transaction should; returns their `seq`s. */
+export async function stage(
+  tx: Tx,
+  { held, writes }: { held: Held; writes: readonly StagedWrite[] },
+): Promise<{ seqs: number[] }> {
+  if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
+  const { workflow } = await lockHeld(tx, held);
+  const run: Run = {
+    at: [workflow.team_id, workflow.id, workflow.current_version + 1],
+    nextSeq: workflow.next_seq,
+    added: 0,
+    changed: 0,
+    largest: 0,
+    touched: 0,
+    grown: 0,
+  };
+  const seqs: number[] = [];
+  const step = atATime(tx.db, MAX_BATCH);
+  while (seqs.length < writes.length && run.touched < MAX_BATCH_BYTES) {
+    seqs.push(...(await write(tx, run, writes.slice(seqs.length, seqs.length + step))));
+  }
+  await tx.db.run(
+    `update workflow
+     set next_seq = $3, staged_added = staged_added + $4, staged_changed = staged_changed + $5,
+         staged_largest = greatest(staged_largest, $6), staged_bytes = staged_bytes + $7
+     where team_id = $1 and id = $2`,
+    workflow.team_id,
+    workflow.id,
+    run.nextSeq,
+    run.added,
+    run.changed,
+    run.largest,
+    run.grown,
+  );
+  return { seqs };
+}
+
+type Write<Kind extends StagedWrite['kind']> = Extract<StagedWrite, { kind: Kind }>;
+
+async function write(tx: Tx, run: Run, writes: readonly StagedWrite[]): Promise<number[]> {
+  for (const one of writes) {
+    if (one.kind === 'restore') continue;
+    const bytes = Buffer.byteLength(one.body);
+    run.largest = Math.max(run.largest, bytes);
+    run.touched += bytes;
+  }
+  const seqs = await add(tx, run, ofKind(writes, 'insert'), ofKind(writes, 'supersede'));
+  const rewrites = ofKind(writes, 'rewrite');
+  if (rewrites.length > 0) await rewrite(tx, run, rewrites);
+  const restores = ofKind(writes, 'restore');
+  if (restores.length > 0) await restore(tx, run, restores);
+  return writes.map((one) => ('seq' in one ? one.seq : (seqs.get(one.id) as number)));
+}
+
+function ofKind<Kind extends StagedWrite['kind']>(writes: readonly StagedWrite[], kind: Kind): Write<Kind>[] {
+  return writes.filter((one): one is Write<Kind> => one.kind === kind);
+}
+
+const INSERT = {
+  sqlite: `
+    insert into record (workflow, added_in, seq, id, body)
+    values ((select number from workflow where team_id = $1 and id = $2), $3, $4, $5, $6)
+    on conflict do nothing`,
+  postgres: `
+    insert into record (team_id, workflow_id, added_in, seq, id, body)
+    select $1, $2, $3::integer, seq, id, body
+    from unnest($4::bigint[], $5::text[], $6::text[]) as new (seq, id, body)
+    on conflict do nothing returning seq`,
+};
+const CLOSE = both((pick) =>
+  pick({
+    sqlite: `
+      update record set removed_in = $3
+      where ${inWorkflow(pick)} and seq = $4 and added_in = $5 and id = $6 and coalesce(removed_in, 0) = 0
+      returning seq, octet_length(body) as bytes`,
+    postgres: `
+      insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
+      select $1, $2, seq, added_in, $3::integer, id, ''
+      from unnest($4::bigint[], $5::integer[], $6::text[]) as old (seq, added_in, id)
+      on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in
+        where record.removed_in is null and record.id = excluded.id
+      returning seq, octet_length(body) as bytes`,
+  }),
+);
+
+/** Adds rows: new ones, and successors of those that it closes. Returns the `seq` of each new id. */
+async function add(
+  tx: Tx,
+  run: Run,
+  inserts: readonly Write<'insert'>[],
+  supersedes: readonly Write<'supersede'>[],
+): Promise<Map<string, number>> {
+  const late = supersedes.find(({ addedIn }) => addedIn >= run.at[2]);
+  if (late !== undefined) throw notCompared(run, late.id);
+  const rows = [
+    ...inserts.map(({ id, body }, place) => ({ seq: run.nextSeq + place, id, body, isNew: true })),
+    ...supersedes.map(({ seq, id, body }) => ({ seq, id, body, isNew: false })),
+  ];
+  const [closed, inserted] = await Promise.all([
+    forEach<Sized>(
+      tx.db,
+      CLOSE,
+      run.at,
+      supersedes.map(({ seq, addedIn, id }) => [seq, addedIn, id]),
+    ),
+    insert(tx, run, rows),
+  ]);
+  const bytesOfClosed = new Map(closed.map(({ seq, bytes }) => [seq, bytes]));
+  const added = new Set(inserted);
+  for (const { seq, id, body, isNew } of rows) {
+    const old = bytesOfClosed.get(seq);
+    // A row that was there to be closed has a successor now, and no other.
+    if (!isNew && (old === 0 || (old !== undefined) !== added.has(seq))) throw notCompared(run, id);
+    if (!added.has(seq)) continue;
+    run.touched += old ?? 0;
+    run.grown += Buffer.byteLength(body) - (old ?? 0);
+  }
+  const ofInserts = rows.filter(({ seq, isNew }) => isNew && added.has(seq)).length;
+  if (ofInserts > 0) run.nextSeq += inserts.length;
+  run.added += ofInserts;
+  run.changed += added.size - ofInserts;
+  const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
+  const missing = rows.filter(({ seq }) => !added.has(seq));
+  if (missing.length > 0) for (const [id, seq] of await findWritten(tx, run, missing)) seqs.set(id, seq);
+  return seqs;
+}
+
+/** Adds those rows that are not there; returns the `seq` of each. */
+async function insert(
+  { db }: Tx,
+  run: Run,
+  rows: readonly { seq: number; id: string; body: string }[],
+): Promise<number[]> {
+  const values = rows.map(({ seq, id, body }) => [seq, id, body] as const);
+  const inserts = db.pick({
+    // Without `returning`, which takes half as long again.
+    sqlite: async () => {
+      const changes = await Promise.all(values.map((row) => db.run(INSERT, ...run.at, ...row)));
+      return rows.filter((_, place) => changes[place] === 1);
+    },
+    postgres: () => forEach<{ seq: number }>(db, INSERT, run.at, values),
+  });
+  return (await inserts()).map(({ seq }) => seq);
+}
+
+/** Rows that were changed, and the bytes of each. */
+interface Sized {
+  seq: number;
+  bytes: number;
+}
+
+const WRITTEN = both((pick) => {
+  const current = (id: string, body: string) =>
+    `from record where ${ofWorkflow(pick, 'current')} and ${hasId(pick, id)} and added_in = $3 and body = ${body}`;
+  return pick({
+    sqlite: `select id, seq ${current('$4', '$5')}`,
+    postgres: `
+      select current.* from unnest($4::text[], $5::text[]) as wanted (id, body)
+      cross join lateral (select id, seq ${current('wanted.id', 'wanted.body')} limit 1) as current`,
+  });
+});
+
+/** Finds rows that this run has written already, when the answer to its first call was lost. */
+async function findWritten(
+  tx: Tx,
+  run: Run,
+  rows: readonly { seq: number; id: string; body: string; isNew: boolean }[],
+): Promise<Map<string, number>> {
+  const found = await forEach<{ id: string; seq: number }>(
+    tx.db,
+    WRITTEN,
+    run.at,
+    rows.map(({ id, body }) => [id, body]),
+  );
+  const seqs = new Map(found.map(({ id, seq }) => [id, seq]));
+  for (const { id, seq, isNew } of rows) {
+    const there = seqs.get(id);
+    if (there === undefined || !(isNew || there === seq)) throw notCompared(run, id);
+  }
+  return seqs;
+}
+
+/** Statements on single rows by the primary key, `$4` being the `seq`: on PostgreSQL each is looked up by itself. */
+function bySeq(columns: string, condition: string): Either<string> {
+  const rows = (workflow: string, seq: string) =>
+    `select seq, ${columns} from record where ${workflow} and seq = ${seq} and ${condition}`;
+  return both((pick) =>
+    pick({
+      sqlite: rows(inWorkflow(pick), '$4'),
+      postgres: `
+        select old.* from unnest($4::bigint[]) as wanted (seq)
+        cross join lateral (${rows(inWorkflow(pick), 'wanted.seq')} limit 1) as old`,
+    }),
+  );
+}
+
+const OWN = bySeq('octet_length(body) as bytes', 'added_in = $3');
+const REWRITE = both((pick) =>
+  pick({
+    sqlite: `update record set body = $5 where ${inWorkflow(pick)} and seq = $4 and added_in = $3`,
+    postgres: `
+      insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
+      select $1, $2, seq, $3::integer, $3 + 1, '', body
+      from unnest($4::bigint[], $5::text[]) as new (seq, body)
+      on conflict (team_id, workflow_id, seq, added_in) do update set body = excluded.body`,
+  }),
+);
+
+async function rewrite(tx: Tx, run: Run, writes: readonly Write<'rewrite'>[]): Promise<void> {
+  const [own] = await Promise.all([
+    forEach<Sized>(
+      tx.db,
+      OWN,
+      run.at,
+      writes.map(({ seq }) => [seq]),
+    ),
+    forEach(
+      tx.db,
+      REWRITE,
+      run.at,
+      writes.map(({ seq, body }) => [seq, body]),
+    ),
+  ]);
+  const before = new Map(own.map(({ seq, bytes }) => [seq, bytes]));
+  for (const { seq, body } of writes) {
+    const bytes = before.get(seq);
+    if (bytes === undefined) throw notCompared(run, seq);
+    run.grown += Buffer.byteLength(body) - bytes;
+  }
+}
+
+const CLOSED = bySeq('added_in as "addedIn", octet_length(body) as bytes', 'removed_in + 0 = $3');
+const REOPENED = bySeq('added_in as "addedIn"', 'coalesce(removed_in, 0) = 0 and added_in <> $3');
+const DELETE = both((pick) =>
+  pick({
+    sqlite: `
+      delete from record where ${inWorkflow(pick)} and seq = $4 and added_in = $3
+      returning seq, octet_length(body) as bytes`,
+    postgres: `
+      delete from record where ${inWorkflow(pick)} and seq = any($4::bigint[]) and added_in = $3
+      returning seq, octet_length(body) as bytes`,
+  }),
+);
+const REOPEN = both((pick) =>
+  pick({
+    sqlite: `
+      update record set removed_in = null
+      where ${inWorkflow(pick)} and seq = $4 and added_in = $5 and removed_in + 0 = $3`,
+    postgres: `
+      insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
+      select $1, $2, seq, added_in, $3::integer, '', ''
+      from unnest($4::bigint[], $5::integer[]) as old (seq, added_in)
+      on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = null`,
+  }),
+);
+
+/** Reverts changes: deletes the rows that the run has written, and reopens those that it had closed. */
+async function restore(tx: Tx, run: Run, writes: readonly Write<'restore'>[]): Promise<void> {
+  const closed = await forEach<Sized & { addedIn: number }>(
+    tx.db,
+    CLOSED,
+    run.at,
+    writes.map(({ seq }) => [seq]),
+  );
+  const isClosed = new Set(closed.map(({ seq }) => seq));
+  // An open row of an earlier run means that this run has restored it already.
+  const missing = writes.filter(({ seq }) => !isClosed.has(seq));
+  const reopened = await forEach<{ seq: number }>(
+    tx.db,
+    REOPENED,
+    run.at,
+    missing.map(({ seq }) => [seq]),
+  );
+  if (reopened.length < missing.length) throw notCompared(run, missing[0]?.seq ?? 0);
+  // In this order: only one row of an id may be current.
+  const deleted = await forEach<Sized>(
+    tx.db,
+    DELETE,
+    run.at,
+    closed.map(({ seq }) => [seq]),
+  );
+  if (deleted.length < closed.length) throw notCompared(run, closed[0]?.seq ?? 0);
+  await forEach(
+    tx.db,
+    REOPEN,
+    run.at,
+    closed.map(({ seq, addedIn }) => [seq, addedIn]),
+  );
+  const bytes = sumOf(closed);
+  run.changed -= closed.length;
+  run.touched += bytes;
+  run.grown += bytes - sumOf(deleted);
+}
+
+function sumOf(rows: readonly Sized[]): number {
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function notCompared(run: Run, record: string | number): Error {
+  return new Error(
+    `Record ${JSON.stringify(record)} of version ${run.at[2]} is not what the run had compared. ` +
+      'Nothing was published; run the job again, and report this if it comes back',
+  );
+}
