@@ -24,7 +24,7 @@ import { due as schedulesDue } from '../src/store/operations/schedules.ts';
 import { settlementRow } from '../src/store/operations/settle.ts';
 import { version } from '../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../src/store/operations/workflows.ts';
-import { compare } from '../src/store/sqlite/compare.ts';
+import { compare } from '../src/store/operations/compare.ts';
 import { dueLanes, lane, load as loadLane } from '../src/store/sqlite/lanes.ts';
 import { Counter, type Work } from './support/count-work.ts';
 import { multiply, type Past } from './support/multiply.ts';
