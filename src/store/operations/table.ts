@@ -179,6 +179,7 @@ export const OPERATIONS = {
   audit: { add: write(audit.add), list: read(audit.list), prune: write(audit.prune) },
   usage: { count: write(usage.count), read: read(usage.read), prune: write(usage.prune) },
   status: {
+    schema: read(status.schema),
     work: read(status.work),
     due: read(status.due),
   },
