@@ -14,6 +14,7 @@ import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../src/store/co
 import type { ClaimedJob, Enqueued } from '../src/store/job-operations.ts';
 import { openStore } from '../src/store/open.ts';
 import { abandoned } from '../src/store/operations/attempts.ts';
+import { compare } from '../src/store/operations/compare.ts';
 import { history } from '../src/store/operations/event-history.ts';
 import { list as listJobs } from '../src/store/operations/job-lists.ts';
 import { get as getJob } from '../src/store/operations/jobs.ts';
@@ -24,7 +25,6 @@ import { due as schedulesDue } from '../src/store/operations/schedules.ts';
 import { settlementRow } from '../src/store/operations/settle.ts';
 import { version } from '../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../src/store/operations/workflows.ts';
-import { compare } from '../src/store/operations/compare.ts';
 import { dueLanes, lane, load as loadLane } from '../src/store/sqlite/lanes.ts';
 import { Counter, type Work } from './support/count-work.ts';
 import { multiply, type Past } from './support/multiply.ts';

@@ -60,6 +60,16 @@ export function listMigrations(driver: Driver, directory = MIGRATIONS): Migratio
   }));
 }
 
+/** What is pending on a database that has a schema version. */
+export function schemaState(driver: Driver, found: number, directory?: string): SchemaState {
+  const migrations = listMigrations(driver, directory);
+  return {
+    found,
+    newest: migrations.at(-1)?.number ?? 0,
+    waiting: migrations.filter(({ number }) => number > found).map(({ name }) => name),
+  };
+}
+
 function namesIn(directory: string): string[] {
   return readdirSync(directory)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))

@@ -1,4 +1,5 @@
-/** Collects what a commit touches while its transaction runs: the same for every driver. */
+/** Collects what a commit touches while its transaction runs, and tells of it afterwards: the same for every driver. */
+import type { Logger } from '../observe/log.ts';
 import type { Touched } from './store.ts';
 
 /** How many webhooks are reported by name; beyond that, any may have something due. */
@@ -11,6 +12,17 @@ export function untouched(): Touched {
 
 /** Anything may have changed: reported when another process has committed. */
 export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
+
+/** Tells those who watch of a commit; what one of them throws is logged. */
+export function tell(watchers: ReadonlySet<(touched: Touched) => void>, touched: Touched, log: Logger): void {
+  for (const watcher of watchers) {
+    try {
+      watcher(touched);
+    } catch (error) {
+      log.error({ err: error }, 'watcher.failed');
+    }
+  }
+}
 
 /** Reports that a webhook has something due, or that what senders know of it is outdated. */
 export function touchLane({ touched }: { touched: Touched }, teamId: string, webhookId: string): void {

@@ -1,23 +1,105 @@
-/** Attempts: every way to end one, except publishing and canceling. `beat.ts` renews their leases. */
+/**
+ * Attempts: how pushes begin them, what becomes of them but by publishing, and what people ask of jobs. Claims begin the
+ * others, and heartbeats renew their leases.
+ */
 import {
-  type AfterFailure,
   afterCrash,
   afterRelease,
-  type FailureReason,
   type Held,
+  isWaiting,
   type Job,
-  type ProcessMark,
+  onCancel,
+  unlessCanceled,
 } from '../../model/job.ts';
-import type { Abandoned } from '../job-operations.ts';
-import { type JobRow, toJob } from '../job-row.ts';
+import type { Abandoned, ClaimedJob, JobOperations } from '../job-operations.ts';
+import { type AttemptEnd, type JobRow, MAX_EVENT_ERROR, newJob, toJob } from '../job-row.ts';
 import type { Tx, View } from '../sql.ts';
-import { endAttempt } from './end-attempt.ts';
-import { fenced, lockHeld, lockRunning } from './jobs.ts';
+import { toWorkflow, type WorkflowRow } from '../workflow-row.ts';
+import {
+  appendJobEvent,
+  fenced,
+  heldJob,
+  insertJob,
+  lockHeld,
+  lockJob,
+  lockRunning,
+  moveUp,
+  remember,
+  remembered,
+  unfinishedJobs,
+} from './jobs.ts';
+import { lockWorkflow } from './workflows.ts';
 
-export async function setProcess(
-  tx: Tx,
-  { held, process }: { held: Held; process: ProcessMark | null },
-): Promise<void> {
+type Input<Name extends keyof JobOperations> = Parameters<JobOperations[Name]>[0];
+
+/** A push: a job that runs from the start, because its caller already has the records. */
+export async function begin(tx: Tx, input: Input<'begin'>): ReturnType<JobOperations['begin']> {
+  const [row, earlier, unfinished] = await Promise.all([
+    lockWorkflow(tx, input.teamId, input.workflowId),
+    remembered(tx, input, 'jobs.begin'),
+    unfinishedJobs(tx, input),
+  ]);
+  if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
+  // The idempotency key is stored with a job that may still fail: it only counts once the job has published.
+  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier), sent: earlier.sent };
+  const workflow = toWorkflow(row);
+  if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
+  if (workflow.pausedAt !== null) return { outcome: 'paused' };
+
+  const inTheWay: JobRow[] = [];
+  for (const job of unfinished) if (!(await endIfLost(tx, job))) inTheWay.push(job);
+  const last = inTheWay.at(-1);
+  if (last !== undefined) return { outcome: 'occupied', job: toJob(last) };
+  return { outcome: 'begun', claimed: await start(tx, input, row) };
+}
+
+/** The reaper does the same, but only where a server runs; `flowhook data import` works without one. */
+async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
+  if (!isLost(tx, job)) return false;
+  // Checked again under the lock: its holder may have renewed the lease at this moment.
+  const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
+  const locked = await lockRunning(tx, held);
+  if (locked === undefined || !isLost(tx, locked.job)) return false;
+  const error = 'The process that had the records of this push ended without a word';
+  await endAbandoned(tx, locked.job, error);
+  return true;
+}
+
+function isLost(tx: Tx, job: JobRow): boolean {
+  return job.origin === 'push' && isOverdue(tx, job);
+}
+
+export async function noteSent(tx: Tx, { held, sent }: Input<'noteSent'>): Promise<void> {
+  const { workflow_id: workflowId } = await heldJob(tx, held);
+  await tx.db.run(
+    `update idempotency set sent = $4
+     where team_id = $1 and operation = 'jobs.begin' and target = $2 and result_id = $3`,
+    held.teamId,
+    workflowId,
+    held.jobId,
+    sent,
+  );
+}
+
+async function start(tx: Tx, input: Input<'begin'>, row: WorkflowRow): Promise<ClaimedJob> {
+  const workflow = toWorkflow(row);
+  const { priority } = workflow.definition;
+  const queued = newJob(tx, { ...input, origin: 'push', slot: 0, priority });
+  const job: JobRow = {
+    ...queued,
+    state: 'running',
+    attempt: 1,
+    node_id: input.nodeId,
+    lease_until: tx.now + input.leaseMs,
+    started_at: tx.now,
+  };
+  appendJobEvent(tx, queued, 'workflow_queued');
+  appendJobEvent(tx, job, 'workflow_started');
+  await Promise.all([insertJob(tx, job), remember(tx, input, 'jobs.begin', job.id)]);
+  return { job: toJob(job), workflow, state: row.state === null ? null : JSON.parse(row.state) };
+}
+
+export async function setProcess(tx: Tx, { held, process }: Input<'setProcess'>): Promise<void> {
   const marked = await tx.db.run(
     `update job set process_pid = $1, process_started_at = $2
      where team_id = $3 and id = $4 and attempt = $5 and state = 'running'`,
@@ -30,11 +112,7 @@ export async function setProcess(
   if (marked === 0) throw fenced(held);
 }
 
-export async function fail(
-  tx: Tx,
-  input: { held: Held; reason: FailureReason; error: string; failures: number; then: AfterFailure },
-): Promise<void> {
-  const { held, then: follows, ...end } = input;
+export async function fail(tx: Tx, { held, then: follows, ...end }: Input<'fail'>): Promise<void> {
   const { job } = await lockHeld(tx, held);
   await endAttempt(tx, job, { ...end, follows });
 }
@@ -44,20 +122,16 @@ export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
   const job = (await lockRunning(tx, held))?.job;
   if (job === undefined) return;
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
-  if (follows.state === 'retrying') {
-    // Nothing went wrong: the reason and error of an earlier failure stay.
-    await endAttempt(tx, job, { follows, reason: job.reason, error: job.error });
-    return;
-  }
-  await endAttempt(tx, job, {
-    follows,
-    reason: 'lost',
-    error: 'The server that had the records of this push was stopped',
-  });
+  // When the job goes on, nothing went wrong: the reason and error of an earlier failure stay.
+  const { reason, error } =
+    follows.state === 'retrying'
+      ? job
+      : ({ reason: 'lost', error: 'The server that had the records of this push was stopped' } as const);
+  await endAttempt(tx, job, { follows, reason, error });
 }
 
 /** Uses the index `job_running`, which holds the running jobs of all nodes. */
-export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
+export async function abandoned(view: View, { nodeId }: Input<'abandoned'>): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>(
     `select * from job /* use job_running */
      where state = 'running' and (node_id = $1 or lease_until < $2) order by lease_until, id`,
@@ -76,10 +150,7 @@ export async function abandoned(view: View, { nodeId }: { nodeId: string | null 
   }));
 }
 
-export async function reclaim(
-  tx: Tx,
-  { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
-): Promise<Job | undefined> {
+export async function reclaim(tx: Tx, { held, nodeId, error }: Input<'reclaim'>): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
   // Checked again under the lock: its holder may have renewed the lease since.
   if (job === undefined || !(job.node_id === nodeId || isOverdue(tx, job))) return undefined;
@@ -87,13 +158,123 @@ export async function reclaim(
 }
 
 /** Whether the lease of a running job has expired. */
-export function isOverdue({ now }: Tx, job: JobRow): boolean {
+function isOverdue({ now }: Tx, job: JobRow): boolean {
   return job.lease_until !== null && job.lease_until < now;
 }
 
 /** Ends an attempt as crashed. The job and its workflow are locked by now. */
-export function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
+function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
   const crashes = job.crashes + 1;
   const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
   return endAttempt(tx, job, { reason: 'lost', error, crashes, follows });
+}
+
+export async function cancel(tx: Tx, input: Input<'cancel'>): ReturnType<JobOperations['cancel']> {
+  const job = (await lockJob(tx, input))?.job;
+  if (job === undefined) return undefined;
+  const outcome = onCancel(job.state);
+  if (outcome === 'ended') return { outcome, job: toJob(job) };
+  if (outcome === 'canceled') {
+    const follows = { state: 'canceled' } as const;
+    return { outcome, job: toJob(await endAttempt(tx, job, { follows, reason: null, error: input.by })) };
+  }
+  tx.touched.cancels = true;
+  return { outcome, job: toJob(await noteWish(tx, job, input.by)) };
+}
+
+/** Records the request to cancel; a second one does not replace the first. */
+async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
+  if (job.cancel_requested_at !== null) return job;
+  await tx.db.run(
+    'update job set cancel_requested_at = $1, reason = null, error = $2 where team_id = $3 and id = $4',
+    tx.now,
+    by,
+    job.team_id,
+    job.id,
+  );
+  return { ...job, cancel_requested_at: tx.now, reason: null, error: by };
+}
+
+export async function endCanceled(tx: Tx, { held }: { held: Held }): Promise<void> {
+  const { job } = await lockHeld(tx, held);
+  if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
+  await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
+}
+
+export async function runNow(tx: Tx, at: Input<'runNow'>): ReturnType<JobOperations['runNow']> {
+  const job = await tx.db.get<JobRow>(
+    'select * from job where team_id = $1 and id = $2 for update',
+    at.teamId,
+    at.id,
+  );
+  if (job === undefined) return undefined;
+  if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
+  // A job that has been due for a while keeps its place in the queue.
+  const due = { ...job, run_at: Math.min(job.run_at, tx.now) };
+  await tx.db.run(
+    'update job set run_at = $1 where team_id = $2 and id = $3',
+    due.run_at,
+    job.team_id,
+    job.id,
+  );
+  tx.touched.jobs = true;
+  return { outcome: 'due', job: toJob(due) };
+}
+
+/**
+ * Ends an attempt or a waiting job as `follows` says. If cancellation was requested, the job ends as canceled instead,
+ * and keeps the sentence that says by whom. The caller has locked the job and its workflow.
+ */
+async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow> {
+  const then = unlessCanceled({ cancelRequestedAt: job.cancel_requested_at }, end.follows);
+  const canceled = then.state === 'canceled';
+  const ended: JobRow = {
+    ...job,
+    state: then.state,
+    run_at: then.state === 'retrying' ? then.runAt : job.run_at,
+    reason: canceled ? null : end.reason,
+    error: job.cancel_requested_at === null ? end.error : job.error,
+    failures: end.failures ?? job.failures,
+    crashes: end.crashes ?? job.crashes,
+    finished_at: then.state === 'retrying' ? null : tx.now,
+    progress: withoutMessage(job.progress),
+    node_id: null,
+    lease_until: null,
+    process_pid: null,
+    process_started_at: null,
+  };
+  tx.touched.jobs = true;
+  if (then.state === 'retrying') {
+    await save(tx, ended);
+    return ended;
+  }
+  const error = ended.error?.slice(0, MAX_EVENT_ERROR);
+  if (canceled) appendJobEvent(tx, ended, 'workflow_canceled', { error, attempt: job.attempt });
+  else appendJobEvent(tx, ended, 'workflow_failed', { reason: end.reason, error, attempt: job.attempt });
+  await Promise.all([save(tx, ended), moveUp(tx, ended)]);
+  return ended;
+}
+
+/** What is shown of an attempt that has ended: how far it came, and no longer what it is doing. */
+export function withoutMessage(progress: string | null): string | null {
+  return progress === null ? null : JSON.stringify({ ...JSON.parse(progress), message: null });
+}
+
+async function save(tx: Tx, ended: JobRow): Promise<void> {
+  await tx.db.run(
+    `update job
+     set state = $1, run_at = $2, reason = $3, error = $4, failures = $5, crashes = $6, finished_at = $7,
+         progress = $8, node_id = null, lease_until = null, process_pid = null, process_started_at = null
+     where team_id = $9 and id = $10`,
+    ended.state,
+    ended.run_at,
+    ended.reason,
+    ended.error,
+    ended.failures,
+    ended.crashes,
+    ended.finished_at,
+    ended.progress,
+    ended.team_id,
+    ended.id,
+  );
 }

@@ -1,5 +1,6 @@
-/** How much work waits in the database. */
+/** How much work waits in the database, and how far its schema is. */
 
+import { NEWEST_SCHEMA } from '../migrations.ts';
 import { both, type View } from '../sql.ts';
 import type { DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
 import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
@@ -39,6 +40,16 @@ const OLDEST = both(
       order by d.created_at, d.id limit 1) as created_at
     from ${pick(NAMED)}) waiting`,
 );
+
+const SCHEMA = {
+  sqlite: 'select user_version as found from pragma_user_version',
+  postgres: 'select coalesce(max(number), 0) as found from schema_version',
+};
+
+export async function schema(view: View): Promise<{ found: number; newest: number }> {
+  const row = await view.db.get<{ found: number }>(SCHEMA);
+  return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
+}
 
 export async function work(
   view: View,

@@ -2,7 +2,6 @@
 import { batched, lease, read, rounds, write } from '../operation.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
-import * as cancel from './cancel.ts';
 import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
 import * as deliveries from './deliveries.ts';
@@ -20,7 +19,6 @@ import { firstDueAt } from './lanes.ts';
 import { EXPIRE_START, expire, PRUNE_START, prune as pruneOutbox } from './outbox-retention.ts';
 import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
-import { begin, noteSent } from './push.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
 import * as removeTeam from './remove-team.ts';
@@ -84,16 +82,16 @@ export const OPERATIONS = {
   },
   jobs: {
     enqueue: batched(jobs.enqueue),
-    begin: batched(begin),
-    noteSent: write(noteSent),
+    begin: batched(attempts.begin),
+    noteSent: write(attempts.noteSent),
     setProcess: write(attempts.setProcess),
     fail: batched(attempts.fail),
     release: write(attempts.release),
     abandoned: read(attempts.abandoned),
     reclaim: batched(attempts.reclaim),
-    cancel: batched(cancel.cancel, { begins: ({ id }) => ({ jobId: id }) }),
-    endCanceled: batched(cancel.endCanceled),
-    runNow: write(cancel.runNow),
+    cancel: batched(attempts.cancel, { begins: ({ id }) => ({ jobId: id }) }),
+    endCanceled: batched(attempts.endCanceled),
+    runNow: write(attempts.runNow),
     report: write(report),
     log: read(log),
     get: read(jobs.get),
@@ -181,6 +179,7 @@ export const OPERATIONS = {
   audit: { add: write(audit.add), list: read(audit.list), prune: write(audit.prune) },
   usage: { count: write(usage.count), read: read(usage.read), prune: write(usage.prune) },
   status: {
+    schema: read(status.schema),
     work: read(status.work),
     due: read(status.due),
   },

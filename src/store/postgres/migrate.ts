@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
-import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
+import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
 import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
 import { unusable } from './unusable.ts';
 
@@ -25,17 +25,11 @@ export async function lookAtSchema(url: string): Promise<SchemaState> {
 
 /** The version of the schema, 0 where there are no tables, and the pending migrations. */
 async function readSchema(db: Database, directory?: string): Promise<SchemaState> {
-  const migrations = listMigrations('postgres', directory);
   const table = await db.get<{ there: boolean; server: number }>(
     `select to_regclass('schema_version') is not null as there, current_setting('server_version_num')::integer as server`,
   );
   refuseOldServer(table?.server ?? 0);
-  const found = table?.there === true ? await versionOf(db) : 0;
-  return {
-    found,
-    newest: migrations.at(-1)?.number ?? 0,
-    waiting: migrations.filter(({ number }) => number > found).map(({ name }) => name),
-  };
+  return schemaState('postgres', table?.there === true ? await versionOf(db) : 0, directory);
 }
 
 /**
@@ -52,12 +46,11 @@ export async function migrate(input: {
   directory?: string;
 }): Promise<void> {
   const { url, log, directory } = input;
-  const migrations = listMigrations('postgres', directory);
-  const newest = migrations.at(-1)?.number ?? 0;
   // Without a lock, and without creating a table: users who may not create tables can still run the service.
-  const { found } = await readSchema(new Database(input.pool), directory);
+  const { found, newest } = await readSchema(new Database(input.pool), directory);
   refuseNewer(found, newest);
   if (found === newest) return;
+  const migrations = listMigrations('postgres', directory);
   const pool = openPool({ url, size: 1, log, answerMs: STATEMENT_MS });
   try {
     // When two processes create the table at the same moment, PostgreSQL refuses one of them, which tries again.

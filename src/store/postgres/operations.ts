@@ -6,7 +6,7 @@ import { take, turns } from './claim.ts';
 import { survey } from './claim-bounds.ts';
 import * as leases from './lane-leases.ts';
 import { isLarge, lane, lanes, load } from './lanes.ts';
-import { database, schema } from './status.ts';
+import { database } from './status.ts';
 
 export const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
@@ -21,5 +21,5 @@ export const POSTGRES_OPERATIONS = {
     keep: lease(leases.keep),
     release: write(leases.release),
   },
-  status: { ...OPERATIONS.status, database: read(database), schema: read(schema) },
+  status: { ...OPERATIONS.status, database: read(database) },
 };

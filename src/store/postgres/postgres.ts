@@ -7,6 +7,7 @@ import { composed } from '../composed.ts';
 import { callsOf, type Operation } from '../operation.ts';
 import type { Tx, View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
+import { tell } from '../touched.ts';
 import { beating } from './beat.ts';
 import { claiming } from './claim.ts';
 import { startClock } from './clock.ts';
@@ -15,10 +16,11 @@ import { migrate } from './migrate.ts';
 import { Notifications } from './notifications.ts';
 import { POSTGRES_OPERATIONS } from './operations.ts';
 import { outbox } from './outbox.ts';
+import { reading } from './reader.ts';
 import { scrub } from './scrub.ts';
 import { TeamTurns } from './team-turns.ts';
 import { unusable } from './unusable.ts';
-import { asProblem, writing } from './write.ts';
+import { writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
 
 /** Renewing leases and polling for key changes have connections of their own, so that they never wait for others. */
@@ -45,17 +47,17 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, publicUrl, log, poolSize, own, listen } = options;
   const pool = openPool({ url, size: poolSize, log });
   const leasePool = openPool({ url, size: LEASE_POOL_SIZE, log });
-  const listeners = new Set<(touched: Touched) => void>();
+  const watchers = new Set<(touched: Touched) => void>();
   const notifications = new Notifications({
     url,
     pool: leasePool,
     log,
-    onForeign: (touched) => tell(listeners, touched, log),
+    onForeign: (touched) => tell(watchers, touched, log),
   });
   const onTouched = ({ touched, keysChanged }: Pick<Tx, 'touched' | 'keysChanged'>) => {
     if (keysChanged !== undefined) notifications.noteOwnKeys(keysChanged);
     if (listen) notifications.notify(touched);
-    tell(listeners, touched, log);
+    tell(watchers, touched, log);
   };
   /** Calls that must end before the connections are closed. */
   const underWay = new Set<Promise<unknown>>();
@@ -90,18 +92,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const performing = writing({ ...forWriting, pool, turns });
   const inBatches = writingInBatches({ ...forWriting, pool, turns });
   const leasing = writing({ ...forWriting, pool: leasePool, turns: undefined });
-  const reading =
-    ({ run }: Operation<View, unknown, unknown>) =>
-    async (input: unknown): Promise<unknown> => {
-      try {
-        return await run({ db: new Database(pool, { reads: true }), now: now() }, input);
-      } catch (error) {
-        throw asProblem(error);
-      }
-    };
-  const how = { read: reading, write: performing, batched: inBatches, lease: leasing };
+  const read = reading(pool, now);
+  const how = {
+    read: ({ run }: Operation<View, unknown, unknown>) => read(run),
+    write: performing,
+    batched: inBatches,
+    lease: leasing,
+  };
   const calls = callsOf(POSTGRES_OPERATIONS, (_, operation) =>
-    guarded((how[operation.kind] as typeof reading)(operation)),
+    guarded((how[operation.kind] as typeof how.read)(operation)),
   );
 
   const made = composed(calls);
@@ -121,9 +120,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       scrub: guarded(({ rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
     },
     now,
-    watch(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => void watchers.delete(watcher);
     },
     waitMs: () => connectionWaitMs(pool),
     check: async () => {
@@ -136,21 +135,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   };
 
   async function close(): Promise<void> {
-    listeners.clear();
+    watchers.clear();
     measured?.stop();
     // `pool.end()` would drop the calls that still wait for a connection.
     await Promise.allSettled(underWay);
     await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);
-  }
-}
-
-function tell(listeners: Set<(touched: Touched) => void>, touched: Touched, log: Logger): void {
-  for (const listener of listeners) {
-    try {
-      listener(touched);
-    } catch (error) {
-      log.error({ err: error }, 'watcher.failed');
-    }
   }
 }

@@ -1,5 +1,7 @@
 /** Read-only access for threads: it loads few modules, so that they start quickly. */
+import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
+import type { Clock } from '../../std/clock.ts';
 import { compare } from '../operations/compare.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
@@ -14,18 +16,22 @@ const POOL_SIZE = 2;
 /** Connects to a database that `openPostgres` has migrated. */
 export function openPostgresReader(url: string): StoreReader {
   const pool = openPool({ url, size: POOL_SIZE, log: silentLogger });
-  const read =
-    <Input, Result>(operation: (view: View, input: Input) => Promise<Result>) =>
-    async (input: Input): Promise<Result> => {
-      try {
-        // None of these operations needs the time.
-        return await operation({ db: new Database(pool, { reads: true }), now: 0 }, input);
-      } catch (error) {
-        throw asProblem(error);
-      }
-    };
+  // None of these operations needs the time.
+  const read = reading(pool, () => 0);
   return {
     records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
     close: () => pool.end(),
   };
+}
+
+/** Turns operations that read into functions; a database that cannot be used becomes a Problem. */
+export function reading(pool: pg.Pool, clock: Clock) {
+  return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>
+    async (input: Input): Promise<Result> => {
+      try {
+        return await operation({ db: new Database(pool, { reads: true }), now: clock() }, input);
+      } catch (error) {
+        throw asProblem(error);
+      }
+    };
 }

@@ -1,5 +1,4 @@
 /** The state of the database itself. */
-import { NEWEST_SCHEMA } from '../migrations.ts';
 import type { View } from '../sql.ts';
 import type { DatabaseStatus } from '../status-operations.ts';
 
@@ -9,11 +8,4 @@ export async function database(view: View): Promise<DatabaseStatus> {
             (select max(number) from schema_version) as schema`,
   );
   return { version: '', bytes: 0, schema: 0, ...row, kind: 'postgres', walBytes: null };
-}
-
-export async function schema(view: View): Promise<{ found: number; newest: number }> {
-  const row = await view.db.get<{ found: number }>(
-    'select coalesce(max(number), 0) as found from schema_version',
-  );
-  return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
 }

@@ -5,42 +5,41 @@ import { pathToFileURL } from 'node:url';
 import type { Inspection, VerifiedBackup } from '../backup.ts';
 import { readManifest } from '../backup-files.ts';
 import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';
-import { Database, isOutside, schemaVersion } from './database.ts';
+import { type Database, isOutside, schemaVersion, withDatabase } from './database.ts';
 
 const TABLES = ['instance', 'version', 'team', 'workflow', 'job', 'record', 'event', 'webhook', 'delivery'];
 const CHUNK_BYTES = 1_048_576;
 
-/** Checks a backup: its bytes against the manifest beside it, then as `inspect` does. Changes nothing. */
-export function verifyFile(file: string): VerifiedBackup {
+/**
+ * Checks a backup: its bytes against the manifest beside it, then as `inspect` does. Changes nothing.
+ *
+ * @param copy of it, which is read in its place
+ */
+export function verifyFile(file: string, copy = file): VerifiedBackup {
   const manifest = readManifest(file);
-  const { size: bytes } = statSync(file);
-  const inspection = inspect(file);
+  const { size: bytes } = statSync(copy);
+  const inspection = inspect(copy);
   const checksumMatches =
-    manifest === undefined ? null : manifest.bytes === bytes && manifest.sha256 === sha256Of(file);
-  const mistakes = [
-    ...(checksumMatches === false
-      ? [
-          `The file is not the one that was made: it has ${bytes} bytes and another checksum than its manifest`,
-        ]
-      : []),
-    ...inspection.mistakes,
-  ];
-  return { file, bytes, checksumMatches, ...inspection, mistakes };
+    manifest === undefined ? null : manifest.bytes === bytes && manifest.sha256 === sha256Of(copy);
+  if (checksumMatches === false) {
+    inspection.mistakes.unshift(
+      `The file is not the one that was made: it has ${bytes} bytes and another checksum than its manifest`,
+    );
+  }
+  return { file, bytes, checksumMatches, ...inspection };
 }
 
 /** Checks every page, index and table of a database file. Damage is reported, not thrown. */
 export function inspect(file: string): Inspection {
-  let db: Database | undefined;
   let schema = 0;
   try {
-    db = new Database(nameToRead(file), { readOnly: true });
-    schema = schemaVersion(db);
-    return contentsOf(db, schema);
+    return withDatabase(nameToRead(file), { readOnly: true }, (db) => {
+      schema = schemaVersion(db);
+      return contentsOf(db, schema);
+    });
   } catch (error) {
     if (!isOutside(error)) throw error;
     return unreadable(schema, `The file is damaged, or is no database: ${(error as Error).message}`);
-  } finally {
-    db?.close();
   }
 }
 
@@ -68,11 +67,16 @@ export function sha256Of(file: string): string {
   }
 }
 
-function contentsOf(db: Database, schema: number): Inspection {
-  const damage = db
-    .all<{ integrity_check: string }>('pragma integrity_check(3)')
-    .map((row) => row.integrity_check.replaceAll('\n', ' '))
+/** The first three mistakes in the pages of a file; `quick_check` does not compare indexes with their tables. */
+export function damageIn(db: Database, check: 'integrity_check' | 'quick_check'): string[] {
+  return db
+    .all<Record<string, string>>(`pragma ${check}(3)`)
+    .map((row) => (row[check] ?? '').replaceAll('\n', ' '))
     .filter((sentence) => sentence !== 'ok');
+}
+
+function contentsOf(db: Database, schema: number): Inspection {
+  const damage = damageIn(db, 'integrity_check');
   if (damage.length > 0)
     return unreadable(schema, ...damage.map((sentence) => `The file is damaged: ${sentence}`));
   const there = db.all<{ name: string }>("select name from sqlite_schema where type = 'table'");

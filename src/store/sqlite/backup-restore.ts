@@ -15,11 +15,11 @@ import { basename, dirname, join } from 'node:path';
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { InUseError } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
-import type { RestoredBackup } from '../backup.ts';
-import { readManifest, syncDirectory, syncFile } from '../backup-files.ts';
+import type { RestoredBackup, VerifiedBackup } from '../backup.ts';
+import { syncDirectory, syncFile } from '../backup-files.ts';
 import { add } from '../operations/audit.ts';
-import { inspect, sha256Of } from './backup-check.ts';
-import { Database, isBusy, isOutside } from './database.ts';
+import { verifyFile } from './backup-check.ts';
+import { Database, isBusy, isOutside, withDatabase } from './database.ts';
 import { takeOwnership } from './owner.ts';
 import { SqliteSql } from './sql.ts';
 
@@ -91,18 +91,11 @@ function sweep(path: string): void {
   }
 }
 
-function check(file: string, copy: string): Omit<RestoredBackup, 'database' | 'replaced'> {
-  const manifest = readManifest(file);
-  const checksumMatches = manifest === undefined ? null : manifest.sha256 === sha256Of(copy);
-  const inspection = inspect(copy);
-  const mistakes = [
-    ...(checksumMatches === false ? ['it is not the file that was made, by the checksum beside it'] : []),
-    ...inspection.mistakes,
-  ];
-  if (mistakes.length > 0) {
-    throw new Error(`The backup ${file} cannot be put back, and nothing was changed: ${mistakes.join('; ')}`);
-  }
-  return { file, bytes: statSync(copy).size, checksumMatches, ...inspection };
+function check(file: string, copy: string): VerifiedBackup {
+  const verified = verifyFile(file, copy);
+  if (verified.mistakes.length === 0) return verified;
+  const mistakes = verified.mistakes.join('; ');
+  throw new Error(`The backup ${file} cannot be put back, and nothing was changed: ${mistakes}`);
 }
 
 /** Changes the copy before it is used: new ETags, and an audit line. */
@@ -162,11 +155,9 @@ function putAside(path: string, now: number): string | null {
 
 /** Empties the log into the database; returns false if it is too damaged for that, which may be why it is restored. */
 function foldLog(path: string): boolean {
-  let db: Database | undefined;
   try {
-    db = new Database(path, { busyMs: 0 });
     // Works only while nobody else has it open.
-    db.get('pragma journal_mode = delete');
+    withDatabase(path, { busyMs: 0 }, (db) => db.get('pragma journal_mode = delete'));
     return true;
   } catch (error) {
     if (isBusy(error)) {
@@ -176,7 +167,5 @@ function foldLog(path: string): boolean {
     }
     if (!isOutside(error)) throw error;
     return false;
-  } finally {
-    db?.close();
   }
 }

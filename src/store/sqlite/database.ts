@@ -144,6 +144,20 @@ function toObject(names: readonly string[], row: readonly unknown[]): Record<str
   return object;
 }
 
+/** Opens a database for `use` alone. */
+export function withDatabase<Result>(
+  path: string,
+  options: DatabaseOptions,
+  use: (db: Database) => Result,
+): Result {
+  const db = new Database(path, options);
+  try {
+    return use(db);
+  } finally {
+    db.close();
+  }
+}
+
 /** The version of the schema; 0 when there are no tables. */
 export function schemaVersion(db: Database): number {
   return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;

@@ -1,7 +1,7 @@
 /** The process that checks a database file for damage for `integrity.ts`. */
 import { constants, setPriority } from 'node:os';
-import { inspect } from './backup-check.ts';
-import { Database, isOutside } from './database.ts';
+import { damageIn, inspect } from './backup-check.ts';
+import { isOutside, withDatabase } from './database.ts';
 
 export interface IntegrityTask {
   path: string;
@@ -16,17 +16,10 @@ process.once('message', (task: IntegrityTask) => {
 
 function mistakesOf({ path, full }: IntegrityTask): string[] {
   if (full) return inspect(path).mistakes;
-  let db: Database | undefined;
   try {
-    db = new Database(path, { readOnly: true });
-    return db
-      .all<{ quick_check: string }>('pragma quick_check(3)')
-      .map((row) => row.quick_check.replaceAll('\n', ' '))
-      .filter((sentence) => sentence !== 'ok');
+    return withDatabase(path, { readOnly: true }, (db) => damageIn(db, 'quick_check'));
   } catch (error) {
     if (!isOutside(error)) throw error;
     return [(error as Error).message];
-  } finally {
-    db?.close();
   }
 }

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
-import { listMigrations, type Migration, type SchemaState } from '../migrations.ts';
+import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
 import { writeBackup } from './backup-write.ts';
-import { Database, isBusy, schemaVersion } from './database.ts';
+import { Database, isBusy, schemaVersion, withDatabase } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
 const WAL_MS = 5_000;
@@ -51,18 +51,7 @@ export function migrate(input: {
 
 /** The schema version of a file, and its pending migrations. Changes nothing, and creates no file. */
 export function lookAtSchema(path: string): SchemaState {
-  const migrations = listMigrations('sqlite');
-  const db = existsSync(path) ? new Database(path, { readOnly: true }) : undefined;
-  try {
-    const found = db === undefined ? 0 : schemaVersion(db);
-    return {
-      found,
-      newest: migrations.at(-1)?.number ?? 0,
-      waiting: migrations.filter(({ number }) => number > found).map(({ name }) => name),
-    };
-  } finally {
-    db?.close();
-  }
+  return schemaState('sqlite', existsSync(path) ? withDatabase(path, { readOnly: true }, schemaVersion) : 0);
 }
 
 /** Retries: SQLite does not wait when two processes switch to WAL at the same moment. */

@@ -6,14 +6,12 @@ import type { Tx } from '../sql.ts';
 import { beat } from './beat.ts';
 import { claim } from './claim.ts';
 import { dueLanes, lane, load } from './lanes.ts';
-import { schema } from './status.ts';
 
 export const SQLITE_OPERATIONS = {
   ...OPERATIONS,
   jobs: { ...OPERATIONS.jobs, claim: write(claim), beat: write(beat) },
   deliveries: { ...OPERATIONS.deliveries, load: read(load) },
   lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
-  status: { ...OPERATIONS.status, schema: read(schema) },
 };
 
 /** The name of an operation, as `keys.create`. */

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError } from '../../model/error.ts';
-import { Database, isBusy } from './database.ts';
+import { Database, isBusy, withDatabase } from './database.ts';
 
 /** Held until `release`, or until the process ends in any way. */
 export interface Ownership {
@@ -26,16 +26,12 @@ export function takeOwnership(databasePath: string): Ownership {
 export function isOwned(databasePath: string): boolean {
   const path = join(dirname(databasePath), 'owner.db');
   if (!existsSync(path)) return false;
-  let database: Database | undefined;
   try {
-    database = new Database(path, { readOnly: true, busyMs: 0 });
-    database.get('select count(*) as tables from sqlite_schema');
+    withDatabase(path, { readOnly: true, busyMs: 0 }, (db) => db.get('select count(*) from sqlite_schema'));
     return false;
   } catch (error) {
     if (!isBusy(error)) throw error;
     return true;
-  } finally {
-    database?.close();
   }
 }
 

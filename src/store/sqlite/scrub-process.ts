@@ -1,6 +1,6 @@
 /** The process that scrubs a database file for `scrub.ts`: gets its task over IPC, answers, and ends. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { Database, isOutside } from './database.ts';
+import { type Database, isOutside, withDatabase } from './database.ts';
 
 export interface ScrubTask {
   /** The database file. */
@@ -23,26 +23,17 @@ process.once('message', (task: ScrubTask) => {
   process.send?.(scrubbed, () => process.disconnect?.());
 });
 
+/** Opens the database for each step: this process may have no connection open while `holds` reads the file. */
 function scrub({ path, traces, rewriteBytes }: ScrubTask) {
-  let logEmptied = withDatabase(path, BUSY_MS, emptyLog);
+  let logEmptied = withDatabase(path, { busyMs: BUSY_MS }, emptyLog);
   let tracesLeft = holds(path, traces);
   let rewritten = false;
   if (tracesLeft && statSync(path).size <= rewriteBytes) {
-    rewritten = withDatabase(path, PATIENCE_MS, rewrite);
-    logEmptied = withDatabase(path, BUSY_MS, emptyLog);
+    rewritten = withDatabase(path, { busyMs: PATIENCE_MS }, rewrite);
+    logEmptied = withDatabase(path, { busyMs: BUSY_MS }, emptyLog);
     tracesLeft = holds(path, traces);
   }
   return { logEmptied, rewritten, tracesLeft };
-}
-
-/** Closes the database afterwards: this process may have no connection open while `holds` reads the file. */
-function withDatabase<T>(path: string, busyMs: number, use: (db: Database) => T): T {
-  const db = new Database(path, { busyMs });
-  try {
-    return use(db);
-  } finally {
-    db.close();
-  }
 }
 
 /** Checkpoints the WAL and truncates it; most of that does not block writers. */

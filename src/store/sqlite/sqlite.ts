@@ -10,6 +10,7 @@ import { callsOf } from '../operation.ts';
 import { lanePages } from '../operations/lanes.ts';
 import type { View } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
+import { tell } from '../touched.ts';
 import type { DueLane } from '../webhook-operations.ts';
 import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';
@@ -48,7 +49,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     if (options.own) tellDamage(path, log);
     migrate({ path, log, now: clock(), own: options.own });
     reader = new Database(path, { readOnly: true });
-    const listeners = new Set<(touched: Touched) => void>();
+    const watchers = new Set<(touched: Touched) => void>();
     writer = await startWriter({
       path,
       synchronous,
@@ -56,11 +57,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       publicUrl: options.publicUrl,
       quotas: options.quotas,
       log,
-      onTouched: (touched) => notify(listeners, touched, log),
+      onTouched: (touched) => tell(watchers, touched, log),
       obstacle: () => files?.problem,
     });
     files = ownership && new OwnFiles({ path, ownership, log });
-    return compose({ path, reader, writer, clock, listeners, ownership: files });
+    return compose({ path, reader, writer, clock, watchers, ownership: files });
   } catch (error) {
     reader?.close();
     await writer?.close();
@@ -88,10 +89,10 @@ function compose(parts: {
   reader: Database;
   writer: Writer;
   clock: Clock;
-  listeners: Set<(touched: Touched) => void>;
+  watchers: Set<(touched: Touched) => void>;
   ownership: OwnFiles | undefined;
 }): Store {
-  const { path, reader, writer, clock, listeners, ownership } = parts;
+  const { path, reader, writer, clock, watchers, ownership } = parts;
   let closing: Promise<void> | undefined;
   /** One scrub at a time. */
   let scrubbing: Promise<unknown> = Promise.resolve();
@@ -107,7 +108,7 @@ function compose(parts: {
   }
 
   async function close(): Promise<void> {
-    listeners.clear();
+    watchers.clear();
     await scrubbing;
     // The writer closes last, so that it can checkpoint the WAL into the file.
     reader.close();
@@ -148,9 +149,9 @@ function compose(parts: {
     },
     status: { ...calls.status, database: untilClosed(onReader((view: View) => database(view, path))) },
     now: clock,
-    watch(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => void watchers.delete(watcher);
     },
     waitMs: () => writer.waitMs,
     check: async () => {
@@ -163,14 +164,4 @@ function compose(parts: {
       return closing;
     },
   };
-}
-
-function notify(listeners: Set<(touched: Touched) => void>, touched: Touched, log: Logger): void {
-  for (const listener of listeners) {
-    try {
-      listener(touched);
-    } catch (error) {
-      log.error({ err: error }, 'watcher.failed');
-    }
-  }
 }
