@@ -123,6 +123,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    copyTo: async () => {
+      throw new Error('PostgreSQL is backed up with its own tools');
+    },
     waitMs: () => connectionWaitMs(pool),
     check: async () => {
       await calls.instance.get({ name: '' });

@@ -338,6 +338,7 @@ function compose(parts: {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    copyTo: (file, signal) => writer.copyTo(file, signal),
     waitMs: () => writer.waitMs,
     check: async () => {
       const { trouble } = writer;

@@ -1,9 +1,10 @@
 /** The writer thread: owns the only connection that writes; runs one batch at a time and answers after its commit. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
-import { type Batch, type BatchResult, runBatch } from './batch.ts';
+import { type Batch, type BatchResult, type PackedError, packError, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
+import { copyInSteps, type StepCopy } from './step-copy.ts';
 
 /** How often it checks for commits of other processes. */
 const FOREIGN_POLL_MS = 250;
@@ -22,8 +23,8 @@ export interface WriterData {
   quotas: Quotas;
 }
 
-/** Messages to the thread. Batches are answered in order. */
-export type ToWriter = { batch: Batch } | { close: true };
+/** Messages to the thread. Batches are answered in order. `copyTo` copies the database in steps; null stops that. */
+export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: true };
 
 /** Messages from the thread. */
 export type FromWriter =
@@ -33,6 +34,7 @@ export type FromWriter =
   | { foreign: true }
   /** After a result with `trouble`: the disk can be written again. */
   | { recovered: true }
+  | { copied: { failed: PackedError | null } }
   | { closed: true };
 
 if (parentPort !== null) serve(parentPort, workerData as WriterData);
@@ -51,14 +53,40 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   let canceling: NodeJS.Immediate | undefined;
   let probing: NodeJS.Timeout | undefined;
 
+  let copy: StepCopy | undefined;
+  /** One message at a time: the first step of a copy must meet no transaction. */
+  let last: Promise<unknown> = Promise.resolve();
+
   port.on('message', (message: ToWriter) => {
-    if ('batch' in message) {
-      const result = runBatch(db, message.batch, quotas);
-      say({ result });
-      if (result.trouble !== undefined) probe();
-      if (result.cancelMore) cancelMore();
-      return;
-    }
+    last = last.then(() => {
+      if ('batch' in message) return run(message.batch);
+      return 'copyTo' in message ? copyTo(message.copyTo) : close();
+    });
+  });
+  say({ ready: true });
+  // The process before may have ended between removing a webhook and canceling all its waiting deliveries.
+  cancelMore();
+
+  function run(batch: Batch): void {
+    const result = runBatch(db, batch, quotas);
+    say({ result });
+    if (result.trouble !== undefined) probe();
+    if (result.cancelMore) cancelMore();
+  }
+
+  async function copyTo(file: string | null): Promise<void> {
+    if (file === null) return copy?.stop();
+    copy = copyInSteps(db, file);
+    copy.done.then(
+      () => say({ copied: { failed: null } }),
+      (error: unknown) => say({ copied: { failed: packError(error) } }),
+    );
+    await copy.begun;
+  }
+
+  async function close(): Promise<void> {
+    copy?.stop();
+    await copy?.done.catch(() => undefined);
     clearInterval(poll);
     clearImmediate(canceling);
     clearTimeout(probing);
@@ -66,10 +94,7 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     db.close();
     say({ closed: true });
     port.close();
-  });
-  say({ ready: true });
-  // The process before may have ended between removing a webhook and canceling all its waiting deliveries.
-  cancelMore();
+  }
 
   /** Cancels waiting deliveries of removed webhooks, a part at a time, letting batches in between. */
   function cancelMore(): void {
