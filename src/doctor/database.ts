@@ -108,9 +108,7 @@ export const damage: Check = ofStore(
 
 function damageResult(mistakes: readonly string[], isFull: boolean): Result {
   if (mistakes.length === 0) {
-    return ok(
-      isFull ? 'Every table, index and published version is intact' : 'Every page and table is readable',
-    );
+    return ok(isFull ? 'Every table, index and published version is intact' : 'Every table is readable');
   }
   return error({
     what: `The database is damaged: ${listed(mistakes)}`,
