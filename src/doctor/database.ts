@@ -2,6 +2,7 @@
 import { bytesWords } from '../std/amounts.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { findDamage, hearsNotifications } from '../store/open.ts';
+import { MOST_LOG_BYTES } from '../store/status-operations.ts';
 import { keyFile, keyFingerprint } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
@@ -11,8 +12,6 @@ const DAMAGE_MS = 30_000;
 const ROUNDS = 20;
 /** Within a data centre a query takes well below a millisecond. */
 const FAR_MS = 20;
-/** The log is checkpointed at 16 MB: it grows beyond that only during long reads. */
-const LARGE_LOG_BYTES = 512_000_000;
 
 export const database: Check = ofSettings('database', 'database', async (settings, subject) => {
   const { store, mistake, without, schema } = subject.database;
@@ -109,9 +108,7 @@ export const damage: Check = ofStore(
 
 function damageResult(mistakes: readonly string[], isFull: boolean): Result {
   if (mistakes.length === 0) {
-    return ok(
-      isFull ? 'Every table, index and published version is intact' : 'Every page and table is readable',
-    );
+    return ok(isFull ? 'Every table, index and published version is intact' : 'Every table is readable');
   }
   return error({
     what: `The database is damaged: ${listed(mistakes)}`,
@@ -130,11 +127,11 @@ export const log: Check = ofStore('database', 'write-ahead-log', async (store) =
 
 export function logResult(bytes: number): Result {
   const what = `The write-ahead log is ${bytesWords(bytes)}`;
-  if (bytes <= LARGE_LOG_BYTES) return ok(what);
+  if (bytes <= MOST_LOG_BYTES) return ok(what);
   return warning({
     what,
-    why: 'It grows while a program keeps an old snapshot open: reads slow down, and the disk fills',
-    fix: 'Stop other programs that have the file open (sqlite3, a copy, a backup tool), or restart the service',
+    why: 'It grows while a program reads one old state of the database: reads slow down, the disk fills, and writes stop for a moment at its end',
+    fix: 'Wait for `flowhook backup create`, or let the service make backups (FLOWHOOK_BACKUP_EVERY), which reads no old state; stop other programs that have the file open (sqlite3, a copy, a backup tool)',
   });
 }
 

@@ -50,6 +50,7 @@ export function createChores(input: {
       ? undefined
       : backupSchedule({
           databaseUrl: config.databaseUrl,
+          copyTo: store.copyTo,
           directory: config.backupDirectory,
           everyMs: config.backupEveryMs,
           keep: config.backupKeep,

@@ -66,6 +66,7 @@ async function scheduled(t: TestContext): Promise<Scheduled> {
   const directory = join(root, 'backups');
   const options = {
     databaseUrl,
+    copyTo: store.copyTo,
     directory,
     everyMs: DAY_MS,
     keep: 2,

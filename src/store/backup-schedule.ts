@@ -4,6 +4,7 @@ import { Chore } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
 import { keepNewest, listBackups } from './backup-files.ts';
 import { createBackup } from './open.ts';
+import type { Store } from './store.ts';
 
 /** How often it checks whether one is due, by the time in the name of the last one. */
 const LOOK_MS = 60_000;
@@ -14,6 +15,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
 /** @param options.keep how many verified ones to keep; those made by commands and migrations are never deleted */
 export function backupSchedule(options: {
   databaseUrl: string;
+  copyTo: Store['copyTo'];
   directory: string;
   everyMs: number;
   keep: number;
@@ -21,7 +23,7 @@ export function backupSchedule(options: {
   log: Logger;
   random: () => number;
 }): Chore {
-  const { databaseUrl, directory, everyMs, keep, clock, log, random } = options;
+  const { databaseUrl, copyTo, directory, everyMs, keep, clock, log, random } = options;
   let triedAt = NEVER;
   return new Chore({
     everyMs: LOOK_MS,
@@ -39,7 +41,7 @@ export function backupSchedule(options: {
       }
       const fromMs = performance.now();
       try {
-        const made = await createBackup(databaseUrl, { directory, now, origin: 'scheduled', signal });
+        const made = await createBackup(databaseUrl, { directory, now, origin: 'scheduled', signal, copyTo });
         const { file, bytes, mistakes } = made;
         if (mistakes.length > 0) log.error({ file, mistakes }, 'backup.damaged');
         const removed = keepNewest(directory, keep);

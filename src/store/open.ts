@@ -144,15 +144,14 @@ export async function createBackup(
     origin: BackupOrigin;
     signal?: AbortSignal;
     onProgress?: (progress: BackupProgress) => void;
+    /** `Store.copyTo` of the server that owns the database, whose log then does not grow. */
+    copyTo?: Store['copyTo'];
   },
 ): Promise<MadeBackup> {
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
   const { backup } = await import('./sqlite/backup.ts');
-  const { signal, onProgress, ...task } = options;
-  return backup(
-    { path: pathOf(url), ...task },
-    { ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress }) },
-  );
+  const { directory, now, origin, ...how } = options;
+  return backup({ path: pathOf(url), directory, now, origin }, how);
 }
 
 /** Verifies a whole backup file. Blocks this thread meanwhile. */

@@ -1,5 +1,11 @@
 /** Status of the database and its workload: part of the Store; `store.ts` says what all operations have in common. */
 
+/**
+ * The size that SQLite's write-ahead log should not exceed. It is checkpointed at 16 MB, and cut to 64 when it was larger:
+ * it grows beyond that only while another process reads one old state for long.
+ */
+export const MOST_LOG_BYTES = 100_000_000;
+
 export interface DatabaseStatus {
   kind: 'sqlite' | 'postgres';
   /** Of SQLite or PostgreSQL itself, such as `3.50.4`. */

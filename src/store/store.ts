@@ -59,6 +59,11 @@ export interface Store {
   watch(listener: (touched: Touched) => void): () => void;
   /** Health check for `/readyz`: resolves when a trivial read succeeds and no write is known to be failing. */
   check(): Promise<void>;
+  /**
+   * Copies the database into an empty file, without holding up who writes: the state of one commit. Only on SQLite, and
+   * only of use to the process that owns the file; rejects when others write into it all the time.
+   */
+  copyTo(file: string, signal?: AbortSignal): Promise<void>;
   /** How long the oldest call still waiting in this process has waited, in milliseconds. */
   waitMs(): number;
   /** Waits for the writes under way and closes everything. Calling it twice is harmless. */

@@ -124,6 +124,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
+    copyTo: async () => {
+      throw new Error('PostgreSQL is backed up with its own tools');
+    },
     waitMs: () => connectionWaitMs(pool),
     check: async () => {
       await calls.instance.get({ name: '' });

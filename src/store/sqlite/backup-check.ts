@@ -67,10 +67,14 @@ export function sha256Of(file: string): string {
   }
 }
 
-/** The first three mistakes in the pages of a file; `quick_check` does not compare indexes with their tables. */
-export function damageIn(db: Database, check: 'integrity_check' | 'quick_check'): string[] {
+/**
+ * The first three mistakes in the pages of a file; or all of one table, where it is named. `quick_check` does
+ * not compare indexes with their tables.
+ */
+export function damageIn(db: Database, check: 'integrity_check' | 'quick_check', table?: string): string[] {
+  const of = table === undefined ? '3' : `'${table.replaceAll("'", "''")}'`;
   return db
-    .all<Record<string, string>>(`pragma ${check}(3)`)
+    .all<Record<string, string>>(`pragma ${check}(${of})`)
     .map((row) => (row[check] ?? '').replaceAll('\n', ' '))
     .filter((sentence) => sentence !== 'ok');
 }

@@ -62,6 +62,7 @@ test('rolls back all that a throwing operation has written, and nothing else', a
     'delivered',
     null,
     null,
+    null,
     1,
     1,
     outcome,

@@ -11,12 +11,17 @@ import { createInterface } from 'node:readline';
  * @param options.program the file without its ending, such as `./scrub-process`
  * @param options.purpose begins the error when it fails: `The process that …`
  * @param options.signal kills it
- * @param options.onLine receives each line that it prints
+ * @param options.onLine receives each line that it prints, and a function that answers it
  * @throws Error when the process ends without an answer, killed by the signal or otherwise
  */
-export async function runChildTask<Answer>(
+export async function runChildTask<Answer, Told extends object = never>(
   task: object,
-  options: { program: string; purpose: string; signal?: AbortSignal; onLine?: (line: string) => void },
+  options: {
+    program: string;
+    purpose: string;
+    signal?: AbortSignal;
+    onLine?: (line: string, tell: (told: Told) => void) => void;
+  },
 ): Promise<Answer> {
   const { program, purpose, signal, onLine } = options;
   // With this file's own ending, so that the compiled form finds the compiled program.
@@ -31,7 +36,8 @@ export async function runChildTask<Answer>(
   try {
     return await new Promise<Answer>((resolve, reject) => {
       if (onLine !== undefined && child.stdout !== null) {
-        createInterface({ input: child.stdout }).on('line', onLine);
+        const tell = (told: Told) => void (child.connected && child.send(told, () => {}));
+        createInterface({ input: child.stdout }).on('line', (line) => onLine(line, tell));
       }
       child.once('message', (answer) => resolve(answer as Answer));
       child.once('error', reject);

@@ -1,6 +1,6 @@
 /** One connection to an SQLite file: the only importer of node:sqlite, whose classes are being renamed. */
 import { closeSync, openSync } from 'node:fs';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { forSqlite } from './dialect.ts';
 
 /** A value that can be bound to a `?`. */
@@ -100,6 +100,17 @@ export class Database {
   /** Runs a script without parameters or results. */
   exec(sql: string): void {
     this.#handle.exec(sql);
+  }
+
+  /**
+   * Copies the database into another file, so many pages at a time, in a thread of its own; this connection may be used in
+   * between, but its first step must not meet an open transaction. What `onStep` throws ends it.
+   */
+  async copyTo(
+    file: string,
+    options: { pages: number; onStep(done: { totalPages: number; remainingPages: number }): void },
+  ): Promise<void> {
+    await backup(this.#handle, file, { rate: options.pages, progress: options.onStep });
   }
 
   /** Whether a transaction is open. SQLite itself may have rolled one back, as when the disk is full. */

@@ -1,11 +1,12 @@
 /**
- * Notices when the files of a running server are moved away, deleted or replaced. Writes would go on in files that nobody
- * finds again, and without `owner.db` a second server could start on the same data.
+ * Notices when the files of a running server are moved away, deleted or replaced, and tells when the log becomes large.
+ * Writes would go on in files that nobody finds again, and without `owner.db` a second server could start on the same data.
  */
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError, Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
+import { MOST_LOG_BYTES } from '../status-operations.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
 /** How old the last look may be when something is written: a look takes some 10 µs. */
@@ -22,6 +23,7 @@ export class OwnFiles {
   readonly #timer: NodeJS.Timeout;
   #problem: Problem | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  #isLogLarge = false;
 
   /** Call it when the database is open, so that all its files are there. */
   constructor({ path, ownership, log }: { path: string; ownership: Ownership; log: Logger }) {
@@ -29,7 +31,10 @@ export class OwnFiles {
     this.#log = log;
     this.#owned = [ownership];
     this.#look();
-    this.#timer = setInterval(() => this.#look(), EVERY_MS).unref();
+    this.#timer = setInterval(() => {
+      this.#look();
+      if (this.#problem === undefined) this.#lookAtLog();
+    }, EVERY_MS).unref();
   }
 
   /** Why nothing may be written at the moment; undefined while all files are the ones that were opened. */
@@ -51,6 +56,15 @@ export class OwnFiles {
     this.#problem = sentence === undefined ? undefined : new Problem('data_moved', { sentence });
     if (sentence === undefined) this.#log.warn({ path: this.#path }, 'files.back: writing goes on');
     else this.#log.error({ path: this.#path, why: sentence }, 'files.gone: nothing is written');
+  }
+
+  /** Tells once that the log is large, and once that it no longer is. */
+  #lookAtLog(): void {
+    const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    if (bytes > MOST_LOG_BYTES === this.#isLogLarge) return;
+    this.#isLogLarge = !this.#isLogLarge;
+    if (!this.#isLogLarge) this.#log.info({ bytes }, 'log.reset');
+    else this.#log.warn({ bytes }, 'log.large: another program reads an old state of the database');
   }
 
   /** What is wrong with the files; undefined when they are those that were opened. */

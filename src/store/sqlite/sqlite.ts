@@ -153,6 +153,7 @@ function compose(parts: {
       watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
+    copyTo: (file, signal) => writer.copyTo(file, signal),
     waitMs: () => writer.waitMs,
     check: async () => {
       const { trouble } = writer;

@@ -1,9 +1,10 @@
 /** The writer thread: owns the only connection that writes; runs one batch at a time and answers after its commit. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
-import { type Batch, type BatchResult, runBatch } from './batch.ts';
+import { type Batch, type BatchResult, type PackedError, packError, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
+import { copyInSteps, type StepCopy } from './step-copy.ts';
 
 /** How often it checks for commits of other processes. */
 const FOREIGN_POLL_MS = 250;
@@ -16,8 +17,8 @@ export interface WriterData {
   quotas: Quotas;
 }
 
-/** Messages to the thread. Batches are answered in order. */
-export type ToWriter = { batch: Batch } | { close: true };
+/** Messages to the thread. Batches are answered in order. `copyTo` copies the database in steps; null stops that. */
+export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: true };
 
 /** Messages from the thread. */
 export type FromWriter =
@@ -27,6 +28,7 @@ export type FromWriter =
   | { foreign: true }
   /** After a result with `trouble`: the disk can be written again. */
   | { recovered: true }
+  | { copied: { failed: PackedError | null } }
   | { closed: true };
 
 if (parentPort !== null) serve(parentPort, workerData as WriterData);
@@ -41,12 +43,17 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     seen = found;
     say({ foreign: true });
   }, FOREIGN_POLL_MS);
-  /** One batch at a time: their operations await what they ask for. */
-  let last: Promise<unknown> = Promise.resolve();
   let probing: NodeJS.Timeout | undefined;
 
+  let copy: StepCopy | undefined;
+  /** One message at a time: operations await what they ask for, and the first step of a copy must meet no transaction. */
+  let last: Promise<unknown> = Promise.resolve();
+
   port.on('message', (message: ToWriter) => {
-    last = last.then(() => ('batch' in message ? run(message.batch) : close()));
+    last = last.then(() => {
+      if ('batch' in message) return run(message.batch);
+      return 'copyTo' in message ? copyTo(message.copyTo) : close();
+    });
   });
   say({ ready: true });
 
@@ -56,7 +63,19 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     if (result.trouble !== undefined) probe();
   }
 
-  function close(): void {
+  async function copyTo(file: string | null): Promise<void> {
+    if (file === null) return copy?.stop();
+    copy = copyInSteps(db, file);
+    copy.done.then(
+      () => say({ copied: { failed: null } }),
+      (error: unknown) => say({ copied: { failed: packError(error) } }),
+    );
+    await copy.begun;
+  }
+
+  async function close(): Promise<void> {
+    copy?.stop();
+    await copy?.done.catch(() => undefined);
     clearInterval(poll);
     clearTimeout(probing);
     emptyLog(db);

@@ -76,6 +76,7 @@ export class Writer {
   #thread: Worker | undefined;
   #exited: Promise<void> | undefined;
   #restarting: Promise<void> | undefined;
+  #copying: PromiseWithResolvers<void> | undefined;
   readonly #closed = new AbortController();
   /** Set by `close`: why calls are refused. */
   #ended: Problem | undefined;
@@ -126,6 +127,26 @@ export class Writer {
       this.#flushing = true;
       setImmediate(() => this.#flush());
     });
+  }
+
+  /**
+   * Copies the database into an empty file, in steps between the batches: see `step-copy.ts`. One copy at a time. Rejects
+   * when another process writes all the time, when the signal aborts it, and when the thread ends.
+   */
+  async copyTo(file: string, signal?: AbortSignal): Promise<void> {
+    if (this.#ended !== undefined || this.#thread === undefined) throw new Problem('database_unavailable');
+    if (this.#copying !== undefined) throw new Error('Another copy is being made');
+    const stop = () => this.#send({ copyTo: null });
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      this.#copying = Promise.withResolvers();
+      this.#send({ copyTo: file });
+      if (signal?.aborted === true) stop();
+      await this.#copying.promise;
+    } finally {
+      this.#copying = undefined;
+      signal?.removeEventListener('abort', stop);
+    }
   }
 
   /** Why writes fail at the moment; undefined if none is known to. */
@@ -187,6 +208,11 @@ export class Writer {
     if ('foreign' in message) this.#options.onTouched(ANYTHING);
     if ('recovered' in message) this.#recover();
     if ('result' in message) this.#settle(message.result);
+    if ('copied' in message) {
+      const { failed } = message.copied;
+      if (failed === null) this.#copying?.resolve();
+      else this.#copying?.reject(unpackError(failed));
+    }
   }
 
   #settle({ answers, touched, trouble }: BatchResult): void {
@@ -226,6 +252,7 @@ export class Writer {
       this.#options.log.error({ err: cause, operations: lost.length }, 'writer.died');
     }
     for (const call of lost) call.reject(new Problem('database_unavailable', { cause }));
+    this.#copying?.reject(cause);
     this.#onIdle?.();
     if (this.#ended === undefined) this.#restarting = this.#restart();
   }
