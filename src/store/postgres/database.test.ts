@@ -1,9 +1,10 @@
 /** Transactions with several statements under way at once, their limits, and what their errors mean. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { makeDatabase } from '../../../test/support/postgres.ts';
+import { makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
+import { startTransactionPool } from '../../../test/support/transaction-pool.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { Database, inTransaction, isBusy, isOutside, openPool } from './database.ts';
+import { Database, inTransaction, isBusy, isOutside, isTransient, openPool } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const pool = openPool({ url, size: 1, log: silentLogger });
@@ -92,4 +93,45 @@ test('a text that speaks of clients and connections is no lost connection', () =
   assert.equal(isOutside(new Error('The row customer-1 of the client has no connection')), false);
   assert.equal(isOutside(new Error('Connection terminated unexpectedly')), true);
   assert.equal(isOutside(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })), true);
+});
+
+test('statements are prepared once on a connection of the server’s own, and anew when a table has changed', async () => {
+  const prepares = { prepares: true };
+  await inTransaction(pool, (tx) => tx.exec('create table prepared (a integer)'));
+  const read = () => inTransaction(pool, (tx) => tx.all('select * from prepared where a > $1', 0), prepares);
+  const count = () =>
+    inTransaction(pool, (tx) =>
+      tx.get<{ count: number }>(
+        `select count(*) as count from pg_prepared_statements where name like 'flowhook%'`,
+      ),
+    );
+  await Promise.all([read(), read(), read()]);
+  assert.equal((await count())?.count, 1);
+  await inTransaction(pool, (tx) => tx.exec('alter table prepared add column b integer'));
+  await assert.rejects(read(), isTransient, 'whoever runs transactions runs them again');
+  assert.deepEqual(await read(), []);
+});
+
+test('nothing is prepared on a connection of a pooler, which greets with a number of its own', async (t) => {
+  const pooler = await startTransactionPool({ socketPath: (await serverWithSocket()).socketPath, size: 2 });
+  const through = new URL(url);
+  through.host = `127.0.0.1:${pooler.port}`;
+  through.search = '';
+  const pooled = openPool({ url: through.href, size: 1, log: silentLogger });
+  t.after(async () => {
+    await pooled.end();
+    pooler.stop();
+  });
+  const count = await inTransaction(
+    pooled,
+    async (tx) => {
+      await tx.all('select 1 where 1 = $1', 1);
+      return tx.get<{ count: number }>(
+        'select count(*) as count from pg_prepared_statements where name <> $1',
+        '',
+      );
+    },
+    { prepares: true },
+  );
+  assert.equal(count?.count, 0);
 });

@@ -1,9 +1,11 @@
 /**
  * Connections to a PostgreSQL database: the only importer of pg.
  *
- * Nothing here lives in a session (no prepared statements, no `set`, no advisory locks but those of a transaction), so that a proxy that hands
- * each transaction to another connection may stand in between.
+ * Nothing here lives in a session (no `set`, no advisory locks but those of a transaction, and prepared statements only
+ * on connections that are found to be the server's own), so that a proxy that hands each transaction to another
+ * connection may stand in between.
  */
+import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { clientUrl } from '../database-url.ts';
@@ -60,21 +62,71 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
   });
   // Without a listener, an error while a connection is being handed over would end the process. The statement that
   // follows fails by itself.
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    noteDirect(client);
+  });
   return pool;
+}
+
+/**
+ * Connections without a pooler in between, on which statements can be prepared. A server greets with the number of its
+ * process, which then answers every statement; a pooler greets with a number of its own.
+ */
+const direct = new WeakSet<pg.ClientBase>();
+
+function noteDirect(client: pg.PoolClient): void {
+  const { processID } = client as unknown as { processID: number };
+  client.query('select pg_backend_pid() as pid').then(
+    ({ rows }) => {
+      if (rows[0]?.pid === processID) direct.add(client);
+    },
+    () => undefined,
+  );
+}
+
+/** Statements that compare with a list: how to find its rows depends on how many it has. */
+const LISTS = /= any\(\$/;
+
+/** The names of prepared statements, which say what they are: on every connection a name means the same statement. */
+const names = new Map<string, string>();
+/** Counted up when the tables have changed under prepared statements, so that all are prepared again. */
+let generation = 0;
+
+function nameOf(sql: string): string {
+  let name = names.get(sql);
+  if (name === undefined) {
+    name = `flowhook ${createHash('sha256').update(sql).digest('base64url').slice(0, 22)} ${generation}`;
+    names.set(sql, name);
+  }
+  return name;
+}
+
+function forgetNames(): void {
+  names.clear();
+  generation += 1;
 }
 
 /** Runs statements: on a pool, or on the one connection of a transaction. */
 export class Database implements Sql {
   readonly #runs: pg.Pool | pg.PoolClient;
   readonly #reads: boolean;
+  readonly #prepares: boolean;
   #over = false;
   #failure: unknown;
 
-  /** @param options.reads runs each statement in a read-only transaction, with limits in the database as well */
-  constructor(runs: pg.Pool | pg.PoolClient, { reads = false }: { reads?: boolean } = {}) {
+  /**
+   * @param options.reads runs each statement in a read-only transaction, with limits in the database as well
+   * @param options.prepares prepares statements that have values, where the connection allows it: for few statements,
+   *   which are used often and whose plans do not depend on the values
+   */
+  constructor(
+    runs: pg.Pool | pg.PoolClient,
+    { reads = false, prepares = false }: { reads?: boolean; prepares?: boolean } = {},
+  ) {
     this.#runs = runs;
     this.#reads = reads;
+    this.#prepares = prepares;
   }
 
   /**
@@ -140,7 +192,11 @@ export class Database implements Sql {
     if (this.#runs instanceof pg.Pool) {
       return this.#reads ? readWith(this.#runs, sql, storables) : this.#runs.query(sql, storables);
     }
-    const answer = this.#runs.query(sql, storables);
+    const isPrepared = this.#prepares && storables !== undefined && storables.length > 0 && !LISTS.test(sql);
+    const answer =
+      isPrepared && direct.has(this.#runs)
+        ? this.#runs.query({ name: nameOf(sql), text: sql, values: storables })
+        : this.#runs.query(sql, storables);
     answer.catch((error) => this.fail(error));
     return answer;
   }
@@ -180,6 +236,8 @@ export type Isolation = 'read committed' | 'read committed read only' | 'repeata
 
 export interface Limits {
   isolation?: Isolation;
+  /** Whether statements are prepared (see `Database`). */
+  prepares?: boolean;
   /** How long one statement may take. */
   statementMs?: number;
   /** How long to wait for one lock; 0 means for ever. */
@@ -191,11 +249,14 @@ function begin({
   isolation = 'read committed',
   statementMs = STATEMENT_MS,
   lockMs = LOCK_MS,
+  prepares = false,
 }: Limits): string {
   return (
     `begin isolation level ${isolation}; set local jit = off; set local statement_timeout = ${statementMs}; ` +
     `set local lock_timeout = ${lockMs}; ` +
-    `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`
+    `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}` +
+    // A plan that is kept is often made while the table has few rows: it must not be to read all of them.
+    (prepares ? '; set local enable_seqscan = off' : '')
   );
 }
 
@@ -212,7 +273,7 @@ export function inTransaction<Result>(
   limits: Limits = {},
 ): Promise<Result> {
   return onConnection(pool, async (client, discard) => {
-    const db = new Database(client);
+    const db = new Database(client, limits);
     // Not awaited: the first statement is sent right behind it, and finds the transaction open.
     const begun = client.query(begin(limits));
     begun.catch((error) => db.fail(error));
@@ -226,6 +287,7 @@ export function inTransaction<Result>(
       return result;
     } catch (error) {
       db.end();
+      if (isOutdated(db.failure)) forgetNames();
       try {
         await begun;
         await client.query('rollback');
@@ -305,9 +367,17 @@ function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && severity !== undefined ? code : undefined;
 }
 
-/** Whether the whole transaction may be retried: the database rolled it back in favour of another one. */
+/**
+ * Whether the whole transaction may be retried: the database rolled it back in favour of another one, or had prepared
+ * its statements for tables that a migration has changed.
+ */
 export function isTransient(error: unknown): boolean {
-  return TRANSIENT.has(sqlState(error) ?? '');
+  return TRANSIENT.has(sqlState(error) ?? '') || isOutdated(error);
+}
+
+/** "cached plan must not change result type", which has a state that means anything. */
+function isOutdated(error: unknown): boolean {
+  return (error as { routine?: string } | undefined)?.routine === 'RevalidateCachedQuery';
 }
 
 /** SQLSTATEs of a lock or a statement that took too long. */

@@ -51,7 +51,15 @@ const WORKFLOWS = `
   ))
   for update skip locked`;
 
-const JOBS = 'select * from job where team_id = $1 and id = any($2::text[]) for update skip locked';
+// One look-up for each id. With a list, a plan that is kept could read all unfinished jobs of the team.
+const JOBS = `
+  select job.* from unnest($2::text[]) as named (id)
+  cross join lateral (
+    select * from job where job.team_id = $1 and job.id = named.id limit 1 for update skip locked
+  ) job`;
 
 const UNFINISHED_JOBS = `
-  select * from job where team_id = $1 and workflow_id = any($2::text[]) and ${UNFINISHED} order by slot`;
+  select job.* from unnest($2::text[]) as named (id)
+  cross join lateral (
+    select * from job where job.team_id = $1 and job.workflow_id = named.id and ${UNFINISHED} order by slot limit 2
+  ) job`;

@@ -7,6 +7,7 @@
  *                 │                    └── one failed: each again by itself, so that none fails the others
  *                 └── it is the only one: a transaction of its own
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Begins, Operation } from '../operation.ts';
 import type { Tx } from '../sql.ts';
@@ -24,6 +25,12 @@ const MAX_LONG = 8;
  * two transactions of half the size take longer than one.
  */
 const AT_ONCE = 2;
+
+/**
+ * After a batch its callers come back, one by one. Without a moment for that the first of them would have a transaction
+ * of its own, for whose commit all others wait. In milliseconds.
+ */
+const GATHER_MS = 2;
 
 interface Call {
   operation: Operation<Tx, unknown, unknown>;
@@ -73,27 +80,33 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     line.running += 1;
     turns
       .run(teamId, () => run(line), { ahead: true })
-      .catch((error) => {
-        // No place became free: whoever waits for it has waited too long.
-        for (const call of waiting) call.reject(error);
-        waiting.clear();
-      })
+      .then(
+        (calls) => (calls > 1 ? pause(GATHER_MS) : undefined),
+        (error) => {
+          // No place became free: whoever waits for it has waited too long.
+          for (const call of waiting) call.reject(error);
+          waiting.clear();
+        },
+      )
       .finally(() => {
         line.running -= 1;
         start(line);
       });
   }
 
-  async function run(line: Line): Promise<void> {
+  /** Returns how many calls it was of. */
+  async function run(line: Line): Promise<number> {
     const calls = take(line);
     const [first] = calls;
-    if (first === undefined) return;
+    if (first === undefined) return 0;
     if (calls.length === 1) await alone(first);
     else await together(line, calls);
+    return calls.length;
   }
 
   function alone({ operation, input, resolve, reject }: Call): Promise<void> {
-    return committed(options, (tx) => performed(tx, operation, input)).then(resolve, reject);
+    const perform = (tx: Tx) => performed(tx, operation, input);
+    return committed(options, perform, { prepares: !operation.isLong }).then(resolve, reject);
   }
 
   async function together({ teamId, isLong }: Line, calls: readonly Call[]): Promise<void> {
@@ -114,7 +127,7 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
       return { locked, results };
     };
     try {
-      const { locked, results } = await committed(options, perform);
+      const { locked, results } = await committed(options, perform, { prepares: !isLong });
       for (const [at, call] of calls.entries()) {
         if (locked[at] === undefined) apart(teamId, call);
         else call.resolve(results[at]);

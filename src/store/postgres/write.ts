@@ -13,7 +13,7 @@ import { writeJobs } from '../operations/jobs.ts';
 import type { Tx } from '../sql.ts';
 import { teamOf } from '../team-of.ts';
 import { untouched } from '../touched.ts';
-import { inTransaction, isBusy, isFull, isOutside, isTransient } from './database.ts';
+import { inTransaction, isBusy, isFull, isOutside, isTransient, type Limits } from './database.ts';
 import type { TeamTurns } from './team-turns.ts';
 
 const MAX_TRIES = 8;
@@ -58,19 +58,24 @@ export async function performed<Input, Result>(
 export async function committed<Result>(
   { pool, now, publicUrl, quotas, onTouched }: Writing,
   perform: (tx: Tx) => Promise<Result>,
+  limits: Limits = {},
 ): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     const jobs: JobRow[] = [];
     const told = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [], jobs };
     let tx: Tx | undefined;
     try {
-      const result = await inTransaction(pool, async (db) => {
-        // Read only now that there is a connection: `claim-bounds.ts` relies on how far before its commit this is.
-        tx = { ...told, db, now: now() };
-        const made = await perform(tx);
-        await Promise.all([writeJobs(tx, jobs), writeEvents(tx)]);
-        return made;
-      });
+      const result = await inTransaction(
+        pool,
+        async (db) => {
+          // Read only now that there is a connection: `claim-bounds.ts` relies on how far before its commit this is.
+          tx = { ...told, db, now: now() };
+          const made = await perform(tx);
+          await Promise.all([writeJobs(tx, jobs), writeEvents(tx)]);
+          return made;
+        },
+        limits,
+      );
       if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
       return result;
     } catch (error) {
