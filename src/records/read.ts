@@ -54,7 +54,7 @@ export async function openVersion(
   const older =
     number < newest.oldest || number > newest.number
       ? undefined
-      : await store.records.versionAt({ ...place, version: number });
+      : await store.records.version({ ...place, number });
   if (older === undefined) {
     const never = newest.number === 0 ? 'nothing has been published yet' : `the newest is ${newest.number}`;
     const why = number > newest.number ? `was never published, ${never}` : 'is no longer kept';

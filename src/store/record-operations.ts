@@ -73,10 +73,15 @@ export interface RecordOperations {
     fields: readonly string[];
     mode?: Mode;
   }): Promise<Published>;
-  /** The current version; undefined for an unknown workflow. */
-  version(input: { teamId: string; workflowId: string }): Promise<DataVersion | undefined>;
-  /** One version, from `oldest` to the current one; undefined if it cannot be read or the workflow is unknown. */
-  versionAt(input: { teamId: string; workflowId: string; version: number }): Promise<DataVersion | undefined>;
+  /**
+   * The current version, or the one of a `number` from `oldest` to the current one; undefined if it cannot be read or
+   * the workflow is unknown.
+   */
+  version(input: {
+    teamId: string;
+    workflowId: string;
+    number?: number | undefined;
+  }): Promise<DataVersion | undefined>;
   /**
    * The versions that can be read, without version 0, newest first, those below `before` if it is given. Empty for an
    * unknown workflow.

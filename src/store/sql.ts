@@ -98,20 +98,36 @@ export type ColumnType = 'text' | 'bigint' | 'integer' | 'boolean';
 export async function insertAll(
   db: Sql,
   table: string,
-  columns: Readonly<Record<string, ColumnType>>,
+  columns: Columns,
   rows: readonly (readonly (string | number | null)[])[],
   onConflict = '',
 ): Promise<void> {
   if (rows.length === 0) return;
-  const names = Object.keys(columns).join(', ');
-  const places = Object.values(columns).map((type, at) => [`$${at + 1}`, type] as const);
-  const one = `insert into ${table} (${names}) values (${places.map(([place]) => place).join(', ')}) ${onConflict}`;
-  const all = `insert into ${table} (${names}) select * from unnest(${places.map(([place, type]) => `${place}::${type}[]`).join(', ')}) ${onConflict}`;
+  const statement = insertion(table, columns, onConflict);
   const runs = db.pick({
-    sqlite: () => Promise.all(rows.map((row) => db.run(one, ...row))),
-    postgres: () => db.run(all, ...places.map((_, at) => rows.map((row) => row[at] ?? null))),
+    sqlite: () => Promise.all(rows.map((row) => db.run(statement, ...row))),
+    postgres: () =>
+      db.run(statement, ...Object.keys(columns).map((_, at) => rows.map((row) => row[at] ?? null))),
   });
   await runs();
+}
+
+type Columns = Readonly<Record<string, ColumnType>>;
+
+/** Kept by the columns, which are constants: a call that queues a job would spend more on the text than on the rest. */
+const INSERTIONS = new WeakMap<Columns, { table: string; onConflict: string; statement: Either<string> }>();
+
+function insertion(table: string, columns: Columns, onConflict: string): Either<string> {
+  const known = INSERTIONS.get(columns);
+  if (known?.table === table && known.onConflict === onConflict) return known.statement;
+  const into = `insert into ${table} (${Object.keys(columns).join(', ')})`;
+  const places = Object.values(columns).map((type, at) => [`$${at + 1}`, type] as const);
+  const statement = {
+    sqlite: `${into} values (${places.map(([place]) => place).join(', ')}) ${onConflict}`,
+    postgres: `${into} select * from unnest(${places.map(([place, type]) => `${place}::${type}[]`).join(', ')}) ${onConflict}`,
+  };
+  INSERTIONS.set(columns, { table, onConflict, statement });
+  return statement;
 }
 
 /**

@@ -1,15 +1,9 @@
-/** The row of a workflow in the database, and its mapping to the model; the same for both drivers. */
-import type { RecordCounts } from '../model/job.ts';
-import type { Definition, Workflow } from '../model/workflow.ts';
-
-/** How many records at most a publish counts the bytes of, if the version before has no count. */
-export const MAX_COUNTED = 5_000_000;
+/** The row of a workflow in the database, and its mapping to the model. */
+import type { Workflow } from '../model/workflow.ts';
 
 export interface WorkflowRow {
   team_id: string;
   id: string;
-  /** What `record.workflow` calls it, on SQLite alone. */
-  number?: number;
   definition: string;
   definition_hash: string;
   state: string | null;
@@ -29,18 +23,6 @@ export interface WorkflowRow {
   staged_bytes: number;
   created_at: number;
   updated_at: number;
-}
-
-/** The next run after applying a definition: an unchanged schedule keeps its time, unless the workflow was archived. */
-export function nextRun(
-  input: { definition: Definition; nextRunAt: number | null },
-  stored: WorkflowRow | undefined,
-): number | null {
-  const { schedule } = input.definition;
-  if (schedule === null) return null;
-  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
-  const before = (JSON.parse(stored.definition) as Definition).schedule;
-  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
 }
 
 /** All columns that `toWorkflow` needs; without `state`, which may be long. */
@@ -75,15 +57,4 @@ export function toWorkflow(row: ListedRow): Workflow {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
-}
-
-/** From the counters kept while staging: counting the rows of a large run would block every write. */
-export function countRecords(workflow: WorkflowRow, before: number): RecordCounts {
-  const { staged_added: added, staged_changed: changed, staged_removed: removed } = workflow;
-  return { total: before + added - removed, added, changed, removed };
-}
-
-/** Likewise; null if `before`, the bytes of the previous version, has not been counted. */
-export function bytesAfter(workflow: WorkflowRow, before: number | null): number | null {
-  return before === null ? null : before + workflow.staged_bytes;
 }

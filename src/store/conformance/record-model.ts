@@ -260,7 +260,7 @@ async function compareVersions(world: World): Promise<void> {
   const summaries = await store.records.versions({ ...at, limit: 100 });
   assert.equal(summaries.length, current - Math.max(1, model.oldest) + 1);
   for (const [version, state] of model.versions.entries()) {
-    const found = await store.records.versionAt({ ...at, version });
+    const found = await store.records.version({ ...at, number: version });
     if (version < model.oldest) {
       assert.equal(found, undefined);
       continue;

@@ -27,8 +27,8 @@ export function testRecords(open: Open): void {
   it('has an empty version 0 before the first published run', async ({ store }) => {
     const at = await makeWorkflow(store);
     assert.deepEqual(await store.records.version(at), EMPTY);
-    assert.deepEqual(await store.records.versionAt({ ...at, version: 0 }), EMPTY);
-    assert.equal(await store.records.versionAt({ ...at, version: 1 }), undefined);
+    assert.deepEqual(await store.records.version({ ...at, number: 0 }), EMPTY);
+    assert.equal(await store.records.version({ ...at, number: 1 }), undefined);
     assert.deepEqual(await store.records.versions({ ...at, limit: 10 }), []);
     assert.deepEqual(await readVersion(store, { ...at, version: 0 }), []);
     assert.equal(await store.records.version({ ...at, workflowId: 'unknown' }), undefined);

@@ -18,7 +18,7 @@ export function testRetention(open: Open): void {
     assert.deepEqual((await store.records.prunable({ ...keep, limit: 10 })).found, [at]);
     await pruneAll(store, at, keep);
     assert.equal((await store.records.version(at))?.oldest, 4);
-    assert.equal(await store.records.versionAt({ ...at, version: 3 }), undefined);
+    assert.equal(await store.records.version({ ...at, number: 3 }), undefined);
     const { rows, versions } = await inspect(at);
     assert.deepEqual([rows, versions], [3, 2]);
     assert.deepEqual((await store.records.prunable({ ...keep, limit: 10 })).found, []);

@@ -173,6 +173,6 @@ export function testStaging(open: Open): void {
     assert.deepEqual(await run('d', ['z', 'a'], 'replace'), ['z', 'a']);
     const many = Array.from({ length: 1_500 }, (_, n) => `f${n}`);
     assert.deepEqual(await run('e', many), ['z', 'a', ...many.slice(0, 998)]);
-    assert.deepEqual((await store.records.versionAt({ ...at, version: 2 }))?.fields, ['id', 'b', 'a', 'c']);
+    assert.deepEqual((await store.records.version({ ...at, number: 2 }))?.fields, ['id', 'b', 'a', 'c']);
   });
 }

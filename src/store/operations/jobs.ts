@@ -75,13 +75,8 @@ export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
 
 /** Writes new jobs at once. */
 export async function writeJobs({ db }: Tx, jobs: readonly JobRow[]): Promise<void> {
-  const columns = Object.keys(NEW_COLUMNS) as (keyof typeof NEW_COLUMNS)[];
-  await insertAll(
-    db,
-    'job',
-    NEW_COLUMNS,
-    jobs.map((job) => columns.map((column) => job[column])),
-  );
+  const rows = jobs.map((job) => NEW_NAMES.map((name) => job[name]));
+  await insertAll(db, 'job', NEW_COLUMNS, rows);
 }
 
 const NEW_COLUMNS = {
@@ -100,6 +95,7 @@ const NEW_COLUMNS = {
   started_at: 'bigint',
   trace: 'text',
 } as const satisfies Partial<Record<keyof JobRow, ColumnType>>;
+const NEW_NAMES = Object.keys(NEW_COLUMNS) as (keyof typeof NEW_COLUMNS)[];
 
 /** The part of a call that its idempotency key belongs to. */
 type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;

@@ -92,34 +92,58 @@ const PLACES = DELIVERY_CLASSES.map((_, place) => place);
 /** The classes of deliveries that were tried before, and of replays. */
 export const LATER = PLACES.filter((place) => place !== DELIVERY_CLASSES.indexOf('live'));
 
-// The conditions of the indexes. Of what was never tried: one seek for the first by sequence. Of each later class: one
-// for the first by due time, because that order holds only within a class.
+/** A seek for each class: on PostgreSQL one subquery however many there are, because each one takes long to plan. */
+const ofClasses = (places: readonly number[], seek: (place: string) => string): Either<string> => ({
+  sqlite: places.map((place) => `select * from (${seek(`${place}`)}) of_class_${place}`).join(' union all '),
+  postgres: `
+    select of_class.* from (values ${places.map((place) => `(${place})`).join(', ')}) as each (class)
+    cross join lateral (${seek('each.class')}) of_class`,
+});
+
+// What was never tried is in the order of events. The order by due time holds only within one of the later classes.
 const LIVE = `delivery d /* use delivery_order */ where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0`;
-const later = (place: number) =>
-  `delivery d /* use delivery_due */ where ${OF_WEBHOOK} and d.class > 0 and d.class = ${place}`;
+const ofLater = (isDue: string, order: 'asc' | 'desc' = 'asc') =>
+  ofClasses(
+    LATER,
+    (place) => `
+      select d.next_at from delivery d /* use delivery_due */
+      where ${OF_WEBHOOK} and d.class > 0 and d.class = ${place} and ${isDue}
+      order by d.next_at ${order}, d.id ${order} limit 1`,
+  );
 
 /**
  * When the first delivery of the ordered `webhook` is or was due, by sequence.
  *
  * @param seen the sequence up to which no delivery waits that was never tried
  */
-const firstInOrder = (seen = '0') => `(
-  select first.next_at from (${PLACES.map(
+const firstInOrder = (seen = '0') => {
+  const first = ofClasses(
+    PLACES,
     (place) => `
-    select * from (
       select d.next_at, d.event_sequence, d.id from delivery d /* use delivery_order */
       where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = ${place}
-        ${place === 0 ? `and d.event_sequence > ${seen}` : ''}
-      order by d.event_sequence, d.id limit 1) of_class_${place}`,
-  ).join(' union all ')}) first order by first.event_sequence, first.id limit 1)`;
+        and d.event_sequence > case ${place} when 0 then ${seen} else 0 end
+      order by d.event_sequence, d.id limit 1`,
+  );
+  return both(
+    (pick) => `(
+    select first.next_at from (${pick(first)}) first order by first.event_sequence, first.id limit 1)`,
+  );
+};
 
 /** When the first delivery of `webhook` is or was due; of an ordered one, the first by sequence. Null: none waits. */
-export const FIRST_DUE_AT = `
-  case when ${IS_ORDERED} then ${firstInOrder()}
-  else (select min(at) from (
-    select (select d.next_at from ${LIVE} order by d.event_sequence, d.id limit 1) as at
-    ${LATER.map((place) => `union all select (select d.next_at from ${later(place)} order by d.next_at, d.id limit 1)`).join('\n')}
-  ) of_classes) end`;
+export const FIRST_DUE_AT = both(
+  (pick) => `
+  case when ${IS_ORDERED} then ${pick(firstInOrder())}
+  else (select min(next_at) from (
+    select * from (select d.next_at from ${LIVE} order by d.event_sequence, d.id limit 1) live
+    union all ${pick(ofLater('true'))}
+  ) of_classes) end`,
+);
+
+const FIRST_DUE_AT_OF_ONE = both(
+  (pick) => `select ${pick(FIRST_DUE_AT)} as at from webhook where team_id = $1 and id = $2`,
+);
 
 /**
  * Whether `webhook` has a delivery that is due, or dated further ahead than any can wait; `$1` is the time. Scalar
@@ -128,33 +152,28 @@ export const FIRST_DUE_AT = `
  * @param seen the sequence up to which no delivery waits that was never tried
  * @param ahead whether to look for what is dated ahead among those that were tried
  */
-export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): string {
-  const isAhead = `> $1 + ${LONGEST_WAIT_MS}`;
-  const due = LATER.map(
-    (place) => `(select true from ${later(place)} and d.next_at <= $1 order by d.next_at, d.id limit 1)`,
-  );
-  const dated = LATER.map(
-    (place) =>
-      `(select true from ${later(place)} and d.next_at ${isAhead} order by d.next_at desc, d.id desc limit 1)`,
-  );
+export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Either<string> {
+  const isWaiting = `between $1 + 1 and $1 + ${LONGEST_WAIT_MS}`;
+  const due = ofLater('d.next_at <= $1');
+  const dated = ofLater(`d.next_at > $1 + ${LONGEST_WAIT_MS}`, 'desc');
   // What was never tried is due, unless the clock was set back: one seek behind what was seen before.
-  const live = `(select true from ${LIVE} and d.event_sequence > ${seen}
-    and not d.next_at between $1 + 1 and $1 + ${LONGEST_WAIT_MS} order by d.event_sequence, d.id limit 1)`;
-  return `
+  return both(
+    (pick) => `
   webhook.state = 'active' and
   case when ${IS_ORDERED} then
-    ${replayRuns('webhook.team_id', 'webhook.id')} is null
-    and ${firstInOrder(seen)} not between $1 + 1 and $1 + ${LONGEST_WAIT_MS}
-  else coalesce(${[live, ...due, ...(ahead ? dated : [])].join(',\n    ')}, false)
-  end`;
+    ${replayRuns('webhook.team_id', 'webhook.id')} is null and ${pick(firstInOrder(seen))} not ${isWaiting}
+  else coalesce(
+    (select true from ${LIVE} and d.event_sequence > ${seen} and not d.next_at ${isWaiting}
+     order by d.event_sequence, d.id limit 1),
+    (select true from (${pick(due)}) due limit 1),
+    ${ahead ? `(select true from (${pick(dated)}) dated limit 1),` : ''}
+    false)
+  end`,
+  );
 }
 
 export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
-  const row = await view.db.get<{ at: number | null }>(
-    `select ${FIRST_DUE_AT} as at from webhook where team_id = $1 and id = $2`,
-    teamId,
-    webhookId,
-  );
+  const row = await view.db.get<{ at: number | null }>(FIRST_DUE_AT_OF_ONE, teamId, webhookId);
   return row?.at ?? null;
 }
 

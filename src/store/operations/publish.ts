@@ -16,7 +16,6 @@ import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';
 import { both, type Tx } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
-import { bytesAfter, countRecords } from '../workflow-row.ts';
 import { endCanceled, withoutMessage } from './attempts.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
@@ -45,9 +44,11 @@ export async function publish(
     return { outcome: 'canceled' };
   }
   const before = await publishedVersion(tx, workflow);
-  const records = countRecords(workflow, before.total);
+  // From the counters kept while staging: counting the rows of a large run would block every write.
+  const { staged_added: added, staged_changed, staged_removed: removed } = workflow;
+  const records = { total: before.total + added - removed, added, changed: staged_changed, removed };
   const bytesBefore = before.bytes ?? (await countBytes(tx, workflow, before.total));
-  const bytes = bytesAfter(workflow, bytesBefore);
+  const bytes = bytesBefore === null ? null : bytesBefore + workflow.staged_bytes;
   const error =
     guardMistake({ guards, before: before.total, after: records.total }) ??
     (await quotaMistake(tx, workflow, {

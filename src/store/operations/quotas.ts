@@ -8,7 +8,7 @@ import {
   quotaReached,
 } from '../../model/quota.ts';
 import { both, insertAll, type Tx, type View } from '../sql.ts';
-import { MAX_COUNTED, type WorkflowRow } from '../workflow-row.ts';
+import type { WorkflowRow } from '../workflow-row.ts';
 import { inWorkflow } from './record-indexes.ts';
 
 export async function setQuotas(
@@ -80,6 +80,8 @@ export async function publishedBeside(
   return count(tx, IN_CURRENT[quota], teamId, workflowId);
 }
 
+/** How many records at most a publish counts the bytes of, if the version before has no count. */
+const MAX_COUNTED = 5_000_000;
 const COUNT_BYTES = both(
   (pick) => `
   update version

@@ -85,7 +85,7 @@ async function waiting(view: View, most: number): Promise<WorkStatus['deliveries
 const DUE = both(
   (pick) => `
   with first_due as materialized (
-    select webhook.failing_since is not null as failing, ${FIRST_DUE_AT} as at
+    select webhook.failing_since is not null as failing, ${pick(FIRST_DUE_AT)} as at
     from ${pick(NAMED)} cross join webhook
     where webhook.team_id = named.team_id and webhook.id = named.webhook_id and webhook.state = 'active'
   )

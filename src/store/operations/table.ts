@@ -17,7 +17,6 @@ import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
 import { firstDueAt } from './lanes.ts';
 import { EXPIRE_START, expire, PRUNE_START, prune as pruneOutbox } from './outbox-retention.ts';
-import { PRUNE_START as PRUNE_RECORDS_START, prunable, prune } from './prune.ts';
 import { publish } from './publish.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
@@ -109,13 +108,12 @@ export const OPERATIONS = {
     remove: write(remove),
     publish: batched(publish, { isLong: true }),
     version: read(versions.version),
-    versionAt: read(versions.versionAt),
     versions: read(versions.versions),
     page: read(records.page),
     search: read(records.search),
     changes: read(changes),
-    prunable: read(prunable),
-    prune: rounds(PRUNE_RECORDS_START, prune),
+    prunable: read(versions.prunable),
+    prune: rounds(versions.PRUNE_START, versions.prune),
   },
   events: {
     list: read(events.list),

@@ -10,7 +10,7 @@ import type { Page } from '../page.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import type { AppliedWorkflow } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
-import { LISTED, type ListedRow, nextRun, toWorkflow } from '../workflow-row.ts';
+import { LISTED, type ListedRow, toWorkflow } from '../workflow-row.ts';
 import { requireRoom } from './quotas.ts';
 import { UNFINISHED } from './unfinished.ts';
 
@@ -53,6 +53,18 @@ export async function apply(
   ]);
   tx.touched.jobs = true;
   return stored.archived_at === null ? 'changed' : 'restored';
+}
+
+/** The next run after applying a definition: an unchanged schedule keeps its time, unless the workflow was archived. */
+function nextRun(
+  input: { definition: Definition; nextRunAt: number | null },
+  stored: WorkflowRow | undefined,
+): number | null {
+  const { schedule } = input.definition;
+  if (schedule === null) return null;
+  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
+  const before = (JSON.parse(stored.definition) as Definition).schedule;
+  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
 }
 
 const CREATE = both(

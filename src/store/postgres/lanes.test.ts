@@ -193,7 +193,7 @@ test('steps through the lanes and never through the deliveries', async () => {
   for (const analyze of [false, true]) {
     if (analyze) await db.exec('analyze');
     const scans = await scansOf(LANES, nowMs, 'a');
-    assert.ok(scans.length > 5);
+    assert.ok(scans.length >= 5);
     for (const scan of scans) {
       assert.match(scan['Node Type'], /^Index (Only )?Scan$/);
       assert.match(scan['Index Name'] ?? '', /^delivery_(due|order)$/, 'these hold only what waits');

@@ -40,7 +40,7 @@ const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   )
   select ${COLUMNS} from held
   join webhook on webhook.team_id = held.team_id and webhook.id = held.webhook_id
-  where ${hasDue({ seen: 'held.seen', ahead })}`;
+  where ${hasDue({ seen: 'held.seen', ahead }).postgres}`;
 const allLanes = (ahead: boolean) => `${WAITING_LANES.postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
 /** Exported so that a test can ask how it is carried out. */
 export const LANES = allLanes(false);
@@ -52,7 +52,7 @@ const KNOWN_LANES = `
 const LANE = `
   select ${COLUMNS} from webhook
   left join lane held on held.team_id = webhook.team_id and held.webhook_id = webhook.id
-  where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true })}`;
+  where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true }).postgres}`;
 
 /** Those that a node holds or could take. */
 export async function lanes(

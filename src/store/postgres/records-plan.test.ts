@@ -10,11 +10,11 @@ import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conforma
 import { openStore } from '../open.ts';
 import { changes } from '../operations/changes.ts';
 import { compare, currentSeqs } from '../operations/compare.ts';
-import { PRUNE_START, prune } from '../operations/prune.ts';
 import { publish as publishIn } from '../operations/publish.ts';
 import { page } from '../operations/records.ts';
 import { stage } from '../operations/stage.ts';
 import { remove, sweep } from '../operations/sweep.ts';
+import { PRUNE_START, prune } from '../operations/versions.ts';
 import type { Statement, Tx, Value } from '../sql.ts';
 import { untouched } from '../touched.ts';
 import { Database, openPool } from './database.ts';

@@ -21,7 +21,7 @@ import type { Value, View } from '../sql.ts';
 import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
 
 const COLUMNS = `${LANE_COLUMNS}, 0 as epoch`;
-const HAS_DUE = hasDue({ seen: '0', ahead: true });
+const HAS_DUE = hasDue({ seen: '0', ahead: true }).sqlite;
 /** Exported for the test of its query plan. */
 export const DUE_OF_NAMED = `
   select ${COLUMNS} from json_each($2) named
