@@ -22,17 +22,13 @@ const FRAME = PAGE + 24;
 class CountingDatabase extends Database {
   statements = 0;
 
-  override row<Row>(sql: string, values: readonly Value[]): Row | undefined {
+  override get<Row>(sql: string, ...values: Value[]): Row | undefined {
     this.statements += 1;
-    return super.row(sql, values);
+    return super.get(sql, ...values);
   }
-  override rows<Row>(sql: string, values: readonly Value[]): Row[] {
+  override all<Row>(sql: string, ...values: Value[]): Row[] {
     this.statements += 1;
-    return super.rows(sql, values);
-  }
-  override arrays<Row extends readonly unknown[]>(sql: string, ...values: Value[]): Row[] {
-    this.statements += 1;
-    return super.arrays(sql, ...values);
+    return super.all(sql, ...values);
   }
   override run(sql: string, ...values: Value[]): number {
     this.statements += 1;

@@ -67,29 +67,16 @@ export class Database {
 
   /** The first row, or undefined. */
   get<Row>(sql: string, ...values: Value[]): Row | undefined {
-    return this.row(sql, values);
-  }
-
-  /** Every row; the statement must bound how many. */
-  all<Row>(sql: string, ...values: Value[]): Row[] {
-    return this.rows(sql, values);
-  }
-
-  row<Row>(sql: string, values: readonly Value[]): Row | undefined {
     const { statement, names } = this.#reading(sql);
     const row = statement.get(...values) as unknown as readonly unknown[] | undefined;
     return row && (toObject(names, row) as Row);
   }
 
-  rows<Row>(sql: string, values: readonly Value[]): Row[] {
+  /** Every row; the statement must bound how many. */
+  all<Row>(sql: string, ...values: Value[]): Row[] {
     const { statement, names } = this.#reading(sql);
     const rows = statement.all(...values) as unknown as readonly (readonly unknown[])[];
     return rows.map((row) => toObject(names, row) as Row);
-  }
-
-  /** Every row as an array of its columns, for reads of thousands of rows a second. */
-  arrays<Row extends readonly unknown[]>(sql: string, ...values: Value[]): Row[] {
-    return this.#reading(sql).statement.all(...values) as unknown as Row[];
   }
 
   /** Runs a statement; returns how many rows it changed. */

@@ -12,11 +12,11 @@ export class SqliteSql implements Sql {
   }
 
   async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
-    return this.#open().row<Row>(textOf(sql), bindable(values));
+    return this.#open().get<Row>(textOf(sql), ...bindable(values));
   }
 
   async all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
-    return this.#open().rows<Row>(textOf(sql), bindable(values));
+    return this.#open().all<Row>(textOf(sql), ...bindable(values));
   }
 
   async run(sql: Statement, ...values: Value[]): Promise<number> {
