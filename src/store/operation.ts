@@ -15,6 +15,8 @@ export interface Operation<Context, Input, Result> {
   run(context: Context, input: Input): Promise<Result>;
   /** Of a chore in rounds: the cursor before the first row. */
   start?: unknown;
+  /** Of a read: whether PostgreSQL keeps the plans of its statements, which then follow the order of indexes. */
+  prepares?: boolean;
   /**
    * Of a batched operation: the rows that a call begins with; undefined if it has to be alone. By default those that
    * `workflowId` or `held` of its input name.
@@ -46,7 +48,8 @@ export type Table = Readonly<Record<string, Readonly<Record<string, AnyOperation
 
 export const read = <Input, Result>(
   run: (view: View, input: Input) => Promise<Result>,
-): Operation<View, Input, Result> => ({ kind: 'read', run });
+  more: Pick<Operation<View, Input, Result>, 'prepares'> = {},
+): Operation<View, Input, Result> => ({ kind: 'read', run, ...more });
 
 export const write = <Input, Result>(
   run: (tx: Tx, input: Input) => Promise<Result>,

@@ -190,13 +190,11 @@ export class Database implements Sql {
     if (this.#over) return Promise.reject(new Error('The transaction of this statement is over'));
     const storables = values?.map(storable);
     if (this.#runs instanceof pg.Pool) {
-      return this.#reads ? readWith(this.#runs, sql, storables) : this.#runs.query(sql, storables);
-    }
-    const isPrepared = this.#prepares && storables !== undefined && storables.length > 0 && !LISTS.test(sql);
-    const answer =
-      isPrepared && direct.has(this.#runs)
-        ? this.#runs.query({ name: nameOf(sql), text: sql, values: storables })
+      return this.#reads
+        ? readWith(this.#runs, { prepares: this.#prepares }, sql, storables)
         : this.#runs.query(sql, storables);
+    }
+    const answer = send(this.#runs, this.#prepares, sql, storables);
     answer.catch((error) => this.fail(error));
     return answer;
   }
@@ -206,11 +204,42 @@ function textOf(sql: Statement): string {
   return typeof sql === 'string' ? sql : sql.postgres;
 }
 
+function send(
+  client: pg.PoolClient,
+  prepares: boolean,
+  text: string,
+  values?: Value[],
+): Promise<pg.QueryResult> {
+  const isPrepared =
+    prepares && values !== undefined && values.length > 0 && !LISTS.test(text) && direct.has(client);
+  return isPrepared ? client.query({ name: nameOf(text), text, values }) : client.query(text, values);
+}
+
 /** Runs one statement in a read-only transaction, which can have limits; all of it is sent in one go. */
-function readWith(pool: pg.Pool, sql: string, values?: Value[]): Promise<pg.QueryResult> {
+async function readWith(
+  pool: pg.Pool,
+  { prepares }: { prepares: boolean },
+  sql: string,
+  values?: Value[],
+): Promise<pg.QueryResult> {
+  try {
+    return await readOnce(pool, { prepares }, sql, values);
+  } catch (error) {
+    if (!isOutdated(error)) throw error;
+    forgetNames();
+    return readOnce(pool, { prepares: false }, sql, values);
+  }
+}
+
+function readOnce(
+  pool: pg.Pool,
+  { prepares }: { prepares: boolean },
+  sql: string,
+  values?: Value[],
+): Promise<pg.QueryResult> {
   return onConnection(pool, async (client, discard) => {
-    const begun = client.query(begin({ isolation: 'read committed read only' }));
-    const answer: Promise<pg.QueryResult> = client.query(sql, values);
+    const begun = client.query(begin({ isolation: 'read committed read only', prepares }));
+    const answer = send(client, prepares, sql, values);
     // After a failure this is a rollback.
     const ended = client.query('commit');
     const [first, , last] = await Promise.allSettled([begun, answer, ended]);
@@ -244,6 +273,13 @@ export interface Limits {
   lockMs?: number;
 }
 
+/**
+ * A plan that is kept does not know the values, and is often made while the tables have few rows: it must not be to read
+ * all of them, or all of a list of which some are wanted, and sort them.
+ */
+const KEPT_PLANS =
+  '; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off';
+
 /** Without JIT: compiling a plan would take longer than any of our statements. */
 function begin({
   isolation = 'read committed',
@@ -255,8 +291,7 @@ function begin({
     `begin isolation level ${isolation}; set local jit = off; set local statement_timeout = ${statementMs}; ` +
     `set local lock_timeout = ${lockMs}; ` +
     `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}` +
-    // A plan that is kept is often made while the table has few rows: it must not be to read all of them.
-    (prepares ? '; set local enable_seqscan = off' : '')
+    (prepares ? KEPT_PLANS : '')
   );
 }
 

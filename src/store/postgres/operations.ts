@@ -12,10 +12,10 @@ export const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
   claiming: { turns: read(turns), take: write(take), survey: read(survey) },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
-  deliveries: { ...OPERATIONS.deliveries, load: read(load) },
+  deliveries: { ...OPERATIONS.deliveries, load: read(load, { prepares: true }) },
   lanes: {
     all: read(lanes),
-    one: read(lane),
+    one: read(lane, { prepares: true }),
     isLarge: read(isLarge),
     take: write(leases.take),
     keep: lease(leases.keep),

@@ -94,7 +94,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const leasing = writing({ ...forWriting, pool: leasePool, turns: undefined });
   const read = reading(pool, now);
   const how = {
-    read: ({ run }: Operation<View, unknown, unknown>) => read(run),
+    read: ({ run, prepares }: Operation<View, unknown, unknown>) => read(run, prepares),
     write: performing,
     batched: inBatches,
     lease: leasing,

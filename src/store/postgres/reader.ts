@@ -26,10 +26,10 @@ export function openPostgresReader(url: string): StoreReader {
 
 /** Turns operations that read into functions; a database that cannot be used becomes a Problem. */
 export function reading(pool: pg.Pool, clock: Clock) {
-  return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>
+  return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>, prepares = false) =>
     async (input: Input): Promise<Result> => {
       try {
-        return await operation({ db: new Database(pool, { reads: true }), now: clock() }, input);
+        return await operation({ db: new Database(pool, { reads: true, prepares }), now: clock() }, input);
       } catch (error) {
         throw asProblem(error);
       }
