@@ -61,12 +61,15 @@ create index delivery_history on delivery (team_id, webhook_id, (state || ''), c
 drop index idempotency_age;
 create index idempotency_age on idempotency (team_id, created_at);
 
+-- Without what changes with each attempt, so that a claim need not write it.
+create unique index job_slot on job (team_id, workflow_id, slot) where finished_at is null;
+
 -- only postgres
 drop index job_slot;
 drop index job_history;
 drop index job_origin;
-
--- both
 -- For statements that say attempt >= 0, as it always is: see unfinished.ts.
 create unique index job_slot on job (team_id, workflow_id, slot) where finished_at is null and attempt >= 0;
+
+-- both
 create index job_history on job (team_id, workflow_id, id) where finished_at is not null;
