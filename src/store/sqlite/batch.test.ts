@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { FencedError, Problem } from '../../model/error.ts';
+import type { Webhook } from '../../model/webhook.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { type Answer, type Call, packError, runBatch, unpackError } from './batch.ts';
 import { Database } from './database.ts';
@@ -110,6 +111,52 @@ test('refuses the whole batch when the disk is full, and works when there is roo
   assert.deepEqual(slugs(), ['a']);
   db.exec('pragma max_page_count = 1000000');
   assert.ok((await run(team('b'), large, team('c'))).every((answer) => answer.ok));
+});
+
+test('commits the operations around one whose event cannot be written any more', async () => {
+  db.exec(`insert into team (id, slug, created_at) values ('t', 'a', 1)`);
+  const made = await run({
+    name: 'webhooks.subscribe',
+    input: { teamId: 't', workflowId: null, url: 'http://localhost/', events: ['*'], secret: '', limit: 9 },
+  });
+  const { id } = (made[0] as { value: { webhook: Webhook } }).value.webhook;
+  const answers = await run(
+    team('b'),
+    { name: 'webhooks.pause', input: { teamId: 't', id, reason: '' } },
+    { name: 'teams.retire', input: { teamId: 't', force: true } },
+    { name: 'teams.delete', input: { teamId: 't', limit: 100 } },
+  );
+  assert.ok(answers.every((answer) => answer.ok));
+  assert.deepEqual(slugs(), ['b']);
+});
+
+test('writes nothing of a batch when the disk becomes full while its events are written', async () => {
+  db.exec(`insert into team (id, slug, created_at) values ('t', 'a', 1)`);
+  const subscribe = (name: string): Call => ({
+    name: 'webhooks.subscribe',
+    input: {
+      teamId: 't',
+      workflowId: null,
+      url: `http://localhost/${name}`,
+      events: ['*'],
+      secret: '',
+      limit: 9,
+    },
+  });
+  const made = await run(subscribe('one'), subscribe('other'));
+  const [one, other] = made.map((answer) => (answer as { value: { webhook: Webhook } }).value.webhook.id);
+  const reason = 'x'.repeat(2_000_000);
+  const pause = (id: string | undefined, why: string): Call => ({
+    name: 'webhooks.pause',
+    input: { teamId: 't', id, reason: why },
+  });
+  // There is room for the reason in the webhook, not for its event, and for the small event behind it.
+  const { pages } = db.get<{ pages: number }>('select page_count as pages from pragma_page_count') ?? {};
+  db.exec(`pragma max_page_count = ${Number(pages) + 730}`);
+  for (const answer of await run(pause(one, reason), pause(other, 'small'))) {
+    assert.equal((errorOf(answer) as Problem).code, 'disk_full');
+  }
+  assert.deepEqual(db.all('select 1 from event union all select 1 from delivery'), []);
 });
 
 test('refuses the whole batch while another process holds the lock', async () => {

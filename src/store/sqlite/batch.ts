@@ -71,22 +71,30 @@ async function performTogether(
   calls: readonly Call[],
 ): Promise<Answer[] | undefined> {
   db.run('begin immediate');
-  const sql = new SqliteSql(db);
+  const sql = new SqliteSql(db, { inTransaction: true });
   const events: Tx['events'] = [];
   const answers: Answer[] = [];
-  for (const call of calls) {
-    const answer = await perform({ ...shared, db: sql, events }, call, db);
-    if (!answer.ok) {
-      sql.end();
-      db.run('rollback');
-      // Alone in its batch, it need not run again.
-      return calls.length === 1 ? [answer] : undefined;
+  try {
+    for (const call of calls) {
+      const isLast = call === calls.at(-1);
+      const answer = await perform(
+        { ...shared, db: sql, events },
+        call,
+        db,
+        isLast ? writeEvents : undefined,
+      );
+      if (!answer.ok) {
+        db.run('rollback');
+        // Alone in its batch, it need not run again.
+        return calls.length === 1 ? [answer] : undefined;
+      }
+      answers.push(answer);
     }
-    answers.push(answer);
+    db.run('commit');
+    return answers;
+  } finally {
+    sql.end();
   }
-  await writeEvents({ ...shared, db: sql, events });
-  db.run('commit');
-  return answers;
 }
 
 /**
@@ -98,10 +106,9 @@ async function performApart(db: Database, shared: Shared, calls: readonly Call[]
   const answers: Answer[] = [];
   for (const call of calls) {
     db.run('savepoint operation');
-    const sql = new SqliteSql(db);
+    const sql = new SqliteSql(db, { inTransaction: true });
     const tx: Tx = { ...shared, db: sql, events: [] };
-    const answer = await perform(tx, call, db, writeEvents);
-    sql.end();
+    const answer = await perform(tx, call, db, writeEvents).finally(() => sql.end());
     if (!answer.ok) db.run('rollback to operation');
     db.run('release operation');
     answers.push(answer);

@@ -4,11 +4,14 @@ import type { Value as Bound, Database } from './database.ts';
 
 export class SqliteSql implements Sql {
   readonly #db: Database;
+  readonly #inTransaction: boolean;
   #over = false;
   #snapshots = 0;
 
-  constructor(db: Database) {
+  /** @param inTransaction whether statements may only run in the transaction that is open now */
+  constructor(db: Database, { inTransaction = false } = {}) {
     this.#db = db;
+    this.#inTransaction = inTransaction;
   }
 
   async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
@@ -49,7 +52,9 @@ export class SqliteSql implements Sql {
     this.#over = true;
   }
 
+  /** On a full disk SQLite itself rolls back; what was sent together with the failed statement would be committed alone. */
   #open(): Database {
+    this.#over ||= this.#inTransaction && !this.#db.inTransaction;
     if (this.#over) throw new Error('The transaction of this statement is over');
     return this.#db;
   }
