@@ -5,7 +5,7 @@ import * as audit from './audit.ts';
 import { changes } from './changes.ts';
 import { compare, currentSeqs } from './compare.ts';
 import * as deliveries from './deliveries.ts';
-import * as erase from './erase.ts';
+import * as erase from './erasure.ts';
 import { history as eventHistory } from './event-history.ts';
 import * as events from './events.ts';
 import { scanRecords, scanTexts } from './find-content.ts';

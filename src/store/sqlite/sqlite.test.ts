@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
-import { testPublishing } from '../conformance/publishing.ts';
+import { testPublishing } from '../conformance/publish.ts';
 import { caseClock, PUBLIC_URL } from '../conformance/setup.ts';
 import { type Reusable, sharing, testStore } from '../conformance/suite.ts';
 import { type TableCounts, type TableCountsRow, toTableCounts } from '../conformance/table-counts.ts';
