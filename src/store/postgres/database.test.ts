@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test';
 import { makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
 import { startTransactionPool } from '../../../test/support/transaction-pool.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { Database, inTransaction, isBusy, isOutside, isTransient, openPool } from './database.ts';
+import { Database, inTransaction, openPool } from './database.ts';
+import { isBusy, isOutside, isTransient } from './failures.ts';
 
 const { url, drop } = await makeDatabase();
 const pool = openPool({ url, size: 1, log: silentLogger });

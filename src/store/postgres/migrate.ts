@@ -3,7 +3,8 @@
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
-import { Database, inTransaction, isDuplicate, openPool } from './database.ts';
+import { Database, inTransaction, openPool } from './database.ts';
+import { isDuplicate } from './failures.ts';
 import { unusable } from './unusable.ts';
 
 /** For statements that rebuild a large table. */

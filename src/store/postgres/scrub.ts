@@ -5,7 +5,8 @@
 import type { Logger } from '../../observe/log.ts';
 import type { Scrubbed } from '../erasure-operations.ts';
 import { CONTENT_TABLES } from '../operations/find-content.ts';
-import { Database, inTransaction, isOutside, openPool } from './database.ts';
+import { Database, inTransaction, openPool } from './database.ts';
+import { isOutside } from './failures.ts';
 
 /** Rewriting a table takes about 1 s for each 100 MB. */
 const REWRITE_MS = 3_600_000;

@@ -1,6 +1,6 @@
 /** Explains why a database cannot be opened. */
 import { Problem } from '../../model/error.ts';
-import { isOutside } from './database.ts';
+import { isOutside } from './failures.ts';
 
 /** SQLSTATEs about the URL or the account, not about a statement of ours. */
 const OF_THE_URL = new Set([

@@ -13,7 +13,8 @@ import { writeJobs } from '../operations/jobs.ts';
 import type { Tx } from '../sql.ts';
 import { teamOf } from '../team-of.ts';
 import { untouched } from '../touched.ts';
-import { inTransaction, isBusy, isFull, isOutside, isTransient, type Limits } from './database.ts';
+import { inTransaction, type Limits } from './database.ts';
+import { isBusy, isFull, isOutside, isTransient } from './failures.ts';
 import type { TeamTurns } from './team-turns.ts';
 
 const MAX_TRIES = 8;
