@@ -1,6 +1,6 @@
 /** Deletes a team: first it is retired, so that nobody can use it, then its rows are deleted in small steps. */
 import type { Table } from '../copy/tables.ts';
-import type { Tx, Value, View } from '../sql.ts';
+import type { Sql, Tx, Value, View } from '../sql.ts';
 import type { TeamOperations } from '../store.ts';
 import { RETIRED, retiredSlug, slugBefore, TEAM_TABLES } from '../team-tables.ts';
 import { touchKeys } from './keys.ts';
@@ -83,24 +83,42 @@ export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promis
 }
 
 /** Deletes the team's rows of a table, as many as there is room for. */
-async function empty({ db }: Tx, { name, key, long = [] }: Table, teamId: string, room: Room): Promise<void> {
-  const numbered = name === 'record' && db.pick({ sqlite: true, postgres: false });
-  const where = numbered ? 'workflow in (select number from workflow where team_id = $1)' : 'team_id = $1';
-  const keys = numbered ? ['workflow', 'seq', 'added_in'] : key;
+async function empty({ db }: Tx, table: Table, teamId: string, room: Room): Promise<void> {
+  const { key } = table;
+  if (table.name === 'record' && db.pick({ sqlite: true, postgres: false })) {
+    const keys = ['seq', 'added_in'];
+    const workflows = await db.all<{ number: number }>(
+      'select number from workflow where team_id = $1 order by number',
+      teamId,
+    );
+    for (const { number } of workflows) await emptyOf(db, { ...table, of: 'workflow', keys }, number, room);
+    return;
+  }
+  const keys = key.length === 1 ? key : key.filter((column) => column !== 'team_id');
+  await emptyOf(db, { ...table, of: 'team_id', keys }, teamId, room);
+}
+
+/** The keys are without the column `of`: SQLite would look at all rows of that, whatever their keys are compared with. */
+async function emptyOf(
+  db: Sql,
+  { name, of, keys, long = [] }: Pick<Table, 'name' | 'long'> & { of: string; keys: readonly string[] },
+  value: Value,
+  room: Room,
+): Promise<void> {
   const list = keys.join(', ');
   const bytes = ['0', ...long.map((column) => `coalesce(octet_length(${column}), 0)`)].join(' + ');
   const last = keys.map((_, place) => `$${place + 2}`).join(', ');
   await inParts<Record<string, Value> & { bytes: number }>(db, room, {
     first: (rows) =>
       db.all(
-        `select ${list}, ${bytes} as bytes from ${name} where ${where} order by ${list} limit $2`,
-        teamId,
+        `select ${list}, ${bytes} as bytes from ${name} where ${of} = $1 order by ${list} limit $2`,
+        value,
         rows,
       ),
     upTo: (row) =>
       db.run(
-        `delete from ${name} where ${where} and (${list}) <= (${last})`,
-        teamId,
+        `delete from ${name} where ${of} = $1 and (${list}) <= (${last})`,
+        value,
         ...keys.map((column) => row[column] as Value),
       ),
   });
