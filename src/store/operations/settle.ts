@@ -66,14 +66,15 @@ export async function settle(
         health !== null || breaker !== undefined || state === 'canceled',
     )
     .sort((a, b) => compare(a[0], b[0]) || compare(a[2], b[2]));
-  for (const row of ofWebhooks) await noteHealth(tx, row);
+  // Sent together, in this order: webhooks are locked one after the other.
+  const noted = Promise.all(ofWebhooks.map((row) => noteHealth(tx, row)));
+  const [kept] = await Promise.all([withoutErased(tx, rows), noted]);
   // An endpoint that answers 410 is gone, even if the delivery was canceled or given up meanwhile.
   const gone: { teamId: string; id: string }[] = [];
   for (const [teamId, , id, epoch, , , state] of ofWebhooks) {
     if (state !== 'canceled' || !(await isHolder(tx, { teamId, id, epoch }))) continue;
     if (await markRemoved(tx, { teamId, id })) gone.push({ teamId, id });
   }
-  const kept = await withoutErased(tx, rows);
   const settleAll = tx.db.pick({ sqlite: settleEach, postgres: settleTogether });
   await settleAll(tx, kept);
   return { more: await cancelWaiting(tx, gone) };
