@@ -24,7 +24,8 @@ export async function list(view: View, input: Input<'list'>): Promise<Job[]> {
   if (input.states !== undefined && !input.states.some(hasEnded))
     return (await rowsOf(view, { ...look, part: 'unfinished' })).map(toJob);
   const isRare = input.states?.every(isUnsuccessful) === true;
-  if (input.origin !== undefined && !isRare) return listOfOrigin(view, look);
+  const isSearch = input.origin !== undefined || input.states !== undefined;
+  if (isSearch && !isRare) return listInParts(view, look);
   return (await rowsOf(view, look)).map(toJob);
 }
 
@@ -61,8 +62,11 @@ const isUnsuccessful = (state: JobState) => state === 'failed' || state === 'can
 /** How many jobs are looked through at a time. */
 const LOOKED_THROUGH = 2_000;
 
-/** Origins have no index: the team's jobs are looked through, some at a time, so that others go on in between. */
-async function listOfOrigin(view: View, look: Look): Promise<Job[]> {
+/**
+ * Origins have no index, nor have states that end differently: the team's jobs are looked through, some at a time, so
+ * that others go on in between.
+ */
+async function listInParts(view: View, look: Look): Promise<Job[]> {
   const found: JobRow[] = [];
   for (let { end } = look; ; await nextTurn()) {
     const last = await view.db.get<{ id: string }>(
