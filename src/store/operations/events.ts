@@ -78,8 +78,10 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
   const deliveries = numbered.flatMap(({ type, workflowId, sequence, test, exceptWebhookId, at }) => {
     if (test !== undefined) return [delivery({ teamId, ...test, sequence, origin: 'test', at })];
-    return webhooks
-      .filter((one) => one.id !== exceptWebhookId && fires(one, type, workflowId))
+    const ofTeam = webhooks.get('') ?? [];
+    const ofWorkflow = workflowId === null ? [] : (webhooks.get(workflowId) ?? []);
+    return [...ofTeam, ...ofWorkflow]
+      .filter((one) => one.id !== exceptWebhookId && fires(one, type))
       .map(({ id }) =>
         delivery({ teamId, webhookId: id, deliveryId: newId('dlv', at), sequence, origin: 'event', at }),
       );
@@ -147,10 +149,17 @@ interface Subscription {
   firesFor: string;
 }
 
-/** The webhooks that some of these events go to, oldest first: sorted here, because SQLite would fill a table for it. */
-async function subscribed(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<Subscription[]> {
+/**
+ * The webhooks that some of these events go to, by workflow (`''`: of the whole team), oldest first: sorted here, because
+ * SQLite would fill a table for it.
+ */
+async function subscribed(
+  tx: Tx,
+  teamId: string,
+  events: readonly PendingEvent[],
+): Promise<Map<string, Subscription[]>> {
   const wanted = events.filter(({ test }) => test === undefined);
-  if (wanted.length === 0) return [];
+  if (wanted.length === 0) return new Map();
   const workflows = new Set(['', ...wanted.map(({ workflowId }) => workflowId ?? '')]);
   const types = [...new Set(wanted.map(({ type }) => type))];
   const found = await tx.db.all<Subscription>(
@@ -159,7 +168,8 @@ async function subscribed(tx: Tx, teamId: string, events: readonly PendingEvent[
     [...workflows],
     ...types.map(inBars),
   );
-  return found.sort((one, other) => (one.id < other.id ? -1 : 1));
+  found.sort((one, other) => (one.id < other.id ? -1 : 1));
+  return Map.groupBy(found, ({ workflowId }) => workflowId);
 }
 
 // Names the index for SQLite, which would scan all webhooks of the team, deleted ones included.
@@ -170,8 +180,7 @@ const SUBSCRIBED = (types: number) => `
 
 const inBars = (type: EventType) => `|${type}|`;
 
-function fires({ workflowId, firesFor }: Subscription, type: EventType, ofWorkflow: string | null): boolean {
-  if (workflowId !== '' && workflowId !== ofWorkflow) return false;
+function fires({ firesFor }: Subscription, type: EventType): boolean {
   return firesFor.includes('|*|') || firesFor.includes(inBars(type));
 }
 
