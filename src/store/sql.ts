@@ -71,6 +71,8 @@ export interface Tx extends View {
   readonly events: PendingEvent[];
   /** New jobs, written just before the events, with those of other calls; undefined: they are written at once. */
   readonly jobs?: JobRow[];
+  /** How many deliveries of removed webhooks may still be canceled, where calls share a transaction. */
+  readonly cancels?: { left: number };
   /** The counter of key changes, when this transaction changes keys. */
   keysChanged?: number;
   /** An earlier call has done this already, so that no audit line is written. */

@@ -65,11 +65,8 @@ create index idempotency_age on idempotency (team_id, created_at);
 create unique index job_slot on job (team_id, workflow_id, slot) where finished_at is null;
 
 -- only postgres
-drop index job_slot;
 drop index job_history;
 drop index job_origin;
--- For statements that say attempt >= 0, as it always is: see unfinished.ts.
-create unique index job_slot on job (team_id, workflow_id, slot) where finished_at is null and attempt >= 0;
 
 -- both
 create index job_history on job (team_id, workflow_id, id) where finished_at is not null;

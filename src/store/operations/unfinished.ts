@@ -1,7 +1,7 @@
 /**
- * The condition of the index `job_slot`: only statements with this text use it. PostgreSQL's planner believes that an
- * index of unfinished jobs is small, but beside a transaction that is held open it has entries of all jobs since; claims
- * would scan it from end to end. SQLite's would rather read all jobs of a team: name the index, as
- * `from job /* use job_slot *\/`.
+ * The condition of the index `job_slot`: only statements with this text use it. SQLite's index asks for its first part,
+ * PostgreSQL's for the others: its planner believes that an index of unfinished jobs is small, but beside a transaction
+ * that is held open it has entries of all jobs since; claims would scan it from end to end. SQLite's would rather read
+ * all jobs of a team: name the index, as `from job /* use job_slot *\/`.
  */
-export const UNFINISHED = `finished_at is null and attempt >= 0`;
+export const UNFINISHED = `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`;

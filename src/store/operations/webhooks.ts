@@ -201,15 +201,15 @@ export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boole
   return removed > 0;
 }
 
-/** How many deliveries one call cancels at most. */
-const MAX_CANCELED = 500;
+/** How many deliveries one transaction cancels at most. */
+export const MAX_CANCELED = 500;
 
 /** Cancels up to 500 deliveries that wait for these webhooks; returns whether more may be left. */
 export async function cancelWaiting(tx: Tx, webhooks: readonly Target[]): Promise<boolean> {
-  let room = MAX_CANCELED;
+  const room = tx.cancels ?? { left: MAX_CANCELED };
   for (const { teamId, id } of webhooks) {
-    room -= await tx.db.run(CANCEL, teamId, id, room);
-    if (room <= 0) return true;
+    if (room.left > 0) room.left -= await tx.db.run(CANCEL, teamId, id, room.left);
+    if (room.left <= 0) return true;
   }
   return false;
 }

@@ -196,3 +196,37 @@ async function runDeferred(...calls: Call[]): Promise<Answer[]> {
   };
   return (await run(deferring, ...calls)).slice(1);
 }
+
+test('cancels no more of removed webhooks than one transaction should, however many calls share it', async () => {
+  const ids = ['w1', 'w2', 'w3'];
+  for (const id of ids) {
+    db.run(
+      `insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, created_at)
+       values ('t', ?, ?, '[]', '', '|*|', 'active', '', 1)`,
+      id,
+      id,
+    );
+    for (let n = 0; n < 300; n += 1) {
+      db.run(
+        `insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
+         values ('t', ?, ?, 1, 'waiting', 1, 1)`,
+        `${id}-${n}`,
+        id,
+      );
+    }
+  }
+  const calls = ids.map((id): Call => ({ name: 'webhooks.unsubscribe', input: { teamId: 't', ids: [id] } }));
+  const answers = await run(...calls);
+  assert.deepEqual(
+    answers.map((answer) => answer.ok && answer.value),
+    [
+      { removed: 1, more: false },
+      { removed: 1, more: true },
+      { removed: 1, more: true },
+    ],
+  );
+  const canceled = db.get<{ count: number }>(
+    `select count(*) as count from delivery where state = 'canceled'`,
+  );
+  assert.equal(canceled?.count, 500);
+});

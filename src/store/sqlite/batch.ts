@@ -8,6 +8,7 @@ import { FencedError, Problem } from '../../model/error.ts';
 import { NO_QUOTAS, type Quotas } from '../../model/quota.ts';
 import { note } from '../operations/audit.ts';
 import { writeEvents } from '../operations/events.ts';
+import { MAX_CANCELED } from '../operations/webhooks.ts';
 import type { Tx } from '../sql.ts';
 import type { Touched } from '../store.ts';
 import { untouched } from '../touched.ts';
@@ -73,12 +74,13 @@ async function performTogether(
   db.run('begin immediate');
   const sql = new SqliteSql(db, { inTransaction: true });
   const events: Tx['events'] = [];
+  const cancels = { left: MAX_CANCELED };
   const answers: Answer[] = [];
   try {
     for (const call of calls) {
       const isLast = call === calls.at(-1);
       const answer = await perform(
-        { ...shared, db: sql, events },
+        { ...shared, db: sql, events, cancels },
         call,
         db,
         isLast ? writeEvents : undefined,
@@ -103,11 +105,12 @@ async function performTogether(
  */
 async function performApart(db: Database, shared: Shared, calls: readonly Call[]): Promise<Answer[]> {
   db.run('begin immediate');
+  const cancels = { left: MAX_CANCELED };
   const answers: Answer[] = [];
   for (const call of calls) {
     db.run('savepoint operation');
     const sql = new SqliteSql(db, { inTransaction: true });
-    const tx: Tx = { ...shared, db: sql, events: [] };
+    const tx: Tx = { ...shared, db: sql, events: [], cancels };
     const answer = await perform(tx, call, db, writeEvents).finally(() => sql.end());
     if (!answer.ok) db.run('rollback to operation');
     db.run('release operation');
