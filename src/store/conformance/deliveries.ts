@@ -200,6 +200,26 @@ export function testDeliveries(open: Open): void {
     assert.equal(await store.webhooks.unsubscribe({ teamId, ids: [webhookId] }), 1);
     assert.deepEqual(await store.deliveries.lanes(HOLDER), []);
     assert.deepEqual(await load(store, teamId, webhookId), []);
+    const deadline = performance.now() + 60_000;
+    while ((await waiting()) > 0) {
+      assert.ok(performance.now() < deadline, 'the rest was never canceled');
+      await new Promise(setImmediate);
+    }
+  });
+
+  it('cancels with old deliveries what a process that ended has left waiting for a removed webhook', async ({
+    store,
+    another,
+  }) => {
+    // More than is canceled while the other store closes.
+    const backlog = 2_048;
+    const { teamId, webhookId } = await oneDelivery(store);
+    await makeMany(backlog - 1, () => store.webhooks.test({ teamId, id: webhookId }));
+    const other = await another();
+    await other.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    await other.close();
+    const waiting = async () =>
+      (await store.deliveries.list({ teamId, webhookId, states: ['waiting'], limit: backlog })).length;
     for (let round = 0; (await waiting()) > 0; round += 1) {
       assert.ok(round < backlog, 'the rest is never canceled');
       await store.deliveries.expire({ olderMs: 86_400_000, limit: 100 });
