@@ -168,6 +168,19 @@ export function testWebhookChanges(open: Open): void {
     assert.equal((await store.webhooks.resume({ teamId, id }))?.breaker, null);
   });
 
+  it('believes the last of several attempts that are reported together', async ({ store }) => {
+    const { teamId, webhookId: id, due } = await oneDelivery(store);
+    const open = { state: 'open', since: 5, until: 9, failures: 12 } as const;
+    const failed = settlement(due, 9, { state: 'dead' });
+    await store.deliveries.settle({
+      settlements: [
+        { ...failed, health: 'failing', breaker: open },
+        { ...failed, breaker: null },
+      ],
+    });
+    assert.equal((await store.webhooks.get({ teamId, id }))?.breaker, null);
+  });
+
   it('tells when the first delivery of a webhook is due', async ({ store }) => {
     const { teamId, webhookId, workflowId, due } = await oneDelivery(store);
     const first = () => store.deliveries.firstDueAt({ teamId, webhookId });

@@ -101,26 +101,26 @@ const BEGIN_TO_FAIL = both(
   update webhook set failing_since = $4
   where team_id = $1 and id = $2 and state <> 'deleted' and failing_since is null and ${pick(IS_HOLDER)}`,
 );
+const SUCCEED = `
+  update webhook set failing_since = null, last_success_at = $3
+  where team_id = $1 and id = $2 and state <> 'deleted'`;
 const NOTE_BREAKER = both(
   (pick) => `
   update webhook set breaker = $4
   where team_id = $1 and id = $2 and state <> 'deleted' and ${pick(IS_HOLDER)}`,
 );
 
-/** Updates the health of the webhook, which an attempt shows even if its delivery was settled otherwise. */
+/**
+ * Updates the health of the webhook, which an attempt shows even if its delivery was settled otherwise. Sends all of it
+ * before it waits, so that of several attempts the last one counts.
+ */
 async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
   const [teamId, , webhookId, epoch, , , , , health, breaker] = row;
-  if (health === 'failing') await tx.db.run(BEGIN_TO_FAIL, teamId, webhookId, epoch, tx.now);
-  if (health === 'well') {
-    await tx.db.run(
-      `update webhook set failing_since = null, last_success_at = $3
-       where team_id = $1 and id = $2 and state <> 'deleted'`,
-      teamId,
-      webhookId,
-      tx.now,
-    );
-  }
-  if (breaker !== undefined) await tx.db.run(NOTE_BREAKER, teamId, webhookId, epoch, breaker);
+  const sent: Promise<number>[] = [];
+  if (health === 'failing') sent.push(tx.db.run(BEGIN_TO_FAIL, teamId, webhookId, epoch, tx.now));
+  if (health === 'well') sent.push(tx.db.run(SUCCEED, teamId, webhookId, tx.now));
+  if (breaker !== undefined) sent.push(tx.db.run(NOTE_BREAKER, teamId, webhookId, epoch, breaker));
+  await Promise.all(sent);
 }
 
 /** Drops the response when an erasure has rewritten events of the team since the delivery was loaded. */
