@@ -1,24 +1,12 @@
 /** Reads run on the event loop. What they find is tested by the conformance suite. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLogger } from '../../observe/log.ts';
+import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
 import { list } from '../operations/job-lists.ts';
-import { Database } from './database.ts';
-import { migrate } from './migrate.ts';
 import { SqliteSql } from './sql.ts';
 
 test('looks for jobs in rare states among many of a team, and lets others go on in between', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-job-lists-'));
-  const path = join(directory, 'flowhook.db');
-  migrate({ path, log: silentLogger, now: 1 });
-  const db = new Database(path, { synchronous: 'OFF' });
-  t.after(async () => {
-    db.close();
-    await rm(directory, { recursive: true });
-  });
+  const db = await openEmptyDatabase(t);
   db.exec(`
     with recursive n (i) as (select 1 union all select i + 1 from n where i < 5000)
     insert into job (team_id, id, workflow_id, slot, state, origin, run_at, created_at, finished_at, reason, error)

@@ -1,24 +1,12 @@
 /** The cost of finding lanes grows with their number alone. What is found is tested by the conformance suite. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLogger } from '../../observe/log.ts';
+import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
 import { NAMES } from '../operations/lanes.ts';
-import { Database } from './database.ts';
 import { DUE_OF_NAMED } from './lanes.ts';
-import { migrate } from './migrate.ts';
 
 test('steps through the lanes and never through the deliveries', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-lanes-'));
-  const path = join(directory, 'flowhook.db');
-  migrate({ path, log: silentLogger, now: 1 });
-  const db = new Database(path);
-  t.after(async () => {
-    db.close();
-    await rm(directory, { recursive: true });
-  });
+  const db = await openEmptyDatabase(t);
   const steps = [
     ...db.all<{ detail: string }>(`explain query plan ${NAMES.sqlite}`, '', '', 1),
     ...db.all<{ detail: string }>(`explain query plan ${DUE_OF_NAMED}`, 1, '[]'),
