@@ -1,21 +1,21 @@
 /** The client's types are those of the service: what differs does not compile. */
 import { test } from 'node:test';
-import type { shownAuditLine } from '../../src/http/extensions/shown-audit-line.ts';
+import type { ShownSystem } from '../../src/http/routes/system.ts';
+import type { ShownChecks } from '../../src/http/routes/system-checks.ts';
+import type { EventType } from '../../src/model/event.ts';
+import type { shownAuditLine } from '../../src/resources/audit-line.ts';
 import type {
   ShownDeliveryDetail,
   shownDelivery,
   shownPlan,
   shownReplay,
-} from '../../src/http/extensions/shown-delivery.ts';
-import type { ShownInspected, ShownInspector } from '../../src/http/extensions/shown-inspector.ts';
-import type { ShownJob } from '../../src/http/extensions/shown-job.ts';
-import type { shownKey } from '../../src/http/extensions/shown-key.ts';
-import type { shownLine } from '../../src/http/extensions/shown-log-line.ts';
-import type { ShownWebhook } from '../../src/http/extensions/shown-webhook.ts';
-import type { ShownWorkflow } from '../../src/http/extensions/shown-workflow.ts';
-import type { ShownSystem } from '../../src/http/extensions/system.ts';
-import type { ShownChecks } from '../../src/http/extensions/system-checks.ts';
-import type { EventType } from '../../src/model/event.ts';
+} from '../../src/resources/delivery.ts';
+import type { ShownInspected, ShownInspector } from '../../src/resources/inspector.ts';
+import type { ShownJob } from '../../src/resources/job.ts';
+import type { shownKey } from '../../src/resources/key.ts';
+import type { shownLine } from '../../src/resources/log-line.ts';
+import type { ShownWebhook } from '../../src/resources/webhook.ts';
+import type { ShownWorkflow } from '../../src/resources/workflow.ts';
 import type {
   AuditLine,
   DataOptions,

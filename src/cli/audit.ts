@@ -1,7 +1,7 @@
 /** `flowhook audit list`: lists who changed what, when, and from where. */
 import type { Command } from 'commander';
 import type { AuditOptions, Flowhook } from 'flowhook-client';
-import { shownAuditLine } from '../http/extensions/shown-audit-line.ts';
+import { shownAuditLine } from '../resources/audit-line.ts';
 import type { AuditFilter } from '../store/audit-operations.ts';
 import type { Store } from '../store/store.ts';
 import { findTeams } from './find.ts';

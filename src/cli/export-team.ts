@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { shownWebhook } from '../http/extensions/shown-webhook.ts';
 import type { Team } from '../model/team.ts';
 import { formatter } from '../records/formats.ts';
 import { openVersion, type Place, readWhole } from '../records/read.ts';
+import { shownWebhook } from '../resources/webhook.ts';
 import { toIso } from '../std/clock.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';

@@ -1,7 +1,7 @@
 /** Replays of a selection at the shell: what one would send, asking, following it, and what became of it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShownPlan, ShownReplay } from '../http/extensions/shown-delivery.ts';
-import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
+import type { ShownPlan, ShownReplay } from '../resources/delivery.ts';
+import type { ShownWebhook } from '../resources/webhook.ts';
 import { countWords, grouped } from '../std/amounts.ts';
 import { createLiveLine } from '../std/live-line.ts';
 import { planWords, statesWords } from '../webhooks/send-again.ts';

@@ -1,8 +1,8 @@
 /** `flowhook jobs logs`: prints the log of an attempt, and with `--follow` continues while it grows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { shownLine, textOf } from '../http/extensions/shown-log-line.ts';
 import type { Job } from '../model/job.ts';
+import { shownLine, textOf } from '../resources/log-line.ts';
 import type { Store } from '../store/store.ts';
 import { findJob } from './find.ts';
 import { logTail, type TailLine } from './follow-job.ts';

@@ -1,10 +1,10 @@
 /** `flowhook jobs`: lists, shows, cancels and reruns jobs. */
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
-import { endedSentence, notWaitingSentence, shownJob } from '../http/extensions/shown-job.ts';
 import { Problem } from '../model/error.ts';
 import { JOB_ORIGINS, type Job } from '../model/job.ts';
 import type { Team } from '../model/team.ts';
+import { endedSentence, notWaitingSentence, shownJob } from '../resources/job.ts';
 import type { Store } from '../store/store.ts';
 import { findJob, findTeams, findWorkflow } from './find.ts';
 import { DEFAULT_JOBS, jobFilterFrom } from './job-flags.ts';

@@ -1,6 +1,7 @@
 /** How a command ends that has followed a job. */
-import { shownJob } from '../http/extensions/shown-job.ts';
+
 import type { Job } from '../model/job.ts';
+import { shownJob } from '../resources/job.ts';
 import { durationWords } from '../std/amounts.ts';
 import { parseDuration } from '../workflows/duration.ts';
 import { UsageError } from './exit.ts';

@@ -1,11 +1,11 @@
 /** `flowhook run`: queues a job; if no server is running, the job runs in this process. */
 import type { Command } from 'commander';
-import { shownJob } from '../http/extensions/shown-job.ts';
-import { textOf } from '../http/extensions/shown-log-line.ts';
 import { submitJob } from '../jobs/submit.ts';
 import { Problem } from '../model/error.ts';
 import type { Job } from '../model/job.ts';
 import type { Place } from '../records/read.ts';
+import { shownJob } from '../resources/job.ts';
+import { textOf } from '../resources/log-line.ts';
 import type { Store } from '../store/store.ts';
 import { findWorkflow } from './find.ts';
 import { followJob } from './follow-job.ts';

@@ -1,6 +1,6 @@
 /** Prints deliveries and replays that were read from the database or from a server. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
+import type { ShownDelivery, ShownDeliveryDetail } from '../resources/delivery.ts';
 import { oneLine } from './job-words.ts';
 import { print } from './output.ts';
 import { say } from './say.ts';

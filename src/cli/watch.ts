@@ -1,7 +1,7 @@
 /** `flowhook jobs watch`: follows one job until it ends, or prints every change of all jobs. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { shownJob } from '../http/extensions/shown-job.ts';
+import { shownJob } from '../resources/job.ts';
 import { toIso } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError } from './exit.ts';

@@ -1,14 +1,9 @@
 /** `flowhook webhooks test|deliveries|delivery|replay`: shows what was sent and its outcome, and sends it again. */
 import type { Command } from 'commander';
-import {
-  shownDelivery,
-  shownDeliveryDetail,
-  shownPlan,
-  shownReplay,
-} from '../http/extensions/shown-delivery.ts';
-import { shownBreaker } from '../http/extensions/shown-webhook.ts';
 import { DELIVERY_STATES, NOT_ARRIVED } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
+import { shownDelivery, shownDeliveryDetail, shownPlan, shownReplay } from '../resources/delivery.ts';
+import { shownBreaker } from '../resources/webhook.ts';
 import type { Store } from '../store/store.ts';
 import { replayOutcome } from '../webhooks/replay-outcome.ts';
 import { planReplay } from '../webhooks/replay-plan.ts';

@@ -1,6 +1,6 @@
 /** Webhooks and deliveries in words: lines of lists, and the timing of an attempt. */
-import type { ShownDelivery, ShownDeliveryDetail } from '../http/extensions/shown-delivery.ts';
-import type { ShownWebhook } from '../http/extensions/shown-webhook.ts';
+import type { ShownDelivery, ShownDeliveryDetail } from '../resources/delivery.ts';
+import type { ShownWebhook } from '../resources/webhook.ts';
 import { durationWords } from '../std/amounts.ts';
 import { inWords, oneLine } from './job-words.ts';
 import type { Head } from './table.ts';

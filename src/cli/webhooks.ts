@@ -2,10 +2,10 @@
 
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
-import { type ShownWebhook, shownWebhook } from '../http/extensions/shown-webhook.ts';
 import { Problem } from '../model/error.ts';
 import { reasonMistake, type Webhook } from '../model/webhook.ts';
 import { createResolver } from '../net/resolver.ts';
+import { type ShownWebhook, shownWebhook } from '../resources/webhook.ts';
 import { toIso } from '../std/clock.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';

@@ -2,12 +2,12 @@
 
 import type { Command } from 'commander';
 import type { Flowhook } from 'flowhook-client';
-import { shownWorkflow } from '../http/extensions/shown-workflow.ts';
 import { Problem } from '../model/error.ts';
 import type { Job } from '../model/job.ts';
 import { nextRunAt } from '../model/schedule.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { Place } from '../records/read.ts';
+import { shownWorkflow } from '../resources/workflow.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { everyRow } from '../store/page.ts';

@@ -1,24 +1,21 @@
 /** Every route: method, path, the scope its key needs (any: every key; null: no key), and what answers it. */
-import { listWebhooks } from './contract/list-webhooks.ts';
-import { queueJob } from './contract/queue-job.ts';
-import { readData } from './contract/read-data.ts';
-import { subscribeWebhook } from './contract/subscribe-webhook.ts';
-import { unsubscribeWebhook, unsubscribeWebhookByPath } from './contract/unsubscribe-webhook.ts';
-import { listAudit } from './extensions/audit.ts';
-import { readWorkflowChanges } from './extensions/changes.ts';
+
+import { type Route, route } from './route.ts';
+import { listAudit } from './routes/audit.ts';
+import { readWorkflowChanges } from './routes/changes.ts';
 import {
   listWebhookDeliveries,
   readDelivery,
   readDeliveryCommand,
   replayDelivery,
-} from './extensions/deliveries.ts';
-import { eraseFromWorkflow } from './extensions/erase.ts';
-import { listEventDeliveries, listEventHistory } from './extensions/event-history.ts';
-import { listEventTypes, readSample } from './extensions/event-types.ts';
-import { listEvents, readEvent } from './extensions/events.ts';
-import { exportAboutPerson } from './extensions/export-person.ts';
-import { live, ready } from './extensions/health.ts';
-import { inspectBy } from './extensions/inspect.ts';
+} from './routes/deliveries.ts';
+import { eraseFromWorkflow } from './routes/erase.ts';
+import { listEventDeliveries, listEventHistory } from './routes/event-history.ts';
+import { listEventTypes, readSample } from './routes/event-types.ts';
+import { listEvents, readEvent } from './routes/events.ts';
+import { exportAboutPerson } from './routes/export-person.ts';
+import { live, ready } from './routes/health.ts';
+import { inspectBy } from './routes/inspect.ts';
 import {
   createInspector,
   deleteInspector,
@@ -26,22 +23,27 @@ import {
   listInspectors,
   readInspector,
   updateInspector,
-} from './extensions/inspectors.ts';
-import { readJobLogs } from './extensions/job-logs.ts';
-import { cancelJob, countJobs, listJobs, readJob, rerunJob, runJobNow } from './extensions/jobs.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from './extensions/keys.ts';
-import { readMe } from './extensions/me.ts';
-import { readMetrics } from './extensions/metrics.ts';
-import { openApiOperations } from './extensions/openapi.ts';
-import { pushRecords } from './extensions/push.ts';
-import { readReplay, replayDeliveries } from './extensions/replays.ts';
-import { readDefaultSigningKeys, readSigningKeys } from './extensions/signing-keys.ts';
-import { openStream } from './extensions/stream.ts';
-import { readSystem } from './extensions/system.ts';
-import { readSystemChecks } from './extensions/system-checks.ts';
-import { readUsage } from './extensions/usage.ts';
-import { listWorkflowVersions } from './extensions/versions.ts';
-import { readWebhookSecret, rotateWebhookSecret } from './extensions/webhook-secret.ts';
+} from './routes/inspectors.ts';
+import { readJobLogs } from './routes/job-logs.ts';
+import { cancelJob, countJobs, listJobs, readJob, rerunJob, runJobNow } from './routes/jobs.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from './routes/keys.ts';
+import { listWebhooks } from './routes/list-webhooks.ts';
+import { readMe } from './routes/me.ts';
+import { readMetrics } from './routes/metrics.ts';
+import { openApiOperations } from './routes/openapi.ts';
+import { pushRecords } from './routes/push.ts';
+import { queueJob } from './routes/queue-job.ts';
+import { readData } from './routes/read-data.ts';
+import { readReplay, replayDeliveries } from './routes/replays.ts';
+import { readDefaultSigningKeys, readSigningKeys } from './routes/signing-keys.ts';
+import { openStream } from './routes/stream.ts';
+import { subscribeWebhook } from './routes/subscribe-webhook.ts';
+import { readSystem } from './routes/system.ts';
+import { readSystemChecks } from './routes/system-checks.ts';
+import { unsubscribeWebhook, unsubscribeWebhookByPath } from './routes/unsubscribe-webhook.ts';
+import { readUsage } from './routes/usage.ts';
+import { listWorkflowVersions } from './routes/versions.ts';
+import { readWebhookSecret, rotateWebhookSecret } from './routes/webhook-secret.ts';
 import {
   createTeamWebhook,
   listWebhookDetails,
@@ -50,10 +52,9 @@ import {
   resumeWebhook,
   testWebhook,
   updateWebhook,
-} from './extensions/webhooks.ts';
-import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './extensions/workflow-definition.ts';
-import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './extensions/workflows.ts';
-import { type Route, route } from './route.ts';
+} from './routes/webhooks.ts';
+import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './routes/workflow-definition.ts';
+import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './routes/workflows.ts';
 
 const { readOpenApi, readOpenApiYaml, readReference } = openApiOperations(() => routes);
 

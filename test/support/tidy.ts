@@ -15,7 +15,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['model'],
   ['store'],
   ['teams', 'workflows', 'records', 'webhooks'],
-  ['jobs', 'doctor'],
+  ['jobs', 'doctor', 'resources'],
   ['http'],
   ['config'],
   ['service'],

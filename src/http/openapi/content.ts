@@ -2,15 +2,6 @@
 import { closed } from '../strict.ts';
 import type { schemas } from './schemas.ts';
 
-/** A time in an answer: see `toIso`. */
-export const isoTime = {
-  type: 'string',
-  format: 'date-time',
-  description: 'ISO 8601 in UTC with milliseconds',
-};
-
-export const isoTimeOrNull = { ...isoTime, type: ['string', 'null'] };
-
 /** A time in a request: see `timeFrom`. */
 export const requestTime = { type: 'string', format: 'date-time' };
 

@@ -2,25 +2,26 @@
  * `components.schemas` of the OpenAPI document: the JSON Schemas that have names, each from beside the code that makes
  * what it describes.
  */
-import { webhookSchema } from '../contract/list-webhooks.ts';
-import { changeSchema } from '../extensions/changes.ts';
-import { auditLineSchema } from '../extensions/shown-audit-line.ts';
+
+import { auditLineSchema } from '../../resources/audit-line.ts';
 import {
   deliveryDetailSchema,
   deliverySchema,
   replayPlanSchema,
   replaySchema,
-} from '../extensions/shown-delivery.ts';
-import { inspectedRequestSchema, inspectorSchema } from '../extensions/shown-inspector.ts';
-import { jobSchema } from '../extensions/shown-job.ts';
-import { keySchema } from '../extensions/shown-key.ts';
-import { logLineSchema } from '../extensions/shown-log-line.ts';
-import { webhookDetailSchema } from '../extensions/shown-webhook.ts';
-import { workflowSchema } from '../extensions/shown-workflow.ts';
-import { systemSchema } from '../extensions/system.ts';
-import { systemChecksSchema } from '../extensions/system-checks.ts';
-import { versionSchema } from '../extensions/versions.ts';
+} from '../../resources/delivery.ts';
+import { inspectedRequestSchema, inspectorSchema } from '../../resources/inspector.ts';
+import { jobSchema } from '../../resources/job.ts';
+import { keySchema } from '../../resources/key.ts';
+import { logLineSchema } from '../../resources/log-line.ts';
+import { webhookDetailSchema } from '../../resources/webhook.ts';
+import { workflowSchema } from '../../resources/workflow.ts';
 import { problemSchema } from '../problem.ts';
+import { changeSchema } from '../routes/changes.ts';
+import { webhookSchema } from '../routes/list-webhooks.ts';
+import { systemSchema } from '../routes/system.ts';
+import { systemChecksSchema } from '../routes/system-checks.ts';
+import { versionSchema } from '../routes/versions.ts';
 import { eventSchemas } from './describe-events.ts';
 
 export const schemas = {

@@ -8,9 +8,9 @@ import {
   type UsageCounts,
   type UsageKind,
   type UsagePeriod,
-} from '../../model/usage.ts';
-import { toIso } from '../../std/clock.ts';
-import { isoTime } from '../openapi/content.ts';
+} from '../model/usage.ts';
+import { toIso } from '../std/clock.ts';
+import { isoTime } from '../std/shape.ts';
 
 /** From the start of the first period to the end of the last, in epoch milliseconds. */
 export interface Span {

@@ -1,7 +1,7 @@
 /** An API key as callers see it; never the key itself. */
-import { type ApiKey, KEY_CONCERNS, keyConcern, SCOPES } from '../../model/team.ts';
-import { toIso, toIsoOrNull } from '../../std/clock.ts';
-import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
+import { type ApiKey, KEY_CONCERNS, keyConcern, SCOPES } from '../model/team.ts';
+import { toIso, toIsoOrNull } from '../std/clock.ts';
+import { isoTime, isoTimeOrNull } from '../std/shape.ts';
 
 export function shownKey(key: ApiKey, now: number) {
   return {

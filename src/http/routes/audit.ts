@@ -1,12 +1,12 @@
 /** GET /v1/audit: who changed what, when, and from where. */
 import { Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
+import { shownAuditLine } from '../../resources/audit-line.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
 import { PERIOD_PARAMETERS, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
 import { queryPeriod, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { shownAuditLine } from './shown-audit-line.ts';
 
 /** Every team, and what belongs to the instance. */
 const EVERY_TEAM = '*';

@@ -1,6 +1,8 @@
 /** Deliveries: listing those of a webhook, reading one with its attempts or as a `curl` command, replaying one. */
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
+import { shownDelivery, shownDeliveryDetail } from '../../resources/delivery.ts';
+import { isoTime } from '../../std/shape.ts';
 import { deliveryCommand } from '../../webhooks/curl.ts';
 import { sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
 import { idCursorFrom } from '../cursor.ts';
@@ -15,10 +17,9 @@ import {
   pageParameters,
   pageResponse,
 } from '../list-page.ts';
-import { isoTime, jsonResponse } from '../openapi/content.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import { namesSchema, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { shownDelivery, shownDeliveryDetail } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
 
 const parameters = [pathParameter('deliveryId', 'Delivery id')];

@@ -1,13 +1,13 @@
 /** The log of a job as server-sent events, from its beginning or a resumed place to the end of the job. */
 
 import type { Job } from '../../model/job.ts';
+import { ENDED, shownJob } from '../../resources/job.ts';
+import { shownLine } from '../../resources/log-line.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import type { KeyedCall } from '../route.ts';
 import { EventStream } from '../streams/event-stream.ts';
 import { invalid } from '../values.ts';
 import { jobOf } from './jobs.ts';
-import { ENDED, shownJob } from './shown-job.ts';
-import { shownLine } from './shown-log-line.ts';
 
 /** Lines per read. The next read waits until the client has taken these. */
 const LINES_AT_ONCE = 1_000;

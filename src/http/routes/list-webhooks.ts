@@ -1,8 +1,9 @@
 /** GET /v1/integrations/webhooks/list: all webhooks of the caller's team. */
 import type { Webhook } from '../../model/webhook.ts';
 import { toIso } from '../../std/clock.ts';
+import { isoTime } from '../../std/shape.ts';
 import { everyRowInTurn } from '../list-page.ts';
-import { isoTime, jsonResponse } from '../openapi/content.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { workflowFilter } from '../workflow-filter.ts';
 

@@ -1,10 +1,10 @@
 /** A webhook as callers see it, over HTTP and at the shell. */
-import { breakerReason } from '../../model/breaker.ts';
-import { WEBHOOK_STATES, type Webhook } from '../../model/webhook.ts';
-import { toIso, toIsoOrNull } from '../../std/clock.ts';
-import { headerNames } from '../../webhooks/custom-headers.ts';
-import type { WebhookDeps } from '../../webhooks/deps.ts';
-import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
+import { breakerReason } from '../model/breaker.ts';
+import { WEBHOOK_STATES, type Webhook } from '../model/webhook.ts';
+import { toIso, toIsoOrNull } from '../std/clock.ts';
+import { isoTime, isoTimeOrNull } from '../std/shape.ts';
+import { headerNames } from '../webhooks/custom-headers.ts';
+import type { WebhookDeps } from '../webhooks/deps.ts';
 
 export type ShownWebhook = Awaited<ReturnType<typeof shownWebhook>>;
 

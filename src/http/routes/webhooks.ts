@@ -10,6 +10,7 @@ import {
   urlMistake,
   type Webhook,
 } from '../../model/webhook.ts';
+import { shownBreaker, shownWebhook } from '../../resources/webhook.ts';
 import {
   changesFrom,
   changeWebhook,
@@ -32,7 +33,6 @@ import { namesSchema, queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
-import { shownBreaker, shownWebhook } from './shown-webhook.ts';
 
 const PAUSED = 'Paused over the API';
 

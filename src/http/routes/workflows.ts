@@ -3,6 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
+import { type ShownGlance, shownGlance } from '../../resources/job.ts';
+import { shownWorkflow } from '../../resources/workflow.ts';
 import type { Store } from '../../store/store.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
@@ -11,8 +13,6 @@ import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters, pageRespo
 import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { queryNumber, queryText } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { type ShownGlance, shownGlance } from './shown-job.ts';
-import { shownWorkflow } from './shown-workflow.ts';
 
 /** Enough for the bar chart of the dashboard. */
 const MAX_RECENT_JOBS = 20;

@@ -1,6 +1,7 @@
 /** Replays: sending deliveries of a webhook again, by id or by state since a time. */
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
+import { shownPlan, shownReplay } from '../../resources/delivery.ts';
 import { replayOutcome } from '../../webhooks/replay-outcome.ts';
 import { planReplay } from '../../webhooks/replay-plan.ts';
 import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
@@ -10,7 +11,6 @@ import { isGeneratedId } from '../ids.ts';
 import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, oneOf, timeFrom } from '../values.ts';
-import { shownPlan, shownReplay } from './shown-delivery.ts';
 import { webhookOf } from './webhooks.ts';
 
 const MAX_NAMED = 100;

@@ -3,6 +3,7 @@
 import { Problem } from '../../model/error.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
 import type { Job } from '../../model/job.ts';
+import { shownDelivery } from '../../resources/delivery.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
 import {
@@ -17,7 +18,6 @@ import { namesSchema, queryNames, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 import { eventOf } from './events.ts';
-import { shownDelivery } from './shown-delivery.ts';
 
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
 const EVENTS_PAGE = { usual: 100, most: 250 };

@@ -2,9 +2,10 @@
 import { Problem } from '../../model/error.ts';
 import { SCOPES } from '../../model/team.ts';
 import { toIsoOrNull } from '../../std/clock.ts';
+import { isoTimeOrNull } from '../../std/shape.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
 import { PAGE_SIZE } from '../list-page.ts';
-import { isoTimeOrNull, jsonResponse } from '../openapi/content.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
 const integer = (description: string) => ({ type: 'integer', description });

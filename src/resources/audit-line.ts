@@ -1,7 +1,7 @@
 /** A line of the audit as callers see it, over HTTP and at the shell. */
-import { ACTOR_KINDS, type AuditLine, TARGET_KINDS } from '../../model/audit.ts';
-import { toIso } from '../../std/clock.ts';
-import { isoTime } from '../openapi/content.ts';
+import { ACTOR_KINDS, type AuditLine, TARGET_KINDS } from '../model/audit.ts';
+import { toIso } from '../std/clock.ts';
+import { isoTime } from '../std/shape.ts';
 
 export function shownAuditLine(line: AuditLine) {
   const { id, createdAt, team, action, author, target, summary, details } = line;

@@ -7,13 +7,13 @@ import {
   type UsageKind,
   type UsagePeriod,
 } from '../../model/usage.ts';
+import { type Span, shownUsage, usageSchema } from '../../resources/usage.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonResponse, requestTime } from '../openapi/content.ts';
 import { queryName, queryTime, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { invalid } from '../values.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
-import { type Span, shownUsage, usageSchema } from './shown-usage.ts';
 
 /** How many periods are returned without `from`, and at most. */
 const PERIODS: Readonly<Record<UsagePeriod, { usual: number; most: number }>> = {

@@ -1,4 +1,6 @@
 /** The log of a job, one attempt at a time. */
+
+import { shownLine, textOf } from '../../resources/log-line.ts';
 import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';
 import { acceptedFormat } from '../negotiate.ts';
@@ -7,7 +9,6 @@ import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { streamJobLog, wantsStream } from './job-log-stream.ts';
 import { jobOf } from './jobs.ts';
-import { shownLine, textOf } from './shown-log-line.ts';
 
 const FORMATS = ['json', 'ndjson', 'text'] as const;
 const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', text: 'text/plain; charset=utf-8' };

@@ -1,7 +1,8 @@
 /** What is wrong with the installation, and what to do about it, for its operator. */
 import { CHECK_GROUPS, FINDING_STATUSES } from '../../model/finding.ts';
 import { toIso } from '../../std/clock.ts';
-import { isoTime, jsonResponse, objectSchema } from '../openapi/content.ts';
+import { isoTime } from '../../std/shape.ts';
+import { jsonResponse, objectSchema } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
 export type ShownChecks = Awaited<ReturnType<typeof readSystemChecks.handle>>;

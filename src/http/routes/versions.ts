@@ -1,10 +1,10 @@
 /** The versions of a workflow's records that can be read. */
 import { openVersion } from '../../records/read.ts';
 import { toIso } from '../../std/clock.ts';
+import { isoTime } from '../../std/shape.ts';
 import { cursorFrom, makeCursor } from '../cursor.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { isoTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 /** GET /v1/workflows/{workflowId}/versions */

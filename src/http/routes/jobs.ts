@@ -2,6 +2,7 @@
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
+import { endedSentence, notWaitingSentence, shownJob } from '../../resources/job.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
@@ -18,7 +19,6 @@ import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { namesSchema, queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
-import { endedSentence, notWaitingSentence, shownJob } from './shown-job.ts';
 
 /** Ended jobs are counted among this many: counting a million would take a second. */
 const AMONG = 5_000;

@@ -4,8 +4,9 @@ import type { EventLoopDelay } from '../../observe/event-loop.ts';
 import { grouped } from '../../std/amounts.ts';
 import { toIso, toIsoOrNull } from '../../std/clock.ts';
 import { maskedUrl } from '../../std/masked-url.ts';
+import { isoTime, isoTimeOrNull } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
-import { isoTime, isoTimeOrNull, jsonResponse, objectSchema } from '../openapi/content.ts';
+import { jsonResponse, objectSchema } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
 /** Jobs, deliveries and endpoints are not counted beyond this. */

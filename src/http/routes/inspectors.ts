@@ -10,6 +10,7 @@ import {
   MAX_INSPECTED,
   MAX_INSPECTORS,
 } from '../../model/inspector.ts';
+import { answering, shownInspected, shownInspector } from '../../resources/inspector.ts';
 import { bodyFields } from '../body.ts';
 import { cursorFrom, makeCursor } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
@@ -18,7 +19,6 @@ import { jsonResponse } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
-import { answering, shownInspected, shownInspector } from './shown-inspector.ts';
 
 const DEFAULT_STATUS = 204;
 const REQUESTS_PAGE = { usual: 20, most: MAX_INSPECTED };

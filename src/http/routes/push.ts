@@ -10,6 +10,7 @@ import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/guards.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
+import { jobSchema } from '../../resources/job.ts';
 import { inviteBody } from '../continue.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
@@ -19,7 +20,6 @@ import { NDJSON_TYPES } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { jobSchema } from './shown-job.ts';
 
 const FORMATS: Readonly<Record<string, PushFormat>> = {
   'application/json': 'json',

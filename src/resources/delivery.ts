@@ -1,12 +1,12 @@
 /** Deliveries, their attempts and replays as callers see them, over HTTP and at the shell. */
-import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../../model/delivery.ts';
-import { EVENT_TYPES } from '../../model/event.ts';
-import { parseExactly } from '../../model/record.ts';
-import { toIso, toIsoOrNull } from '../../std/clock.ts';
-import type { DeliverySummary, Replay } from '../../store/webhook-operations.ts';
-import type { ReplayOutcome } from '../../webhooks/replay-outcome.ts';
-import type { ReplayPlan } from '../../webhooks/replay-plan.ts';
-import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
+import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
+import { EVENT_TYPES } from '../model/event.ts';
+import { parseExactly } from '../model/record.ts';
+import { toIso, toIsoOrNull } from '../std/clock.ts';
+import { isoTime, isoTimeOrNull } from '../std/shape.ts';
+import type { DeliverySummary, Replay } from '../store/webhook-operations.ts';
+import type { ReplayOutcome } from '../webhooks/replay-outcome.ts';
+import type { ReplayPlan } from '../webhooks/replay-plan.ts';
 
 export type ShownPlan = ReturnType<typeof shownPlan>;
 export type ShownReplay = ReturnType<typeof shownReplay>;

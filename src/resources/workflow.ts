@@ -1,10 +1,10 @@
 /** A workflow as callers see it, over HTTP and at the shell. */
-import { JOB_STATES } from '../../model/job.ts';
-import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../../model/workflow.ts';
-import { toIsoOrNull } from '../../std/clock.ts';
-import type { Store } from '../../store/store.ts';
-import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
-import { ENDED, shownJob, UNFINISHED } from './shown-job.ts';
+import { JOB_STATES } from '../model/job.ts';
+import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../model/workflow.ts';
+import { toIsoOrNull } from '../std/clock.ts';
+import { isoTime, isoTimeOrNull } from '../std/shape.ts';
+import type { Store } from '../store/store.ts';
+import { ENDED, shownJob, UNFINISHED } from './job.ts';
 
 export type ShownWorkflow = Awaited<ReturnType<typeof shownWorkflow>>;
 

@@ -1,8 +1,8 @@
 /** A job as callers see it, over HTTP and at the shell, and sentences about its state. */
-import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
-import { toIso, toIsoOrNull } from '../../std/clock.ts';
-import type { JobGlance } from '../../store/job-operations.ts';
-import { isoTime, isoTimeOrNull } from '../openapi/content.ts';
+import { FAILURE_REASONS, JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../model/job.ts';
+import { toIso, toIsoOrNull } from '../std/clock.ts';
+import { isoTime, isoTimeOrNull } from '../std/shape.ts';
+import type { JobGlance } from '../store/job-operations.ts';
 
 export type ShownJob = ReturnType<typeof shownJob>;
 

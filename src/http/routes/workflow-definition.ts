@@ -10,6 +10,7 @@ import {
   ofApiHash,
   type Workflow,
 } from '../../model/workflow.ts';
+import { shownWorkflow } from '../../resources/workflow.ts';
 import { isNestedDeeper } from '../../std/nesting.ts';
 import type { Store } from '../../store/store.ts';
 import type { ApiSecret } from '../../workflows/api-secrets.ts';
@@ -20,7 +21,6 @@ import { workflowIdFrom } from '../ids.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { shownWorkflow } from './shown-workflow.ts';
 
 const TYPES: readonly unknown[] = ['push', 'http'];
 /** Further mistakes are only counted. */

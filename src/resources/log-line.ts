@@ -1,7 +1,7 @@
 /** A line of a log as callers see it, over HTTP and at the shell. */
-import { LOG_LEVELS, type LogLine } from '../../model/job.ts';
-import { toIso } from '../../std/clock.ts';
-import { isoTime } from '../openapi/content.ts';
+import { LOG_LEVELS, type LogLine } from '../model/job.ts';
+import { toIso } from '../std/clock.ts';
+import { isoTime } from '../std/shape.ts';
 
 export function shownLine({ seq, at, level, text }: LogLine) {
   return { seq, time: toIso(at), level, text };

@@ -8,6 +8,7 @@ import {
   type Scope,
   TEAM_SCOPES,
 } from '../../model/team.ts';
+import { shownKey } from '../../resources/key.ts';
 import { toIsoOrNull } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
@@ -20,7 +21,6 @@ import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, oneOf, timeFrom } from '../values.ts';
-import { shownKey } from './shown-key.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 

@@ -5,10 +5,10 @@ import {
   type Inspector,
   MAX_ANSWER_DELAY_MS,
   SIGNATURE_VERDICTS,
-} from '../../model/inspector.ts';
-import { toIso } from '../../std/clock.ts';
-import type { Inspection } from '../../webhooks/inspection.ts';
-import { isoTime } from '../openapi/content.ts';
+} from '../model/inspector.ts';
+import { toIso } from '../std/clock.ts';
+import { isoTime } from '../std/shape.ts';
+import type { Inspection } from '../webhooks/inspection.ts';
 
 export type ShownInspector = ReturnType<typeof shownInspector>;
 export type ShownInspected = ReturnType<typeof shownInspected>;
