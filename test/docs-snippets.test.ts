@@ -95,7 +95,7 @@ test('TypeScript compiles', async () => {
       noUnusedLocals: false,
       typeRoots: [join(ROOT, 'node_modules', '@types')],
       paths: {
-        'flowhook/workflow': [join(ROOT, 'src/workflows/context.d.ts')],
+        'flowhook/workflow': [join(ROOT, 'src/sources/context.d.ts')],
         'flowhook-client': [join(ROOT, 'client/src/flowhook-client.ts')],
       },
     },

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { site } from '../src/workflows/sources/http/trial-site.ts';
 import { makePlace } from './support/place.ts';
+import { site } from './support/source-site.ts';
 
 const PAGE = `<!doctype html><table><tr><th>Who<tr class=person><td><a href="/p/1">Ada Lovelace</a>
   <td><a href="mailto:ada@x.org">m</a><tr class=person><td><a href="/p/2">Grace Hopper</a><td></table>

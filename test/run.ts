@@ -26,7 +26,7 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['test/document.test.ts', 'DOCUMENT_REQUESTS', 20_000],
   ['test/large-records.test.ts', 'LARGE_RECORDS', 600],
   ['test/push.test.ts', 'PUSH_RECORDS', 200_000],
-  ['src/workflows/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
+  ['src/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
   ['test/dashboard-axe.test.ts', 'AXE_LOOKS', 'all'],
   ['test/held-transaction.test.ts', 'HELD_JOBS', 800],
   ['src/store/sqlite/sqlite.test.ts', 'MODEL_RUNS', 60],

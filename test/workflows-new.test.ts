@@ -8,8 +8,8 @@ import { parse } from 'yaml';
 import type { HttpSource } from '../src/model/http-source.ts';
 import { proposalText } from '../src/workflows/proposals/proposal.ts';
 import { proposeFor } from '../src/workflows/proposals/propose.ts';
-import { definitionOf, type Site, site, take } from '../src/workflows/sources/http/trial-site.ts';
 import { makePlace } from './support/place.ts';
+import { definitionOf, type Site, site, take } from './support/source-site.ts';
 
 const SITES = join(import.meta.dirname, 'fixtures/sites');
 const TYPES: Readonly<Record<string, string>> = {

@@ -54,7 +54,7 @@ async function propose(url: string, options: Options): Promise<void> {
     };
     // Loaded here: the other `workflows` commands send no requests.
     const { proposeFor } = await import('../workflows/proposals/propose.ts');
-    const { previewSource } = await import('../workflows/sources/http/preview.ts');
+    const { previewSource } = await import('../sources/http/preview.ts');
     const proposal = withHeaders(await proposeFor(bare, asked), bare.headers);
     const text = proposalText(proposal);
     const source = checkedSource(text, 'default/new.yaml');

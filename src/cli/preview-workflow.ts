@@ -4,11 +4,11 @@ import type { Command } from 'commander';
 import { VERSION } from '../config/version.ts';
 import type { HttpSource } from '../model/http-source.ts';
 import { silentLogger } from '../observe/log.ts';
+import { fillSecrets } from '../sources/fill-secrets.ts';
+import type { Preview } from '../sources/http/preview.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
 import { loadWorkflowFile } from '../workflows/load.ts';
 import { teamSecrets } from '../workflows/secrets.ts';
-import { fillSecrets } from '../workflows/sources/fill-secrets.ts';
-import type { Preview } from '../workflows/sources/http/preview.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { oneLine } from './job-words.ts';
 import { print } from './output.ts';
@@ -46,7 +46,7 @@ async function preview(path: string | undefined, options: Options): Promise<void
         ? { source: sourceOfFlags(withUrl(options)), secrets: [] }
         : await sourceOfFile(path, options, signal);
     // Loaded here: the other `workflows` commands send no requests.
-    const { previewSource } = await import('../workflows/sources/http/preview.ts');
+    const { previewSource } = await import('../sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
     show(

@@ -1,7 +1,7 @@
 /** The kinds of settings: how the text of one is read, which type it gives, and what a wrong one must be instead. */
 import { resolve } from 'node:path';
+import { parseSize } from '../std/size.ts';
 import { parseDuration } from '../workflows/duration.ts';
-import { parseSize } from '../workflows/size.ts';
 
 /** How the text of a setting is read. */
 export interface Reading<T> {

@@ -3,8 +3,8 @@ import { parseRate, type Rate } from '../model/rate.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList } from '../net/network-list.ts';
 import { parseTrustedProxies, type TrustedProxies } from '../net/trusted-proxies.ts';
+import { findRunAs, type RunAs } from '../sources/process/run-as.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
-import { findRunAs, type RunAs } from '../workflows/sources/run-as.ts';
 import type { Reading } from './kinds.ts';
 
 const NETWORKS = 'a list of loopback, private, CIDRs and addresses';

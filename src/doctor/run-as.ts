@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { mayAccess, requireRunAs } from '../sources/process/run-as.ts';
 import { keyFile } from '../teams/encryption-key.ts';
-import { mayAccess, requireRunAs } from '../workflows/sources/run-as.ts';
 import { type Check, error, ofSettings, ok } from './check.ts';
 
 export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {

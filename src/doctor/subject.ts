@@ -2,9 +2,9 @@
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { TrustedProxies } from '../net/trusted-proxies.ts';
+import type { RunAs } from '../sources/process/run-as.ts';
 import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';
-import type { RunAs } from '../workflows/sources/run-as.ts';
 
 /** The settings that checks look at. */
 export interface ExaminedSettings {

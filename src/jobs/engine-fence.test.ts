@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
 import { LEASE_MS } from '../model/job.ts';
+import { groupGone, isSameProcess } from '../sources/process/process-mark.ts';
 import type { Store } from '../store/store.ts';
-import { groupGone, isSameProcess } from '../workflows/sources/process-mark.ts';
 
 /** Short enough to let it run out. */
 const SHORT_MS = 600;

@@ -10,14 +10,14 @@ import type { Tracing } from '../observe/tracing.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
+import { createMask } from '../sources/mask.ts';
+import type { RunAs } from '../sources/process/run-as.ts';
+import { type Run, type RunInput, sourceName, startRun } from '../sources/run.ts';
 import { countWords } from '../std/amounts.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import type { Ceilings } from '../workflows/ceilings.ts';
-import { createMask } from '../workflows/sources/mask.ts';
-import { type Run, type RunInput, sourceName, startRun } from '../workflows/sources/run.ts';
-import type { RunAs } from '../workflows/sources/run-as.ts';
 import type { Reporter } from './reporter.ts';
 
 /** The dependencies of running jobs. */

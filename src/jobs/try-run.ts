@@ -15,11 +15,11 @@ import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch
 import { Ingester } from '../records/ingester.ts';
 import type { Place } from '../records/read.ts';
 import type { Suppression } from '../records/suppress.ts';
+import type { RunAs } from '../sources/process/run-as.ts';
+import { type RunEnd, startRun } from '../sources/run.ts';
 import { openStore } from '../store/open.ts';
 import type { ChangedRow, ChangesCursor } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
-import { type RunEnd, startRun } from '../workflows/sources/run.ts';
-import type { RunAs } from '../workflows/sources/run-as.ts';
 import { beginJob, copyPublished, type Scratch } from './trial-copy.ts';
 import { type SeenLines, stopwatch, watchLines } from './trial-lines.ts';
 
@@ -29,7 +29,7 @@ const LOOKED_AT = 500;
 const KILL_GRACE_MS = 2_000;
 
 export interface TryRunInput {
-  /** As `RunInput` of `workflows/sources/run.ts`. */
+  /** As `RunInput` of `sources/run.ts`. */
   workflowsDirectory: string;
   team: string;
   workflowId: string;

@@ -20,6 +20,7 @@ import { EventLoopMonitor } from '../observe/event-loop.ts';
 import type { Logger } from '../observe/log.ts';
 import { processMetrics } from '../observe/process-metrics.ts';
 import { traceMetrics } from '../observe/trace-metrics.ts';
+import { requireRunAs } from '../sources/process/run-as.ts';
 import type { Clock } from '../std/clock.ts';
 import { IdleGc } from '../std/idle-gc.ts';
 import { serviceUrl } from '../std/service-url.ts';
@@ -35,7 +36,6 @@ import { applyAtStart, isWithoutWorkflows } from '../workflows/apply-at-start.ts
 import { DefinitionChecks } from '../workflows/definition-checks.ts';
 import type { ParseYaml } from '../workflows/load.ts';
 import { type Comparison, LocalFiles } from '../workflows/local-files.ts';
-import { requireRunAs } from '../workflows/sources/run-as.ts';
 import { buildCapabilities } from './capabilities.ts';
 import { openFoundation } from './foundation.ts';
 import { startObservation } from './observation.ts';

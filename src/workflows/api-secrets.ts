@@ -3,9 +3,9 @@
  * to the hosts that the file names. API callers who can make workflows must not learn the operator's secrets.
  */
 import type { HttpSource } from '../model/http-source.ts';
+import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
 import type { Source } from '../model/workflow.ts';
-import { secretReferences, withoutPlaces } from './secret-names.ts';
-import { PLAIN_HEADERS } from './sources/http/plain-headers.ts';
+import { PLAIN_HEADERS } from '../sources/http/plain-headers.ts';
 
 const MAX_MISTAKES = 100;
 

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/log.ts';
+import type { RunAs } from '../sources/process/run-as.ts';
 import type { Store } from '../store/store.ts';
 import { type ApplyReport, applyWorkflows } from './apply.ts';
 import type { ParseYaml } from './load.ts';
-import type { RunAs } from './sources/run-as.ts';
 
 /** Files that can be read in this time are applied before the service listens. */
 const PATIENCE_MS = 3_000;

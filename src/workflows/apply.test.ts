@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { directoryOf } from '../../test/support/sources.ts';
 import { silentLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { type ApplyReport, applyWorkflows } from './apply.ts';
-import { directoryOf } from './sources/trial.ts';
 
 const YAML = 'source: { type: command, command: ["true"] }\n';
 

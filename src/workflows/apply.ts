@@ -4,12 +4,12 @@ import { Problem } from '../model/error.ts';
 import { firstRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
+import type { RunAs } from '../sources/process/run-as.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';
 import { isBroken } from './files.ts';
 import { type FoundWorkflow, loadWorkflows, type ParseYaml } from './load.ts';
-import type { RunAs } from './sources/run-as.ts';
 
 /** Workflows applied concurrently, because concurrent writes share a commit. */
 const APPLIED_AT_ONCE = 64;

@@ -1,9 +1,9 @@
 /** Checks `fields`: the path of each field of a record, and the conversions of its value. */
 import type { Field, Parse } from '../model/http-source.ts';
+import { isDatePattern } from '../sources/http/convert.ts';
+import { compileText, piecesOf } from '../sources/http/field.ts';
+import { grammarOf } from '../sources/http/grammar.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
-import { isDatePattern } from './sources/http/convert.ts';
-import { compileText, piecesOf } from './sources/http/field.ts';
-import { grammarOf } from './sources/http/grammar.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];
 const MAX_FIELDS = 1_000;

@@ -1,5 +1,7 @@
 /** Checks `source: { type: http, … }` and the settings outside of it that only this kind has: `fields` and their guards. */
 import { type HttpSource, PARSES, type Parse, type Remember, TAKES } from '../model/http-source.ts';
+import { known as knownCharset } from '../sources/http/charset.ts';
+import { statesIn } from '../sources/http/placeholders.ts';
 import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
 import { checkFields, checkFlag, checkPath } from './definition-fields.ts';
 import { checkFollow, checkPaginate } from './definition-pages.ts';
@@ -13,8 +15,6 @@ import {
   checkUrls,
 } from './definition-request.ts';
 import { parseDuration } from './duration.ts';
-import { known as knownCharset } from './sources/http/charset.ts';
-import { statesIn } from './sources/http/placeholders.ts';
 
 const SETTINGS = [
   'type',

@@ -1,10 +1,10 @@
 /** Checks the `source` of a definition, and what its kind demands of the other settings. */
 import { posix } from 'node:path';
+import { secretReferences } from '../model/secret-names.ts';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
 import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
 import { checkHttpSource } from './definition-http.ts';
-import { secretReferences } from './secret-names.ts';
 
 type Command = Extract<Source, { type: 'command' }>;
 

@@ -13,6 +13,7 @@ import {
   type Source,
 } from '../model/workflow.ts';
 import { isNestedDeeper } from '../std/nesting.ts';
+import { formatSize, parseSize } from '../std/size.ts';
 import {
   type Checker,
   createChecker,
@@ -25,7 +26,6 @@ import {
 import { checkSchedule } from './definition-schedule.ts';
 import { checkPushSettings, checkSource } from './definition-source.ts';
 import { parseDuration } from './duration.ts';
-import { formatSize, parseSize } from './size.ts';
 import { readYaml } from './yaml-lines.ts';
 
 /** `untold` counts the mistakes beyond those that are told. */

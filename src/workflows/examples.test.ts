@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { directoryOf, finish, TRIAL } from '../../test/support/sources.ts';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
+import { startRun } from '../sources/run.ts';
 import { loadWorkflows } from './load.ts';
-import { startRun } from './sources/run.ts';
-import { directoryOf, finish, TRIAL } from './sources/trial.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/workflows');
 

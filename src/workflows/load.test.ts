@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { directoryOf } from '../../test/support/sources.ts';
 import { silentLogger } from '../observe/log.ts';
+import { readModuleSettings } from '../sources/process/module-settings.ts';
 import { loadWorkflows } from './load.ts';
-import { readModuleSettings } from './sources/module-settings.ts';
-import { directoryOf } from './sources/trial.ts';
 
 const YAML = 'source: { type: command, command: ["true"] }';
 const MODULE = `console.log('prints'); export const workflow = { name: 'Named' };

@@ -3,11 +3,11 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
+import { type ModuleSettings, readModuleSettings } from '../sources/process/module-settings.ts';
+import type { RunAs } from '../sources/process/run-as.ts';
 import type { Mistake } from './check.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 import { type Broken, findWorkflowFiles, type WorkflowFile } from './files.ts';
-import { type ModuleSettings, readModuleSettings } from './sources/module-settings.ts';
-import type { RunAs } from './sources/run-as.ts';
 import { EXTENSIONS, findStrayFiles } from './stray-files.ts';
 
 export interface FoundWorkflow {

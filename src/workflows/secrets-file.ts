@@ -1,7 +1,7 @@
 /** Reads a team's secrets file, which also says which secrets workflows made over the API may use. */
 import { readFile } from 'node:fs/promises';
+import { isSecretName } from '../model/secret-names.ts';
 import { yaml } from '../std/yaml.ts';
-import { isSecretName } from './secret-names.ts';
 
 /** A secret in the file. */
 interface FiledSecret {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { directoryOf } from '../../test/support/sources.ts';
 import { apiSecrets, teamSecrets } from './secrets.ts';
-import { directoryOf } from './sources/trial.ts';
 
 test('secrets come from the file beside the workflows, and environment variables win', async (t) => {
   const directory = await directoryOf(t, {

@@ -1,8 +1,8 @@
 /** The secrets of a team: from environment variables, and from a file beside the workflows directory. */
 import { dirname, join, resolve } from 'node:path';
+import { isSecretName, secretPrefix } from '../model/secret-names.ts';
 import { isOfApi, type Workflow } from '../model/workflow.ts';
 import { type ApiSecret, apiMistakes } from './api-secrets.ts';
-import { isSecretName, secretPrefix } from './secret-names.ts';
 import { readSecretsFile } from './secrets-file.ts';
 
 /** Where to find a team's secrets. */

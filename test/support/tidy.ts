@@ -13,7 +13,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['std', 'observe'],
   ['net'],
   ['model'],
-  ['store'],
+  ['store', 'sources'],
   ['teams', 'workflows', 'records', 'webhooks'],
   ['jobs', 'doctor', 'resources'],
   ['http'],

@@ -1,0 +1,70 @@
+/**
+ * The program in the child process of an `http` source: reads the source and writes its records.
+ *
+ * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
+ * request limits of the server.
+ */
+import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { HttpSource } from '../../model/http-source.ts';
+import { remoteTurns } from '../../net/host-turns-channel.ts';
+import { createProgress, createWriter, tellLog, writeResult } from '../process/harness-output.ts';
+import { namedOrigins } from './origins.ts';
+import { createOutbound } from './outbound.ts';
+import { outcomeOf } from './outcome.ts';
+import { readSource } from './read-source.ts';
+import { createRedactor } from './redactor.ts';
+
+export interface HarnessInput {
+  /** With its secrets filled in. */
+  source: HttpSource;
+  /** The values of those secrets, to be masked. */
+  secrets: string[];
+  state: unknown;
+  definitionHash: string;
+  agent: string;
+  /** What may be connected to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
+  allowNetworks: string;
+}
+
+/** The result, as descriptor 4 gets it. */
+export type HarnessResult =
+  | { ok: true; state: unknown; unchanged: boolean }
+  | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };
+
+if (import.meta.main) {
+  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
+  await run(input);
+  process.exit(0);
+}
+
+async function run(input: HarnessInput): Promise<void> {
+  process.on('SIGTERM', () => process.exit(143));
+  const progress = createProgress();
+  const writer = createWriter();
+  const reading = readSource(
+    { ...input, redactor: createRedactor(input.secrets) },
+    {
+      dispatcher: await createOutbound({
+        allowNetworks: input.allowNetworks,
+        proxy: input.source.proxy,
+        named: namedOrigins(input.source),
+      }),
+      turns: remoteTurns(new Socket({ fd: 5, readable: true, writable: true })),
+      agent: input.agent,
+      signal: new AbortController().signal,
+      log: tellLog,
+      onPage: (pages, url) => progress.report({ pages, message: url }),
+    },
+  );
+  const result = await outcomeOf(async () => {
+    for (;;) {
+      const next = await reading.next();
+      if (next.done === true) return next.value;
+      for (const line of next.value) await writer.write(line);
+    }
+  });
+  await writer.flush();
+  progress.flush();
+  writeResult(result);
+}

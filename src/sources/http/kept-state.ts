@@ -1,0 +1,123 @@
+/** What an HTTP source keeps between runs: the values that `source.state` takes from records, and cache validators. */
+import type { Remember } from '../../model/http-source.ts';
+import { compileText, textOfValue } from './field.ts';
+import type { Grammar } from './grammar.ts';
+
+/** The validators of one response (RFC 9110, section 8.8). */
+export interface Validators {
+  etag?: string;
+  lastModified?: string;
+}
+
+const EXAMPLE = 60;
+
+/** The state of a run as it is stored. */
+export interface KeptState {
+  values?: Record<string, string>;
+  /** Validators by the SHA-256 of the URL; `of` is the hash of the definition that they belong to. */
+  answers?: { of: string; validators: Record<string, Validators> };
+}
+
+export function readState(state: unknown): KeptState {
+  return typeof state === 'object' && state !== null ? (state as KeptState) : {};
+}
+
+export interface StateTracker {
+  /** Values for the placeholders of requests: from the last run, else the `initial` of the definition. */
+  values: ReadonlyMap<string, string>;
+  /** Updates the values from one record. Undefined when no value is taken from records. */
+  look: ((part: unknown, grammar: Grammar) => void) | undefined;
+  /** Log lines about values that were skipped. */
+  sentences(): string[];
+  /** The values for the next run. */
+  next(): Record<string, string>;
+}
+
+/** @param startedAt ISO 8601 */
+export function trackState(
+  definitions: Readonly<Record<string, Remember>>,
+  kept: KeptState,
+  startedAt: string,
+): StateTracker {
+  const values = new Map<string, string>();
+  for (const [name, { initial }] of Object.entries(definitions)) {
+    const value = kept.values?.[name] ?? initial;
+    if (typeof value === 'string') values.set(name, value.toWellFormed());
+  }
+  const next = new Map(values);
+  const fresh = new Set<string>();
+  const strange = new Map<string, { count: number; example: string }>();
+  const takers = Object.entries(definitions).flatMap(([name, one]) =>
+    one.take === 'start' ? [] : [{ name, ...one }],
+  );
+  const finders = new Map<Grammar, ((part: unknown) => unknown)[]>();
+
+  function look(part: unknown, grammar: Grammar): void {
+    let finds = finders.get(grammar);
+    if (finds === undefined) {
+      finds = takers.map(({ from }) => {
+        const { find } = compileText(from, grammar, { trim: true });
+        return (of: unknown) => find(of)[0];
+      });
+      finders.set(grammar, finds);
+    }
+    for (const [at, { name, take, initial }] of takers.entries()) {
+      // A lone surrogate would make every request that holds the value fail.
+      const text = textOfValue(finds[at]?.(part)).toWellFormed();
+      if (text === '') continue;
+      const before = next.get(name);
+      const ordered = take === 'max' || take === 'min';
+      const differs = ordered && before !== undefined && kindOf(before) !== kindOf(text);
+      if (differs && before !== initial) {
+        const { count, example } = strange.get(name) ?? { count: 0, example: text };
+        strange.set(name, { count: count + 1, example });
+        continue;
+      }
+      const replaces =
+        before === undefined ||
+        // `initial` may be of any kind, such as 0 for a time.
+        differs ||
+        take === 'last' ||
+        (take === 'first'
+          ? !fresh.has(name)
+          : take === 'max'
+            ? compare(text, before) > 0
+            : !fresh.has(name) || compare(text, before) < 0);
+      fresh.add(name);
+      if (replaces) next.set(name, text);
+    }
+  }
+
+  return {
+    values,
+    look: takers.length === 0 ? undefined : look,
+    sentences: () =>
+      [...strange].map(
+        ([name, { count, example }]) =>
+          `The state \`${name}\` was left as it is by ${count} values of another kind than before, such as ${JSON.stringify(example.slice(0, EXAMPLE))}`,
+      ),
+    next() {
+      for (const [name, { take }] of Object.entries(definitions))
+        if (take === 'start') next.set(name, startedAt);
+      return Object.fromEntries(next);
+    },
+  };
+}
+
+/** Compares two numbers as numbers, two times with a zone as times, and anything else as text. */
+function compare(a: string, b: string): number {
+  if (NUMBER.test(a) && NUMBER.test(b))
+    return a.length < 16 && b.length < 16
+      ? Number(a) - Number(b)
+      : Number(BigInt(a.split('.')[0] as string) - BigInt(b.split('.')[0] as string));
+  if (TIME.test(a) && TIME.test(b)) return Date.parse(a) - Date.parse(b);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+const NUMBER = /^-?\d+(?:\.\d+)?$/;
+const DAY = /^\d{4}-\d\d-\d\d/;
+const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/;
+
+function kindOf(text: string): 'number' | 'time' | 'text' {
+  return NUMBER.test(text) ? 'number' : DAY.test(text) ? 'time' : 'text';
+}

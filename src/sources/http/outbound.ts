@@ -1,0 +1,110 @@
+/**
+ * The dispatcher for the requests of an `http` source: it connects only to allowed addresses, through a proxy if one is
+ * set.
+ *
+ * The private networks that `FLOWHOOK_ALLOW_NETWORKS` opens are open only for hosts that the definition names.
+ * Redirects and links may lead to public addresses only: otherwise any page could make Flowhook read its neighbours in
+ * the network.
+ */
+import { Dispatcher, ProxyAgent } from 'undici';
+import { type AddressPolicy, parseAllowNetworks } from '../../net/address-policy.ts';
+import { BlockedAddressError, createGuardedDispatcher } from '../../net/dispatcher.ts';
+import { createResolver, type Resolver } from '../../net/resolver.ts';
+import { isAtOrigin } from './origins.ts';
+
+/**
+ * With a proxy, its own address is checked, and each target as far as this machine can: literal addresses, and all
+ * addresses that a name resolves to here. The proxy resolves names itself, so a name that is unknown here, or resolves
+ * to something else there, is for its operator to refuse.
+ *
+ * @param options.named see `namedOrigins`
+ * @throws Error when the proxy itself may not be used
+ */
+export async function createOutbound(options: {
+  allowNetworks: string;
+  proxy: string | null;
+  named: ReadonlySet<string>;
+}): Promise<Dispatcher> {
+  const policy = parseAllowNetworks(options.allowNetworks);
+  const policyOf = (target: URL) => (isAtOrigin(target, options.named) ? policy : publicOnly(policy));
+  const resolver = createResolver();
+  if (options.proxy === null) {
+    const named = createGuardedDispatcher({ policy, resolver });
+    const others = createGuardedDispatcher({ policy: publicOnly(policy), resolver });
+    return new Fork([named, others], (target) => (isAtOrigin(target, options.named) ? named : others));
+  }
+  const proxy = new URL(options.proxy);
+  for (const address of await resolver.resolve(proxy.hostname)) {
+    const verdict = policy.verdict(address);
+    if (!verdict.allowed) throw new Error(`The proxy ${proxy.host} may not be used: ${verdict.why}`);
+  }
+  const agent = new ProxyAgent({
+    uri: proxy.origin,
+    ...(proxy.username === ''
+      ? {}
+      : {
+          token: `Basic ${Buffer.from(`${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`).toString('base64')}`,
+        }),
+  });
+  return agent.compose((dispatch) => (request, handler) => {
+    const target = new URL(String(request.origin));
+    refusalOf(target.hostname, policyOf(target), resolver).then(
+      (refusal) => {
+        if (refusal === undefined) dispatch(request, handler);
+        else handler.onResponseError?.(null as never, refusal);
+      },
+      (error: Error) => handler.onResponseError?.(null as never, error),
+    );
+    return true;
+  });
+}
+
+function publicOnly(policy: AddressPolicy): AddressPolicy {
+  const strict = parseAllowNetworks('none');
+  return {
+    ...strict,
+    verdict(address) {
+      const verdict = strict.verdict(address);
+      if (verdict.allowed || !policy.verdict(address).allowed) return policy.verdict(address);
+      return {
+        allowed: false,
+        why: `${address} is no public address: only hosts that \`source.url\` names may be at one, not where they redirect or link to`,
+      };
+    },
+  };
+}
+
+/** Sends each request through one of several dispatchers. */
+class Fork extends Dispatcher {
+  readonly #dispatchers: readonly Dispatcher[];
+  readonly #choose: (target: URL) => Dispatcher;
+
+  constructor(dispatchers: readonly Dispatcher[], choose: (target: URL) => Dispatcher) {
+    super();
+    this.#dispatchers = dispatchers;
+    this.#choose = choose;
+  }
+
+  override dispatch(...[request, handler]: Parameters<Dispatcher['dispatch']>): boolean {
+    return this.#choose(new URL(String(request.origin))).dispatch(request, handler);
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all(this.#dispatchers.map((one) => one.close()));
+  }
+
+  override async destroy(): Promise<void> {
+    await Promise.all(this.#dispatchers.map((one) => one.destroy()));
+  }
+}
+
+async function refusalOf(
+  hostname: string,
+  policy: AddressPolicy,
+  resolver: Resolver,
+): Promise<BlockedAddressError | undefined> {
+  const addresses = await resolver.resolve(hostname).catch(() => []);
+  const refused = addresses.map((address) => policy.verdict(address)).find(({ allowed }) => !allowed);
+  if (refused === undefined || refused.allowed) return undefined;
+  return new BlockedAddressError(`${hostname} may not be asked for by the proxy either: ${refused.why}`);
+}

@@ -1,0 +1,146 @@
+/** Finds the next page: one small state machine for each kind of pagination. */
+import type { Paginate } from '../../model/http-source.ts';
+import { linkTo } from '../../net/link-header.ts';
+import { compileText, textOfValue } from './field.ts';
+import type { Grammar } from './grammar.ts';
+import { FIRST_PAGE, type PageAt } from './request.ts';
+
+/** What is known of a page once it has been read. */
+export interface PageRead {
+  /** The URL after redirects. */
+  url: string;
+  /** The base URL of its links. */
+  base: string;
+  linkHeader: string | undefined;
+  records: number;
+  /** Of its records; empty unless the pager asks for `digests`. */
+  digest: string;
+  /** What is left of the response without the records, see `items.ts`. */
+  around: unknown;
+  grammar: Grammar;
+}
+
+/** The next page, with its `url` where a link leads to it. `said` is a warning for the log. */
+export type Next = { at: PageAt; url: string | undefined } | { end: true; said?: string };
+
+interface Pager {
+  first: PageAt;
+  /** Numbered pages may end with 404. */
+  numbered: boolean;
+  /** Whether `next` needs the digests of pages, to notice that a page repeats the one before it. */
+  digests: boolean;
+  next(page: PageRead): Next;
+}
+
+/** A pager for the pages of one start URL. */
+export function createPager(paginate: Paginate | null): Pager {
+  switch (paginate?.type) {
+    case undefined:
+      return { first: FIRST_PAGE, numbered: false, digests: false, next: () => ({ end: true }) };
+    case 'cursor':
+      return byCursor(paginate.param, paginate.from);
+    case 'next_link':
+      return byLink(({ around, base, grammar }) => {
+        const { find } = compileText(paginate.from, grammar, { trim: true });
+        const text = textOfValue(find(around)[0]);
+        return text === '' ? undefined : (URL.parse(text, base)?.href ?? text);
+      });
+    case 'link_header':
+      return byLink(({ linkHeader, url }) => {
+        const target = linkTo('next', linkHeader);
+        return target === undefined ? undefined : (URL.parse(target, url)?.href ?? target);
+      });
+    case 'page':
+      return byNumber({
+        start: paginate.start,
+        step: 1,
+        size: paginate.size,
+        at: (page) => ({ params: { [paginate.param]: page }, page }),
+      });
+    case 'offset': {
+      const { param, limit, limitParam } = paginate;
+      const limits = limitParam === null ? {} : { [limitParam]: limit };
+      return byNumber({
+        start: paginate.start,
+        step: limit,
+        size: limit,
+        at: (offset) => ({ params: { ...limits, [param]: offset }, page: undefined }),
+      });
+    }
+    case 'until_empty':
+      return byNumber({ start: paginate.start, step: 1, size: null, at: (page) => ({ params: {}, page }) });
+  }
+}
+
+function byCursor(param: string, from: string): Pager {
+  const seen = new Set<string>();
+  return {
+    first: FIRST_PAGE,
+    numbered: false,
+    digests: false,
+    next({ around, grammar }) {
+      const value = compileText(from, grammar, { trim: true }).find(around)[0];
+      const cursor = value === false ? '' : textOfValue(value);
+      if (cursor === '') return { end: true };
+      if (seen.has(cursor))
+        return { end: true, said: `The cursor ${cursor.slice(0, 80)} came a second time: taken as the end` };
+      seen.add(cursor);
+      return {
+        at: { params: { [param]: typeof value === 'number' ? value : cursor }, page: undefined },
+        url: undefined,
+      };
+    },
+  };
+}
+
+function byLink(linkOf: (page: PageRead) => string | undefined): Pager {
+  const seen = new Set<string>();
+  return {
+    first: FIRST_PAGE,
+    numbered: false,
+    digests: false,
+    next(page) {
+      seen.add(withoutHash(page.url));
+      const link = linkOf(page);
+      if (link === undefined) return { end: true };
+      if (!/^https?:/.test(link))
+        return {
+          end: true,
+          said: `The link to the next page (${link.slice(0, 80)}) is no HTTP address: taken as the end`,
+        };
+      const url = withoutHash(link);
+      if (seen.has(url))
+        return { end: true, said: `The link to the next page leads back to ${url}: taken as the end` };
+      seen.add(url);
+      return { at: FIRST_PAGE, url };
+    },
+  };
+}
+
+function byNumber(input: {
+  start: number;
+  step: number;
+  size: number | null;
+  at(number: number): PageAt;
+}): Pager {
+  let number = input.start;
+  let before: string | undefined;
+  return {
+    first: input.at(input.start),
+    numbered: true,
+    digests: true,
+    next({ records, digest, url }) {
+      if (records === 0 || (input.size !== null && records < input.size)) return { end: true };
+      if (digest === before) {
+        return { end: true, said: `${url} brought the same records as the page before it: taken as the end` };
+      }
+      before = digest;
+      number += input.step;
+      return { at: input.at(number), url: undefined };
+    },
+  };
+}
+
+function withoutHash(url: string): string {
+  return url.split('#', 1)[0] as string;
+}

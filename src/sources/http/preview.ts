@@ -1,0 +1,175 @@
+/** Previews a source without a job: its first records, how often each field is filled, and the next request. */
+import { createReadStream } from 'node:fs';
+import type { HttpSource } from '../../model/http-source.ts';
+import { createHostTurns } from '../../net/host-turns.ts';
+import { type Client, type ClientDeps, createClient } from './client.ts';
+import { countFills } from './fill-count.ts';
+import { namedOrigins } from './origins.ts';
+import { createOutbound } from './outbound.ts';
+import { outcomeOf } from './outcome.ts';
+import { readSource } from './read-source.ts';
+import { fieldNames } from './record-maker.ts';
+import { createRedactor } from './redactor.ts';
+import type { HttpRequest } from './request.ts';
+
+/** With detail pages, each record takes a request. */
+const MAX_FOLLOWED = 5;
+const MAX_RECORDS = 10_000;
+const SHOWN = 10;
+
+interface PreviewInput {
+  source: HttpSource;
+  /** A file to use as the first response, instead of sending requests. */
+  from: string | undefined;
+  /** Pages to read of each start URL. */
+  pages: number;
+  allowNetworks: string;
+  agent: string;
+  /** Texts to mask, except in records. */
+  secrets: readonly string[];
+  signal: AbortSignal;
+  /** Called at once with log lines, such as that a host asks to wait. */
+  onLog(text: string): void;
+}
+
+export interface Preview {
+  /** The first records, as the job would get them. */
+  records: Record<string, unknown>[];
+  /** How many were read. */
+  read: number;
+  /** How many of those have each field filled. */
+  filled: Record<string, number>;
+  requests: { method: string; url: string; status: number; ms: number }[];
+  /** The next request that a run would send. */
+  next: { method: string; url: string } | null;
+  /** Sentences about fields that were not always filled. */
+  unfilled: string[];
+  /** Why it failed; null if it did not. */
+  error: string | null;
+}
+
+/** Thrown in place of the first request or record beyond the preview. */
+class Enough extends Error {}
+
+/**
+ * Never publishes anything. What goes wrong with the source is in `Preview.error`.
+ *
+ * @throws the signal's reason
+ */
+export async function previewSource(input: PreviewInput): Promise<Preview> {
+  const { source, from, signal } = input;
+  const preview: Preview = {
+    records: [],
+    read: 0,
+    filled: {},
+    requests: [],
+    next: null,
+    unfilled: [],
+    error: null,
+  };
+  const redactor = createRedactor(input.secrets);
+  const fills = countFills(fieldNames(source));
+  const dispatcher = await createOutbound({
+    allowNetworks: input.allowNetworks,
+    proxy: source.proxy,
+    named: namedOrigins(source),
+  });
+  const reading = readSource(
+    {
+      source: from === undefined ? source : { ...source, robots: 'ignore' },
+      state: null,
+      definitionHash: '',
+      redactor,
+    },
+    {
+      dispatcher,
+      turns: createHostTurns().of('preview', { bindsOthers: true }),
+      agent: input.agent,
+      signal,
+      // Requests, logged as `debug`, are part of the result.
+      log: (level, text) => {
+        if (level !== 'debug') input.onLog(text);
+      },
+      onPage() {},
+      fills,
+      connect: (deps) =>
+        limited(from === undefined ? createClient(deps) : fromFile(from), input, preview, deps),
+    },
+  );
+  const outcome = await outcomeOf(async () => {
+    try {
+      for (;;) {
+        const next = await reading.next();
+        if (next.done === true) return next.value;
+        for (const line of next.value) add(preview, line);
+        const most = source.follow === null ? MAX_RECORDS : MAX_FOLLOWED;
+        if (preview.read >= most) throw new Enough();
+      }
+    } catch (error) {
+      if (error instanceof Enough)
+        return { unchanged: false, state: {}, guard: fills.mistake(source.filled) };
+      throw error;
+    } finally {
+      await reading.return(undefined as never).catch(() => undefined);
+      await dispatcher.destroy();
+    }
+  });
+  signal.throwIfAborted();
+  if (!outcome.ok) preview.error = outcome.error;
+  preview.unfilled.push(...fills.sentences().map(redactor.mask));
+  // Defaults do not count as filled. With detail pages, records beyond the preview may have been counted.
+  for (const [name, count] of fills.filled()) preview.filled[name] = Math.min(count, preview.read);
+  return preview;
+}
+
+function add(preview: Preview, line: string): void {
+  preview.read += 1;
+  const record = JSON.parse(line) as Record<string, unknown>;
+  for (const name of Object.keys(record)) preview.filled[name] = (preview.filled[name] ?? 0) + 1;
+  if (preview.records.length < SHOWN) preview.records.push(record);
+}
+
+/** Records each request in the preview, and refuses the first one beyond it. */
+function limited(
+  client: Client,
+  input: PreviewInput,
+  preview: Preview,
+  { now, redactor }: ClientDeps,
+): Client {
+  const { source, pages } = input;
+  let left = input.from === undefined ? pages * source.urls.length : 1;
+  const isPage = (request: HttpRequest) => new URL(request.url).pathname !== '/robots.txt';
+  return {
+    async send(request, options) {
+      // With detail pages, the number of records is the limit.
+      if (isPage(request) && (source.follow === null || input.from !== undefined)) {
+        left -= 1;
+        if (left < 0) {
+          preview.next ??= { method: request.method, url: redactor.mask(request.url) };
+          throw new Enough();
+        }
+      }
+      const startedAt = now();
+      const answer = await client.send(request, options);
+      preview.requests.push({
+        method: request.method,
+        url: redactor.mask(request.url),
+        status: answer.status,
+        ms: now() - startedAt,
+      });
+      return answer;
+    },
+  };
+}
+
+function fromFile(file: string): Client {
+  return {
+    send: async (request) => ({
+      status: 200,
+      headers: {},
+      // The command line makes the URL from the file name, which helps to detect the format.
+      url: URL.parse(request.url)?.href ?? request.url,
+      body: createReadStream(file),
+    }),
+  };
+}

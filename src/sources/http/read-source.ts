@@ -1,0 +1,157 @@
+/**
+ * Reads a whole source: its start URLs, the pages that follow each of them, and the detail pages of their records.
+ *
+ *     start URLs ──▶ pages ──▶ parts that are records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
+ */
+import { DEFAULT_MAX_PAGES, type HttpSource } from '../../model/http-source.ts';
+import { createConditionalRequests } from './conditional-requests.ts';
+import { type ConnectDeps, connectSource } from './connect.ts';
+import { countFills, type FillCount } from './fill-count.ts';
+import { readState, trackState } from './kept-state.ts';
+import { createPager } from './pages.ts';
+import { type PageDeps, readPage } from './read-page.ts';
+import { createRecordMaker, fieldNames } from './record-maker.ts';
+import { createRedactor, type Redactor } from './redactor.ts';
+import { linkedRequest, type PageAt, pageRequest } from './request.ts';
+import { SourceError } from './source-error.ts';
+
+export interface SourceDeps extends ConnectDeps {
+  /** Called after each page with the number of pages read. */
+  onPage(pages: number, url: string): void;
+  /** More pages than this are taken for a loop, unless the definition has `maxPages`; 10,000 by default. */
+  mostPages?: number;
+  /** Counts the fields, for callers that need the counts before the end. */
+  fills?: FillCount;
+}
+
+interface SourceInput {
+  source: HttpSource;
+  /** The `SourceEnd.state` of the last published run. */
+  state: unknown;
+  /** Cache validators in the state that belong to another definition are ignored. */
+  definitionHash: string;
+  /** Masks secrets in log lines and errors. Credentials that are found during the run are added to it. */
+  redactor?: Redactor;
+}
+
+export interface SourceEnd {
+  state: unknown;
+  /** All responses were 304, so no records were read. */
+  unchanged: boolean;
+  /** The error message of the guard on filled fields, if it refuses what was read. */
+  guard: string | undefined;
+}
+
+/**
+ * Yields batches of lines, each the JSON text of one record.
+ *
+ * @throws SourceError, UnreadableError; the signal's reason
+ */
+export async function* readSource(input: SourceInput, deps: SourceDeps): AsyncGenerator<string[], SourceEnd> {
+  const redactor = input.redactor ?? createRedactor();
+  const masked: SourceDeps = {
+    ...deps,
+    log: (level, text) => deps.log(level, redactor.mask(text)),
+    onPage: (pages, url) => deps.onPage(pages, redactor.mask(url)),
+  };
+  try {
+    return yield* readAll({ ...input, redactor }, masked);
+  } catch (error) {
+    throw redactor.masked(error);
+  }
+}
+
+async function* readAll(
+  input: SourceInput & { redactor: Redactor },
+  deps: SourceDeps,
+): AsyncGenerator<string[], SourceEnd> {
+  const { source } = input;
+  const now = deps.now ?? Date.now;
+  const kept = readState(input.state);
+  const memory = trackState(source.remember, kept, new Date(now()).toISOString());
+  const conditional = createConditionalRequests(source, kept, input.definitionHash);
+  const fills = deps.fills ?? countFills(fieldNames(source));
+  const { exchange, wait } = connectSource(source, { ...deps, redactor: input.redactor }, memory.values);
+  const firstRequest = (start: string) =>
+    pageRequest(source, start, createPager(source.paginate).first, memory.values);
+  let pages = 0;
+  const pageDeps: PageDeps = {
+    source,
+    conditional,
+    exchange,
+    fills,
+    maker: createRecordMaker(source, memory, fills),
+    state: memory.values,
+    signal: deps.signal,
+    log: deps.log,
+    wait,
+    onPage(url) {
+      pages += 1;
+      deps.onPage(pages, url);
+    },
+  };
+
+  // A run must bring all records: as soon as one start URL has changed, the unchanged ones are read too.
+  const unchanged: string[] = [];
+  for (const start of source.urls) {
+    if (!(yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES))) unchanged.push(start);
+  }
+  const changed = unchanged.length < source.urls.length;
+  for (const start of changed ? unchanged : []) {
+    conditional.forget(firstRequest(start).url);
+    yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES);
+  }
+
+  for (const sentence of [...fills.sentences(), ...memory.sentences()]) deps.log('warn', sentence);
+  const values = memory.next();
+  const answers = conditional.next();
+  return {
+    state: {
+      ...(Object.keys(values).length === 0 ? {} : { values }),
+      ...(answers === undefined ? {} : { answers }),
+    },
+    unchanged: !changed,
+    guard: fills.mistake(source.filled),
+  };
+}
+
+/** Reads a start URL and the pages that follow it. @returns false if it is unchanged and nothing was read */
+async function* readPages(
+  start: string,
+  deps: PageDeps,
+  mostPages: number,
+): AsyncGenerator<string[], boolean> {
+  const { source, state } = deps;
+  const pager = createPager(source.paginate);
+  const maxPages = source.paginate?.maxPages ?? null;
+  let at: PageAt = pager.first;
+  let url: string | undefined;
+  for (let count = 1; ; count++) {
+    const request =
+      url === undefined ? pageRequest(source, start, at, state) : linkedRequest(source, url, state);
+    const accepted = pager.numbered && count > 1 ? [404, 410] : [];
+    const page = yield* readPage(request, { digests: pager.digests, accepted }, deps);
+    if (page === 'unchanged' && count > 1) {
+      // Only a header of the definition itself can have made this request conditional.
+      throw new SourceError(`${request.url} answered 304 Not Modified, and the page before it has been read`);
+    }
+    if (page === 'unchanged') return false;
+    if (page === 'missing') return true;
+    const next = pager.next(page);
+    if ('end' in next) {
+      if (next.said !== undefined) deps.log('warn', next.said);
+      return true;
+    }
+    if (maxPages !== null && count >= maxPages) {
+      deps.log('info', `There are more pages; \`paginate.maxPages\` is ${maxPages}`);
+      return true;
+    }
+    if (maxPages === null && count >= mostPages) {
+      throw new SourceError(
+        `${start} has more than ${mostPages} pages. If that is right, say so with \`paginate.maxPages\`; it may also be a loop`,
+      );
+    }
+    at = next.at;
+    url = next.url;
+  }
+}

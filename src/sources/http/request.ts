@@ -1,0 +1,118 @@
+/** Builds the request for one page from the definition, the state and the position in the pagination. */
+import type { HttpSource, Parse } from '../../model/http-source.ts';
+import { fillIn, fillInAll, type Values } from './placeholders.ts';
+import { SourceError } from './source-error.ts';
+
+export interface HttpRequest {
+  method: string;
+  url: string;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  body: string | null;
+}
+
+/** A position in the pagination: the parameters to add, and the value of `${page}`. */
+export interface PageAt {
+  params: Record<string, string | number>;
+  page: number | undefined;
+}
+
+export const FIRST_PAGE: PageAt = { params: {}, page: undefined };
+
+/** Accepted formats, preferred first: some hosts serve several. */
+const ACCEPT: Readonly<Record<Parse, string>> = {
+  json: 'application/json, */*;q=0.5',
+  ndjson: 'application/x-ndjson, application/jsonl, */*;q=0.5',
+  csv: 'text/csv, text/tab-separated-values, */*;q=0.5',
+  html: 'text/html, application/xhtml+xml, */*;q=0.5',
+  xml: 'application/xml, text/xml, application/rss+xml, application/atom+xml, */*;q=0.5',
+};
+const ACCEPT_ANY =
+  'application/json, application/x-ndjson, text/csv, text/html;q=0.9, application/xml;q=0.9, */*;q=0.8';
+
+/** @param url one of the source's URLs, with its placeholders */
+export function pageRequest(
+  source: HttpSource,
+  url: string,
+  at: PageAt,
+  state: Values['state'],
+): HttpRequest {
+  const values: Values = { state, page: at.page };
+  const target = new URL(addressOf(url, values));
+  for (const [name, text] of Object.entries(source.query)) {
+    const value = fillIn(text, values);
+    if (value !== undefined) target.searchParams.set(name, value);
+  }
+  const headers: Record<string, string> = {
+    accept: source.parse === null ? ACCEPT_ANY : ACCEPT[source.parse],
+  };
+  for (const [name, text] of Object.entries(source.headers)) {
+    const value = fillIn(text, values);
+    if (value !== undefined) headers[name.toLowerCase()] = value;
+  }
+  let body: string | null = null;
+  if (source.body !== null && 'text' in source.body) {
+    const isJson = /json/i.test(headers['content-type'] ?? '') || /^\s*[[{]/.test(source.body.text);
+    body = fillIn(source.body.text, values, isJson ? withinJson : String) ?? '';
+    headers['content-type'] ??= 'text/plain; charset=utf-8';
+  } else if (source.body !== null && 'form' in source.body) {
+    const form = fillInAll({ ...source.body.form, ...at.params }, values) as Record<string, string>;
+    body = new URLSearchParams(Object.entries(form).map(([name, value]) => [name, String(value)])).toString();
+    headers['content-type'] ??= 'application/x-www-form-urlencoded';
+  } else if (source.body !== null) {
+    const json = fillInAll(source.body.json, values);
+    for (const [path, value] of Object.entries(at.params)) setWithin(json, path.split('.'), value);
+    body = JSON.stringify(json);
+    headers['content-type'] ??= 'application/json';
+  }
+  if (source.body === null || 'text' in source.body) {
+    for (const [name, value] of Object.entries(at.params)) target.searchParams.set(name, String(value));
+  }
+  target.hash = '';
+  return { method: source.method, url: target.href, headers, body };
+}
+
+/** @throws SourceError when a value would change the path around its placeholder */
+function addressOf(url: string, values: Values): string {
+  const address = fillIn(url, values, encodeURIComponent) ?? '';
+  const [path = ''] = address.split(/[?#]/, 1);
+  if (address !== url && /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) {
+    throw new SourceError(
+      `${address} has a step of dots in its path, which leads elsewhere. See the state of this workflow`,
+    );
+  }
+  return address;
+}
+
+/** Escapes a value for a place between quotes. */
+function withinJson(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}
+
+/** The request for a page that a link leads to: with the headers of the first page, without its query and body. */
+export function linkedRequest(
+  source: HttpSource,
+  url: string,
+  state: Values['state'],
+  parse = source.parse,
+): HttpRequest {
+  const like = pageRequest(
+    { ...source, parse, query: {}, body: null },
+    'http://localhost/',
+    FIRST_PAGE,
+    state,
+  );
+  return { method: 'GET', url, headers: like.headers, body: null };
+}
+
+/** Sets a nested member: `variables.after` has two steps. */
+function setWithin(json: unknown, [first = '', ...rest]: string[], value: unknown): void {
+  if (typeof json !== 'object' || json === null) return;
+  const map = json as Record<string, unknown>;
+  if (rest.length === 0) {
+    map[first] = value;
+    return;
+  }
+  if (!Object.hasOwn(map, first) || typeof map[first] !== 'object' || map[first] === null) map[first] = {};
+  setWithin(map[first], rest, value);
+}

@@ -1,0 +1,67 @@
+/** Starts an `http` source: our own program in a child process, so that a crash or a hang affects one job only. */
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { HttpSource } from '../../model/http-source.ts';
+import { fillSecrets, secretsIn } from '../fill-secrets.ts';
+import { createMask } from '../mask.ts';
+import { type ChildEnd, startChild } from '../process/child.ts';
+import { childOptions, failed, runOf } from '../process/child-run.ts';
+import { cleanEnvironment, runEnvironment } from '../process/environment.ts';
+import type { Run, RunEnd, RunInput } from '../run.ts';
+import { shareTurns } from '../turns.ts';
+import { userAgent } from '../user-agent.ts';
+import type { HarnessInput, HarnessResult } from './harness.ts';
+
+const HARNESS_ARGV: readonly string[] = [
+  process.execPath,
+  fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
+];
+/** Incremented when the same response would give other records than before; kept validators are then ignored. */
+const FORMAT = 3;
+
+/** Fills in the secrets here: the child gets only those that its definition refers to. */
+export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
+  const { key, mode } = input.definition;
+  const harnessInput: HarnessInput = {
+    source: fillSecrets(source, input),
+    secrets: secretsIn(source, input.secrets),
+    state: input.state,
+    definitionHash: createHash('sha256')
+      .update(JSON.stringify([FORMAT, source, key, mode]))
+      .digest('hex'),
+    agent: userAgent(),
+    allowNetworks: input.fetchPolicy?.text ?? 'none',
+  };
+  const child = await startChild({
+    launch: () => ({
+      argv: HARNESS_ARGV,
+      environment: {
+        ...cleanEnvironment(input.environment, input.runAs),
+        ...authorities(input.environment),
+        ...runEnvironment(input),
+      },
+    }),
+    directory: tmpdir(),
+    stdin: JSON.stringify(harnessInput),
+    harness: true,
+    channel: shareTurns(input.team, { bindsOthers: true }),
+    ...childOptions(input),
+  });
+  const { clean } = createMask(input.secrets);
+  return runOf(child, 'The HTTP source', (end) => resultOf(end, clean));
+}
+
+function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
+  if (end.result === undefined) return failed('The state that the source left is larger than 1 MiB', end);
+  if (end.result === '') return failed('The HTTP source ended before it had read everything', end);
+  const result = JSON.parse(end.result) as HarnessResult;
+  return result.ok ? result : { ...result, error: clean(result.error) };
+}
+
+/** The variables that name certificate authorities besides those that Node brings. */
+function authorities(environment: ReadonlyMap<string, string>): Record<string, string> {
+  const names = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+  return Object.fromEntries([...environment].filter(([name]) => names.includes(name)));
+}

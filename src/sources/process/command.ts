@@ -1,0 +1,68 @@
+/** A command: any program whose standard output is one JSON object a line, or the messages of a Singer tap. */
+import { resolve } from 'node:path';
+import type { Source } from '../../model/workflow.ts';
+import { fillSecrets } from '../fill-secrets.ts';
+import { createMask } from '../mask.ts';
+import type { Run, RunInput } from '../run.ts';
+import { readSinger } from '../singer.ts';
+import { startChild } from './child.ts';
+import { childOptions, failed, runOf } from './child-run.ts';
+import { cleanEnvironment, findProgram, requireDirectory, runEnvironment } from './environment.ts';
+import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
+
+/**
+ * Starts the program, without a shell, in the directory of its definition. It gets the state of the last published
+ * run on standard input, as one line of JSON (`null` before the first), and in the file that FLOWHOOK_STATE names. What
+ * that file holds when the program exits with 0 is the state for the next run. A Singer tap gets `{}` before its first
+ * run, because taps expect an object, and leaves its state in STATE messages.
+ */
+export async function startCommand(
+  input: RunInput,
+  source: Extract<Source, { type: 'command' }>,
+): Promise<Run> {
+  const directory = resolve(input.workflowsDirectory, source.directory);
+  await requireDirectory(directory);
+  const environment: Record<string, string> = {
+    ...cleanEnvironment(input.environment, input.runAs),
+    ...fillSecrets(source.env, input),
+    ...runEnvironment(input),
+  };
+  const config = source.config === null ? undefined : JSON.stringify(fillSecrets(source.config, input));
+  const [name = '', ...rest] = source.command;
+  const program = await findProgram(name, { directory, path: environment.PATH ?? '' });
+  const singer = source.protocol === 'singer';
+  const state = JSON.stringify(singer ? (input.state ?? {}) : (input.state ?? null));
+  let files: RunFiles | undefined;
+  let left: Awaited<ReturnType<typeof readStateLeft>> = { state: undefined };
+  const child = await startChild({
+    async launch(temporary) {
+      files = await writeRunFiles(temporary, { state, config });
+      return {
+        argv: [program, ...withFiles(rest, files)],
+        environment: { ...environment, ...filesEnvironment(files) },
+      };
+    },
+    async collect() {
+      if (!singer && files !== undefined) left = await readStateLeft(files.state, state);
+    },
+    directory,
+    stdin: `${state}\n`,
+    harness: false,
+    ...childOptions(input),
+  });
+  const who = `The command ${name}`;
+  if (singer) {
+    // Its log lines quote messages from standard output, which is not masked.
+    const { clean } = createMask(input.secrets);
+    return readSinger(child, {
+      who,
+      source,
+      key: input.definition.key,
+      mode: input.definition.mode,
+      onLog: ({ level, text }) => input.onLog({ level, text: clean(text) }),
+    });
+  }
+  return runOf(child, who, (end) =>
+    'mistake' in left ? failed(left.mistake, end) : { ok: true, state: left.state },
+  );
+}

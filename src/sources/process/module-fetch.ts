@@ -1,0 +1,105 @@
+/** The `ctx.fetch` of modules: the global `fetch` with an address guard, per-host limits and retries. Loaded on first use. */
+import { Socket } from 'node:net';
+import { parseAllowNetworks } from '../../net/address-policy.ts';
+import { createGuardedDispatcher } from '../../net/dispatcher.ts';
+import type { HostTurns, Pace } from '../../net/host-turns.ts';
+import { remoteTurns } from '../../net/host-turns-channel.ts';
+import { createResolver } from '../../net/resolver.ts';
+import { retryAfterMs } from '../../net/retry-after.ts';
+import { userAgent } from '../user-agent.ts';
+
+/** Limits the requests to one host that wait for a response; response bodies are read outside of the limit. */
+const PACE: Pace = { perHost: 4, delayMs: 0 };
+/** Retries after 429 or 503, and the longest wait between two of them that a host may ask for. */
+const MAX_RETRIES = 5;
+const MAX_WAIT_MS = 120_000;
+
+/**
+ * @param options.allowNetworks in the syntax of FLOWHOOK_ALLOW_NETWORKS
+ * @param options.turns per-host limits, shared with the other jobs of the server
+ * @param options.signal aborts every request
+ * @param options.onWait called when a host asks to wait
+ */
+export function createFetch(options: {
+  allowNetworks: string;
+  turns: HostTurns;
+  signal: AbortSignal;
+  onWait(sentence: string): void;
+}): typeof globalThis.fetch {
+  const policy = parseAllowNetworks(options.allowNetworks);
+  const dispatcher = createGuardedDispatcher({ policy, resolver: createResolver() });
+  const agent = userAgent();
+
+  return async (input, init) => {
+    const request = input instanceof Request ? input : undefined;
+    const url = new URL(request?.url ?? String(input));
+    const signals = [options.signal, init?.signal, request?.signal].filter(
+      (one) => one instanceof AbortSignal,
+    );
+    const signal = AbortSignal.any(signals);
+    const headers = new Headers(init?.headers ?? request?.headers);
+    if (!headers.has('user-agent')) headers.set('user-agent', agent);
+
+    for (let retries = 0; ; retries++) {
+      const leave = await options.turns.enter(url.host, PACE, signal);
+      let answer: Response;
+      let waitMs: number | undefined;
+      try {
+        // Node's own fetch accepts a dispatcher, so Request, FormData and Response stay the global classes.
+        answer = await fetch(input, { ...init, headers, signal, dispatcher } as unknown as RequestInit);
+        waitMs = waitAskedFor(answer);
+        if (waitMs !== undefined)
+          options.turns.rest(url.host, waitMs, answer.status === 429 ? 'team' : 'all');
+      } finally {
+        leave();
+      }
+      if (waitMs === undefined || retries === MAX_RETRIES || !canBeRepeated(request, init)) return answer;
+      options.onWait(`${url.host} answered ${answer.status} and asks to wait ${Math.ceil(waitMs / 1000)} s`);
+      await answer.body?.cancel();
+    }
+  };
+}
+
+/**
+ * The per-host limits of the server, over descriptor 5. The channel keeps the process alive only while a request waits
+ * for its turn, so that a module that awaits a promise nobody will settle still ends (see `module-harness.ts`).
+ */
+export function turnsOfServer(): HostTurns {
+  const channel = new Socket({ fd: 5, readable: true, writable: true });
+  const turns = remoteTurns(channel);
+  let waiting = 0;
+  channel.unref();
+  return {
+    ...turns,
+    async enter(host, pace, signal) {
+      waiting += 1;
+      channel.ref();
+      try {
+        return await turns.enter(host, pace, signal);
+      } finally {
+        waiting -= 1;
+        if (waiting === 0) channel.unref();
+      }
+    },
+  };
+}
+
+/** The wait in milliseconds that a host asks for; undefined when it asks for none, or for too long a one. */
+function waitAskedFor(answer: Response): number | undefined {
+  if (answer.status !== 429 && answer.status !== 503) return undefined;
+  const waitMs = retryAfterMs(answer.headers.get('retry-after') ?? undefined, Date.now());
+  return waitMs === null || waitMs > MAX_WAIT_MS ? undefined : waitMs;
+}
+
+/** Streams can be read only once. */
+function canBeRepeated(request: Request | undefined, init: RequestInit | undefined): boolean {
+  const body: unknown = init?.body ?? request?.body;
+  if (typeof body !== 'object' || body === null) return true;
+  return (
+    body instanceof ArrayBuffer ||
+    ArrayBuffer.isView(body) ||
+    body instanceof Blob ||
+    body instanceof FormData ||
+    body instanceof URLSearchParams
+  );
+}

@@ -1,0 +1,145 @@
+/**
+ * The program in a module's child process: imports the module, calls it and writes the records that it yields.
+ *
+ * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
+ * request limits of the server. It is loaded for every run, so it imports as little as possible.
+ */
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
+import { missingSecret } from '../../model/secret-names.ts';
+import type { Context } from '../context.d.ts';
+import { createProgress, createWriter, tellLog, writeResult } from './harness-output.ts';
+import { nameOf, notAFunction, usefulPart } from './module-errors.ts';
+
+export interface HarnessInput {
+  /** The module's absolute path. */
+  file: string;
+  team: string;
+  state: unknown;
+  secrets: Record<string, string>;
+  /** What `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
+  allowNetworks: string;
+}
+
+if (import.meta.main) {
+  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
+  // Set for this program alone (see child.ts), not for those that a module starts.
+  delete process.env.NODE_COMPILE_CACHE;
+  process.on('beforeExit', () => {
+    const sentence = 'The module waits for a promise that nothing is left to settle';
+    process.stderr.write(`${sentence}\n`, () => process.exit(13));
+  });
+  process.on('uncaughtException', fail);
+  try {
+    await run(input);
+    process.exit(0);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Ends the process once the error is written: the pipe may be full. */
+function fail(error: unknown): void {
+  process.stderr.write(`${usefulPart(error)}\n`, () => process.exit(1));
+}
+
+async function run(input: HarnessInput): Promise<void> {
+  const stopping = new AbortController();
+  let listens = false;
+  process.on('SIGTERM', () => {
+    if (!listens) process.exit(143);
+    stopping.abort(new Error('This run must stop'));
+  });
+  const state = createState(input.state);
+  const progress = createProgress();
+  let fetching: Promise<typeof globalThis.fetch> | undefined;
+  const context: Context = {
+    state: { get: state.get, set: state.set },
+    secret: (name) => {
+      if (Object.hasOwn(input.secrets, name)) return input.secrets[name] as string;
+      throw new Error(missingSecret(input.team, name));
+    },
+    log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },
+    progress: progress.report,
+    get signal() {
+      listens = true;
+      return stopping.signal;
+    },
+    fetch: async (target, init) => {
+      fetching ??= import('./module-fetch.ts').then(({ createFetch, turnsOfServer }) =>
+        createFetch({
+          allowNetworks: input.allowNetworks,
+          turns: turnsOfServer(),
+          signal: stopping.signal,
+          onWait: logger('info'),
+        }),
+      );
+      return (await fetching)(target, init);
+    },
+  };
+
+  const module = (await import(pathToFileURL(input.file).href)) as { default?: unknown };
+  if (typeof module.default !== 'function') throw new Error(notAFunction(module.default));
+  const yielded: unknown = await module.default(context);
+  if (!isIterable(yielded)) {
+    throw new TypeError(
+      `The default export must be a generator function (async function*) or return an iterable, found ${nameOf(yielded)}`,
+    );
+  }
+  const writer = createWriter();
+  let position = 0;
+  for await (const record of yielded) {
+    if (stopping.signal.aborted) process.exit(143);
+    await writer.write(lineOf(record, ++position));
+  }
+  await writer.flush();
+  progress.flush();
+  writeResult(state.changed());
+}
+
+function lineOf(record: unknown, position: number): string {
+  const prototype = typeof record === 'object' && record !== null ? Object.getPrototypeOf(record) : undefined;
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError(
+      `Record ${position} is ${nameOf(record)}. A record must be a plain object such as { id: "a1", name: "Ada" }`,
+    );
+  }
+  try {
+    return JSON.stringify(record);
+  } catch (error) {
+    throw new TypeError(`Record ${position} cannot be written as JSON: ${(error as Error).message}`);
+  }
+}
+
+function isIterable(value: unknown): value is AsyncIterable<unknown> | Iterable<unknown> {
+  return (
+    typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
+  );
+}
+
+function logger(level: string) {
+  return (message: string, fields?: object): void => {
+    const details =
+      fields === undefined ? '' : ` ${inspect(fields, { breakLength: Number.POSITIVE_INFINITY })}`;
+    tellLog(level, `${message}${details}`);
+  };
+}
+
+function createState(initial: unknown) {
+  const values = new Map(
+    typeof initial === 'object' && initial !== null && !Array.isArray(initial) ? Object.entries(initial) : [],
+  );
+  let changed = false;
+  return {
+    get: (key: string): unknown => structuredClone(values.get(key)),
+    set: (key: string, value: unknown): void => {
+      changed = true;
+      // Serialised at once, so that a value that is not JSON fails here and not at the end of the run.
+      const text = JSON.stringify(value) as string | undefined;
+      if (text === undefined) values.delete(key);
+      else values.set(key, JSON.parse(text));
+    },
+    changed: (): { state?: unknown } => (changed ? { state: Object.fromEntries(values) } : {}),
+  };
+}

@@ -1,0 +1,151 @@
+/** Reads a child's standard error: every line goes to the log, and the last ones are kept for the error message. */
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { stripVTControlCharacters } from 'node:util';
+import type { LogLevel } from '../../model/job.ts';
+import { createMask } from '../mask.ts';
+import { FOR_FLOWHOOK, readLogLine } from './log-line.ts';
+
+const KEPT_LINES = 20;
+/** A longer line is split. */
+const MAX_LINE_CHARACTERS = 8_192;
+/** A line for Flowhook is JSON and cannot be split. */
+const MAX_FLOWHOOK_CHARACTERS = 65_536;
+/** After a burst of this size, reading pauses, so that a flood of log does not keep the server busy. */
+const BURST_BYTES = 1 << 20;
+const BURST_MS = 250;
+/** Counted for each line on top of its bytes, because a flood of short lines is the most expensive. */
+const LINE_BYTES = 200;
+/** Lines that are processed in one turn of the event loop. */
+const LINES_A_TURN = 500;
+
+export interface Stderr {
+  /** The last 20 lines, at most 8 KiB. */
+  tail(): string;
+  /** Ends the throttling, once the child is gone: little is left by then. */
+  hurry(): void;
+  /** Resolves when the stream is closed and everything it held has been passed on. */
+  over: Promise<void>;
+}
+
+/** Receives what a child writes to standard error. */
+export interface Listener {
+  onLog(line: { level: LogLevel; text: string }): void;
+  onProgress(said: { pages?: number; message?: string }): void;
+}
+
+/** Reads a stream to its end. Secrets are replaced by `***`, because logs and errors are stored and forwarded. */
+export function followStderr(
+  stream: Readable,
+  options: { secrets: ReadonlyMap<string, string> } & Listener,
+): Stderr {
+  const decoder = new StringDecoder();
+  const mask = createMask(options.secrets);
+  const kept: string[] = [];
+  let partial = '';
+  let burst = 0;
+  let waiting: string[] = [];
+  /** How many of the waiting lines have been processed. */
+  let done = 0;
+  let isWorking = false;
+  let isHurried = false;
+  let isEnded = false;
+  const over = Promise.withResolvers<void>();
+  let throttle: NodeJS.Timeout | undefined;
+
+  function read(line: string): void {
+    const said = readLogLine(stripVTControlCharacters(line).trimEnd());
+    if (said.kind === 'progress') {
+      const { kind: _, ...progress } = said;
+      options.onProgress({
+        ...progress,
+        ...(said.message === undefined ? {} : { message: mask.clean(said.message).trimEnd() }),
+      });
+      return;
+    }
+    for (const text of said.text.split(/\r\n|[\r\n]/)) keep(said.level, mask.clean(text).trimEnd());
+  }
+
+  function keep(level: LogLevel, line: string): void {
+    for (let at = 0; at < line.length; at += MAX_LINE_CHARACTERS) {
+      const text = line.slice(at, at + MAX_LINE_CHARACTERS);
+      options.onLog({ level, text });
+      kept.push(text);
+      if (kept.length > KEPT_LINES) kept.shift();
+    }
+  }
+
+  /** Splits an endless line, but never within a secret: a rest that could be the beginning of one is kept back. */
+  function cut(): void {
+    const most = partial.startsWith(FOR_FLOWHOOK) ? MAX_FLOWHOOK_CHARACTERS : MAX_LINE_CHARACTERS;
+    if (partial.length <= most) return;
+    const masked = mask.apply(partial);
+    const end = Math.max(masked.length - mask.longest + 1, 0);
+    read(masked.slice(0, end));
+    partial = masked.slice(end);
+  }
+
+  /** Processes the waiting lines in slices, and reads on when they are done. */
+  function work(): void {
+    for (const line of waiting.slice(done, done + LINES_A_TURN)) read(line);
+    done += LINES_A_TURN;
+    isWorking = done < waiting.length;
+    if (isWorking) {
+      setImmediate(work);
+      return;
+    }
+    waiting = [];
+    done = 0;
+    cut();
+    if (isEnded) finish();
+    else if (burst > BURST_BYTES && !isHurried) throttle = setTimeout(goOn, BURST_MS);
+    else stream.resume();
+  }
+
+  function goOn(): void {
+    burst = 0;
+    stream.resume();
+  }
+
+  function finish(): void {
+    read(partial + decoder.end());
+    partial = '';
+    over.resolve();
+  }
+
+  stream.on('data', (chunk: Buffer) => {
+    stream.pause();
+    // Progress bars end their lines with a bare carriage return.
+    const lines = (partial + decoder.write(chunk)).split(/\r\n|[\r\n]/);
+    partial = lines.pop() ?? '';
+    burst += chunk.length + lines.length * LINE_BYTES;
+    // Node resumes the stream of a process that has ended, so lines may already be waiting.
+    waiting = waiting.concat(lines);
+    if (!isWorking) work();
+  });
+  // A broken pipe ends the log, never the server.
+  stream.on('error', () => {});
+  stream.once('close', () => {
+    isEnded = true;
+    clearTimeout(throttle);
+    if (!isWorking) finish();
+  });
+
+  return {
+    over: over.promise,
+    hurry: () => {
+      isHurried = true;
+      if (throttle === undefined) return;
+      clearTimeout(throttle);
+      stream.resume();
+    },
+    tail: () => {
+      let text = '';
+      for (const line of kept.toReversed()) {
+        if (text.length + line.length > MAX_LINE_CHARACTERS) break;
+        text = text === '' ? line : `${line}\n${text}`;
+      }
+      return text;
+    },
+  };
+}
