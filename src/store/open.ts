@@ -108,7 +108,7 @@ export async function openReader(url: string): Promise<StoreReader> {
  */
 export async function openTables(url: string, options: { log: Logger; make: boolean }): Promise<Tables> {
   if (isPostgres(url)) {
-    const { openPostgresTables } = await import('./postgres/copy-tables.ts');
+    const { openPostgresTables } = await import('./postgres/whole.ts');
     return openPostgresTables({ url, ...options });
   }
   const { openSqliteTables } = await import('./sqlite/copy-tables.ts');
@@ -161,7 +161,7 @@ export async function verifyBackup(file: string): Promise<VerifiedBackup> {
 
 /** Verifies a whole PostgreSQL database, in one snapshot. Rejects with a Problem when it cannot be reached. */
 export async function verifyDatabase(url: string): Promise<Inspection> {
-  return (await import('./postgres/verify.ts')).verifyDatabase(url);
+  return (await import('./postgres/whole.ts')).verifyDatabase(url);
 }
 
 /**
@@ -181,7 +181,7 @@ export async function findDamage(
 
 /** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may swallow them). */
 export async function hearsNotifications(url: string): Promise<boolean> {
-  return (await import('./postgres/notification-check.ts')).hearsNotifications(url);
+  return (await import('./postgres/notifications.ts')).hearsNotifications(url);
 }
 
 /** Replaces an SQLite database by a backup: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */

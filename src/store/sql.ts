@@ -1,7 +1,7 @@
 /**
  * What every operation is written against: a few ways to run a statement, the same on both databases.
  *
- * Statements are written once, as PostgreSQL reads them, with `$1` for values. `sqlite/dialect.ts` says how SQLite reads
+ * Statements are written once, as PostgreSQL reads them, with `$1` for values. `sqlite/database.ts` says how SQLite reads
  * them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
  */
 import type { Quotas } from '../model/quota.ts';

@@ -7,8 +7,8 @@ import { FAILED, OK, settlement, subscribe } from '../conformance/sending.ts';
 import { makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import { Database, openPool } from './database.ts';
-import { LaneBounds } from './lane-bounds.ts';
 import { lanes, load } from './lanes.ts';
+import { LaneBounds } from './outbox.ts';
 
 const LANE = { teamId: 't', webhookId: 'w' };
 const LARGE = async () => true;

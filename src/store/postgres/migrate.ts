@@ -4,8 +4,7 @@ import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
 import { Database, inTransaction, openPool } from './database.ts';
-import { isDuplicate } from './failures.ts';
-import { unusable } from './unusable.ts';
+import { isDuplicate, unusable } from './failures.ts';
 
 /** For statements that rebuild a large table. */
 const STATEMENT_MS = 3_600_000;

@@ -1,12 +1,11 @@
-/** Finding, taking and loading lanes: of several transactions, with what this node knows of them. */
+/** Finding, taking and loading lanes: of several transactions, and with what this node knows of its last searches. */
 import { performance } from 'node:perf_hooks';
+import type { Clock } from '../../std/clock.ts';
 import type { CallsOf } from '../operation.ts';
 import type { Store } from '../store.ts';
-import type { DueLane } from '../webhook-operations.ts';
-import { LaneBounds } from './lane-bounds.ts';
-import * as leases from './lane-leases.ts';
-import type { FoundLane } from './lanes.ts';
-import type { POSTGRES_OPERATIONS } from './operations.ts';
+import type { DueLane, LaneName } from '../webhook-operations.ts';
+import { type FoundLane, keyOf, lasts } from './lanes.ts';
+import type { POSTGRES_OPERATIONS } from './postgres.ts';
 
 type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'deliveries' | 'lanes'> & {
   now: Store['now'];
@@ -34,9 +33,9 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
   ): Promise<DueLane[]> {
     if (wanted.length === 0) return mine.map(toDue);
     const taken = await lanes.take({ nodeId, leaseMs, lanes: wanted });
-    const epochs = new Map(taken.map((one) => [leases.keyOf(one), one.epoch]));
+    const epochs = new Map(taken.map((one) => [keyOf(one), one.epoch]));
     const ours = wanted.flatMap((one) => {
-      const epoch = epochs.get(leases.keyOf(one));
+      const epoch = epochs.get(keyOf(one));
       return epoch === undefined ? [] : [{ ...one, epoch }];
     });
     return [...mine, ...ours].map(toDue);
@@ -47,8 +46,8 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
       const found = await find(holder);
       const at = { now: now(), leaseMs: holder.leaseMs };
       const ofOurs = found.filter(({ nodeId }) => nodeId === holder.nodeId);
-      const mine = ofOurs.filter((one) => leases.lasts(one, at));
-      const fading = ofOurs.filter((one) => !leases.lasts(one, at));
+      const mine = ofOurs.filter((one) => lasts(one, at));
+      const fading = ofOurs.filter((one) => !lasts(one, at));
       const free = some(
         found.filter(({ nodeId }) => nodeId !== holder.nodeId),
         limit,
@@ -59,8 +58,7 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
       bounds.note(input);
       const found = await lanes.one({ ...input, seen: bounds.seen(input) });
       if (found === undefined) return undefined;
-      const isSafe =
-        found.nodeId === input.nodeId && leases.lasts(found, { now: now(), leaseMs: input.leaseMs });
+      const isSafe = found.nodeId === input.nodeId && lasts(found, { now: now(), leaseMs: input.leaseMs });
       const [due] = await held(input, isSafe ? { mine: [found], wanted: [] } : { mine: [], wanted: [found] });
       return due;
     },
@@ -83,4 +81,83 @@ function some<Item>(items: readonly Item[], limit: number): readonly Item[] {
 
 function toDue({ nodeId: _, leaseUntil: __, ...due }: FoundLane): DueLane {
   return due;
+}
+
+/** Lanes that are remembered; others are searched from the start. */
+const MAX_LANES = 10_000;
+/** How many of them a search of known lanes covers, the most recently used; others wait for the next full search. */
+const MAX_KNOWN = 1_000;
+/** How often all bounds are dropped, because a database that was restored may have gone back. */
+const AFRESH_EVERY_MS = 30_000;
+/** A full search that takes longer is not repeated for 20 times as long; until then only known lanes are searched. */
+const SLOW_MS = 25;
+const REST = 20;
+
+/** How the next search is to be done. */
+export interface NextLook {
+  /** Includes deliveries that are dated far ahead, from before the clock was set back. */
+  afresh: boolean;
+  /** Search only these lanes; undefined for all. */
+  known: readonly KnownLane[] | undefined;
+}
+
+export interface KnownLane extends LaneName {
+  /** No delivery of an event up to this sequence still waits for its first attempt. */
+  seen: number;
+}
+
+/**
+ * Where searches in a lane start. While somebody holds an old transaction open, the index of waiting deliveries keeps a
+ * dead entry for every delivery that ever waited; a search that starts behind those entries does not read them again.
+ *
+ * The bound is safe for deliveries that were never tried: they are written with their event, and the events of a team
+ * become visible in the order of their sequence. Retries and replays are few, and always searched from the start.
+ */
+export class LaneBounds {
+  readonly #lanes = new Map<string, KnownLane>();
+  readonly #elapsed: Clock;
+  #afreshAtMs = Number.NEGATIVE_INFINITY;
+  #lastMs = 0;
+  #restUntilMs = 0;
+
+  /** @param elapsed milliseconds by a clock that is never set back */
+  constructor(elapsed: Clock = () => performance.now()) {
+    this.#elapsed = elapsed;
+  }
+
+  seen(lane: LaneName): number {
+    return this.#lanes.get(keyOf(lane))?.seen ?? 0;
+  }
+
+  /** Remembers a lane; the least recently noted one makes room. */
+  note({ teamId, webhookId }: LaneName, seen = 0): void {
+    const key = keyOf({ teamId, webhookId });
+    const known = { teamId, webhookId, seen: Math.max(seen, this.#lanes.get(key)?.seen ?? 0) };
+    this.#lanes.delete(key);
+    this.#lanes.set(key, known);
+    if (this.#lanes.size <= MAX_LANES) return;
+    for (const first of this.#lanes.keys()) {
+      this.#lanes.delete(first);
+      return;
+    }
+  }
+
+  next(nowMs: number): NextLook {
+    const elapsedMs = this.#elapsed();
+    const afresh = elapsedMs - this.#afreshAtMs >= AFRESH_EVERY_MS || nowMs < this.#lastMs;
+    this.#lastMs = nowMs;
+    if (afresh) {
+      this.#afreshAtMs = elapsedMs;
+      for (const [key, lane] of this.#lanes) this.#lanes.set(key, { ...lane, seen: 0 });
+      this.#restUntilMs = 0;
+    }
+    const isResting = elapsedMs < this.#restUntilMs;
+    return { afresh, known: isResting ? [...this.#lanes.values()].slice(-MAX_KNOWN) : undefined };
+  }
+
+  /** Postpones the next full search after a slow one, unless the index is too small to be the reason. */
+  async rest(tookMs: number, isLarge: () => Promise<boolean>): Promise<void> {
+    if (tookMs < SLOW_MS || !(await isLarge())) return;
+    this.#restUntilMs = this.#elapsed() + REST * tookMs;
+  }
 }

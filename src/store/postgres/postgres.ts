@@ -1,27 +1,47 @@
 /** The Store on PostgreSQL: any number of processes work on one database, and any of them may die. */
+
+import { performance } from 'node:perf_hooks';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { composed } from '../composed.ts';
-import { callsOf, type Operation } from '../operation.ts';
+import { callsOf, lease, type Operation, read, write } from '../operation.ts';
+import { OPERATIONS } from '../operations/table.ts';
 import type { Tx, View } from '../sql.ts';
+import type { DatabaseStatus } from '../status-operations.ts';
 import type { Store, Touched } from '../store.ts';
 import { tell } from '../touched.ts';
-import { beating } from './beat.ts';
-import { claiming } from './claim.ts';
-import { startClock } from './clock.ts';
+import { beating, renewFree, renewLocked } from './beat.ts';
+import { claiming, take, turns } from './claim.ts';
+import { survey } from './claim-bounds.ts';
 import { connectionWaitMs, Database, openPool } from './database.ts';
+import { unusable } from './failures.ts';
+import * as lanes from './lanes.ts';
 import { migrate } from './migrate.ts';
 import { Notifications } from './notifications.ts';
-import { POSTGRES_OPERATIONS } from './operations.ts';
 import { outbox } from './outbox.ts';
 import { reading } from './reader.ts';
-import { scrub } from './scrub.ts';
-import { TeamTurns } from './team-turns.ts';
-import { unusable } from './unusable.ts';
-import { writing } from './write.ts';
+import { scrub } from './whole.ts';
+import { TeamTurns, writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
+
+/** The operations of this driver: those that both have, and those whose way is PostgreSQL's own. */
+export const POSTGRES_OPERATIONS = {
+  ...OPERATIONS,
+  claiming: { turns: read(turns), take: write(take), survey: read(survey) },
+  beating: { free: lease(renewFree), locked: write(renewLocked) },
+  deliveries: { ...OPERATIONS.deliveries, load: read(lanes.load, { prepares: true }) },
+  lanes: {
+    all: read(lanes.lanes),
+    one: read(lanes.lane, { prepares: true }),
+    isLarge: read(lanes.isLarge),
+    take: write(lanes.take),
+    keep: lease(lanes.keep),
+    release: write(lanes.release),
+  },
+  status: { ...OPERATIONS.status, database: read(database) },
+};
 
 /** Renewing leases and polling for key changes have connections of their own, so that they never wait for others. */
 const LEASE_POOL_SIZE = 2;
@@ -145,4 +165,56 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);
   }
+}
+
+/** Quartz clocks drift by less than 0.1 ms a second. */
+const MEASURE_EVERY_MS = 10_000;
+
+interface DatabaseClock {
+  now: Clock;
+  stop(): void;
+}
+
+/**
+ * The database's clock, as this process knows it: all nodes use one clock, whatever their own say. In between two
+ * measurements the monotonic clock of this process counts on.
+ *
+ * Measures now, and then every 10 s. The error is at most half of the shortest round trip, plus the drift between two
+ * measurements.
+ */
+async function startClock(db: Database): Promise<DatabaseClock> {
+  let offset = await measure(db);
+  const timer = setInterval(() => {
+    measure(db).then(
+      (measured) => {
+        offset = measured;
+      },
+      // While the database cannot be reached, nobody needs its time.
+      () => undefined,
+    );
+  }, MEASURE_EVERY_MS).unref();
+  return { now: () => Math.floor(performance.now() + offset), stop: () => clearInterval(timer) };
+}
+
+/** What must be added to the monotonic clock to get the database's, by the quickest of three round trips. */
+async function measure(db: Database): Promise<number> {
+  let best = { tookMs: Number.POSITIVE_INFINITY, offset: 0 };
+  for (let tries = 0; tries < 3; tries += 1) {
+    const asked = performance.now();
+    const { at } = (await db.get<{ at: number }>(
+      'select (extract(epoch from clock_timestamp()) * 1000)::float8 as at',
+    )) as { at: number };
+    const tookMs = performance.now() - asked;
+    if (tookMs < best.tookMs) best = { tookMs, offset: at - asked - tookMs / 2 };
+  }
+  return best.offset;
+}
+
+/** The state of the database itself. */
+async function database(view: View): Promise<DatabaseStatus> {
+  const row = await view.db.get<Pick<DatabaseStatus, 'version' | 'bytes' | 'schema'>>(
+    `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes,
+            (select max(number) from schema_version) as schema`,
+  );
+  return { version: '', bytes: 0, schema: 0, ...row, kind: 'postgres', walBytes: null };
 }

@@ -5,6 +5,7 @@ import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
+import { FairPlaces, NoPlaceError } from '../../std/fair-places.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Operation } from '../operation.ts';
 import { note } from '../operations/audit.ts';
@@ -15,7 +16,6 @@ import { teamOf } from '../team-of.ts';
 import { untouched } from '../touched.ts';
 import { inTransaction, type Limits } from './database.ts';
 import { isBusy, isFull, isOutside, isTransient } from './failures.ts';
-import type { TeamTurns } from './team-turns.ts';
 
 const MAX_TRIES = 8;
 const PAUSE = { baseMs: 10, maxMs: 1_000 };
@@ -97,4 +97,37 @@ export function asProblem(error: unknown): unknown {
     });
   }
   return new Problem(isBusy(error) ? 'database_busy' : 'database_unavailable', { cause: error });
+}
+
+/** A call that has waited this long is refused; longer than for a connection, since there are fewer turns. */
+const WAIT_MS = 10_000;
+
+/**
+ * Turns of teams at the connections of the pool. While rows of a team are locked, each of its calls waits with a
+ * connection; without turns the calls of other teams would find none.
+ */
+export class TeamTurns {
+  readonly #places: FairPlaces;
+
+  /** @param connections of the pool */
+  constructor(connections: number) {
+    this.#places = new FairPlaces({ places: connections, patienceMs: WAIT_MS });
+  }
+
+  /** Runs a call in its team's turn; a call of no team runs at once. @throws Problem `database_busy` */
+  async run<Result>(
+    teamId: string | undefined,
+    call: () => Promise<Result>,
+    options: { ahead?: boolean } = {},
+  ): Promise<Result> {
+    if (teamId === undefined) return call();
+    const leave = await this.#places.take(teamId, options).catch((error: unknown) => {
+      throw error instanceof NoPlaceError ? new Problem('database_busy', { cause: error }) : error;
+    });
+    try {
+      return await call();
+    } finally {
+      leave();
+    }
+  }
 }

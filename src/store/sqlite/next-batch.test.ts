@@ -1,7 +1,7 @@
 /** Which waiting calls make up the next batch. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextBatch } from './next-batch.ts';
+import { nextBatch } from './writer.ts';
 
 const of = (teamId: string, count: number) =>
   Array.from({ length: count }, (_, n) => ({ name: `${teamId}${n}`, input: { teamId } }));

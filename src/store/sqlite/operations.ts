@@ -3,8 +3,7 @@ import { read, write } from '../operation.ts';
 import { laneNames } from '../operations/lanes.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import type { Tx } from '../sql.ts';
-import { beat } from './beat.ts';
-import { claim } from './claim.ts';
+import { beat, claim } from './jobs.ts';
 import { dueLanes, lane, load } from './lanes.ts';
 
 export const SQLITE_OPERATIONS = {

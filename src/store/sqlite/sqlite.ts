@@ -1,5 +1,5 @@
 /** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
@@ -8,7 +8,9 @@ import type { Clock } from '../../std/clock.ts';
 import { composed } from '../composed.ts';
 import { callsOf } from '../operation.ts';
 import { lanePages } from '../operations/lanes.ts';
+import { schema } from '../operations/status.ts';
 import type { View } from '../sql.ts';
+import type { DatabaseStatus } from '../status-operations.ts';
 import type { Store, Touched } from '../store.ts';
 import { tell } from '../touched.ts';
 import type { DueLane } from '../webhook-operations.ts';
@@ -17,11 +19,9 @@ import { Database } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
 import { migrate } from './migrate.ts';
 import { SQLITE_OPERATIONS, type WriteName } from './operations.ts';
-import { OwnFiles } from './own-files.ts';
-import { type Ownership, takeOwnership } from './owner.ts';
+import { type Ownership, OwnFiles, takeOwnership } from './owner.ts';
 import { reading } from './reader.ts';
 import { scrub } from './scrub.ts';
-import { database } from './status.ts';
 import { startWriter, type Writer } from './writer.ts';
 
 export interface SqliteOptions {
@@ -165,4 +165,20 @@ function compose(parts: {
       return closing;
     },
   };
+}
+
+/** The state of the database file. */
+async function database(view: View, path: string): Promise<DatabaseStatus> {
+  const found = await view.db.get<{ version: string }>('select sqlite_version() as version');
+  return {
+    kind: 'sqlite',
+    version: found?.version ?? '',
+    bytes: sizeOf(path),
+    walBytes: sizeOf(`${path}-wal`),
+    schema: (await schema(view)).found,
+  };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

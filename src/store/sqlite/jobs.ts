@@ -1,12 +1,13 @@
-/** Claiming: which due jobs a node takes next, fairly between teams. */
+/** Claiming due jobs for a node, fairly between teams, and the heartbeats of those that run. */
+
+import type { Held } from '../../model/job.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
 import type { Tx, View } from '../sql.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
-import { toWorkflow } from '../workflow-row.ts';
+import { toWorkflow, type WorkflowRow } from '../workflow-row.ts';
 
 type ClaimInput = Parameters<JobOperations['claim']>[0];
 
@@ -193,4 +194,27 @@ async function start(
     workflow: toWorkflow(workflow),
     state: workflow.state === null ? null : JSON.parse(workflow.state),
   };
+}
+
+export async function beat(
+  tx: Tx,
+  { nodeId, held, leaseMs }: Parameters<JobOperations['beat']>[0],
+): Promise<{ lost: Held[]; canceled: Held[] }> {
+  const lost: Held[] = [];
+  const canceled: Held[] = [];
+  for (const { teamId, jobId, attempt } of held) {
+    const renewed = await tx.db.get<{ canceledAt: number | null }>(
+      `update job set lease_until = $1
+       where team_id = $2 and id = $3 and attempt = $4 and state = 'running' and node_id = $5
+       returning cancel_requested_at as "canceledAt"`,
+      tx.now + leaseMs,
+      teamId,
+      jobId,
+      attempt,
+      nodeId,
+    );
+    if (renewed === undefined) lost.push({ teamId, jobId, attempt });
+    else if (renewed.canceledAt !== null) canceled.push({ teamId, jobId, attempt });
+  }
+  return { lost, canceled };
 }

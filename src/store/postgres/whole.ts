@@ -1,0 +1,130 @@
+/** What reads or rewrites a whole database: copies, checks of what was restored, and scrubbing after an erasure. */
+import { type Logger, silentLogger } from '../../observe/log.ts';
+import type { Inspection } from '../backup.ts';
+import { TABLES, type Tables } from '../copy/tables.ts';
+import type { Scrubbed } from '../erasure-operations.ts';
+import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';
+import { CONTENT_TABLES } from '../operations/find-content.ts';
+import { Database, inTransaction, openPool } from './database.ts';
+import { isOutside, unusable } from './failures.ts';
+import { lookAtSchema, migrate } from './migrate.ts';
+
+/** In ms. Counting the rows of a large table takes longer than a statement of the service may, and so does rewriting it. */
+const STATEMENT_MS = 3_600_000;
+
+/** @param options.make whether to create the tables when there are none */
+export async function openPostgresTables(options: {
+  url: string;
+  log: Logger;
+  make: boolean;
+}): Promise<Tables> {
+  const { url, log, make } = options;
+  const pool = openPool({ url, size: 2, log, answerMs: STATEMENT_MS });
+  try {
+    if (make) await migrate({ url, pool, log });
+    await new Database(pool).get('select 1 from instance limit 1');
+  } catch (error) {
+    await pool.end();
+    throw unusable(error);
+  }
+  return {
+    inUse: () => inTransaction(pool, inUse),
+    read: (read) =>
+      inTransaction(
+        pool,
+        async (db) => {
+          // It may wait for the other database for long. Tables are read by their primary keys, whatever the planner
+          // believes of tables that were filled a moment ago.
+          await db.exec(
+            'set local idle_in_transaction_session_timeout = 0; set local enable_seqscan = off; ' +
+              'set local enable_bitmapscan = off; set local enable_sort = off',
+          );
+          return read(db);
+        },
+        { isolation: 'repeatable read read only', statementMs: STATEMENT_MS },
+      ),
+    write: (write) => inTransaction(pool, write, { statementMs: STATEMENT_MS }),
+    analyze: () => new Database(pool).exec(`analyze ${TABLES.map(({ name }) => name).join(', ')}`),
+    close: () => pool.end(),
+  };
+}
+
+/**
+ * Nodes are known by their leases, and idle ones by their connections, unless a pooler is in between. Connections of
+ * this process are younger than 2 s.
+ */
+async function inUse(db: Database): Promise<string | undefined> {
+  const found = await db.get<{ leases: number; connections: number }>(
+    `with present as (select (extract(epoch from clock_timestamp()) * 1000)::bigint as at)
+     select
+       (select count(*) from job, present where state = 'running' and lease_until > at)
+         + (select count(*) from lane, present where node_id is not null and lease_until > at)
+         + (select count(*) from chore, present where lease_until > at) as leases,
+       (select count(*) from pg_stat_activity
+        where datname = current_database() and application_name = 'flowhook' and backend_start <
+          (select backend_start - interval '2 seconds' from pg_stat_activity where pid = pg_backend_pid()))
+         as connections`,
+  );
+  if (found === undefined || found.leases + found.connections === 0) return undefined;
+  return (
+    `Nodes use the database that is to be copied (${found.leases} leases, ${found.connections} connections). Stop ` +
+    'them, wait half a minute until their leases are over, and copy again; --force copies what is there now, and what ' +
+    'nodes write from now on is not in the copy'
+  );
+}
+
+/** Checks a restored database: reads all of it in one snapshot, and reports what it holds. */
+export async function verifyDatabase(url: string): Promise<Inspection> {
+  const { found: schema } = await lookAtSchema(url);
+  if (schema === 0) return unreadable(0, 'This is no database of flowhook: it has no tables');
+  const pool = openPool({ url, size: 1, log: silentLogger, answerMs: STATEMENT_MS });
+  try {
+    return await inTransaction(
+      pool,
+      async (db) => inspectionOf(schema, (await db.get(CONTENTS)) as Contents, await db.all(VERSIONS)),
+      { isolation: 'repeatable read read only', statementMs: STATEMENT_MS },
+    );
+  } catch (error) {
+    throw unusable(error);
+  } finally {
+    await pool.end();
+  }
+}
+
+/**
+ * Removes erased content from the tables' files, as far as a client can: an ordinary deletion leaves the bytes there
+ * until they are overwritten. The copies in the write-ahead log, replicas and backups cannot be reached from here.
+ *
+ * Rewrites the tables, which takes about 1 s for each 100 MB, unless they are larger than `rewriteBytes`. Each is locked meanwhile; when one cannot be locked
+ * within 2 s it is left, because everybody else would wait behind this one.
+ */
+export async function scrub({
+  url,
+  log,
+  rewriteBytes,
+}: {
+  url: string;
+  log: Logger;
+  rewriteBytes: number;
+}): Promise<Scrubbed> {
+  const pool = openPool({ url, size: 1, log, answerMs: STATEMENT_MS });
+  try {
+    const size = await new Database(pool).get<{ bytes: number; ours: boolean }>(
+      `select sum(pg_total_relation_size(oid))::bigint as bytes, bool_and(pg_has_role(relowner, 'usage')) as ours
+       from pg_class where oid = any($1::regclass[])`,
+      CONTENT_TABLES,
+    );
+    const isAllowed = size?.ours === true && size.bytes <= rewriteBytes;
+    for (const table of isAllowed ? CONTENT_TABLES : []) {
+      // Not `vacuum full`, which cannot run in a transaction and so cannot limit how long it waits for the lock.
+      const rewrite = `cluster ${table} using ${table}_pkey`;
+      await inTransaction(pool, (db) => db.exec(rewrite), { statementMs: STATEMENT_MS });
+    }
+    return { logEmptied: null, rewritten: isAllowed, tracesLeft: null };
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    return { logEmptied: null, rewritten: false, tracesLeft: null };
+  } finally {
+    await pool.end();
+  }
+}
