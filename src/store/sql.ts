@@ -1,8 +1,9 @@
 /**
  * What every operation is written against: a few ways to run a statement, the same on both databases.
  *
- * Statements are written once, as PostgreSQL reads them, with `$1` for values. `sqlite/database.ts` says how SQLite reads
- * them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
+ * Statements are written once, as PostgreSQL reads them, with each value in its place: db.get`select … where id = ${id}`.
+ * Where the text is a constant, or a value occurs often, it has `$1` for the values that follow it. `sqlite/database.ts`
+ * says how SQLite reads them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
  */
 import type { Quotas } from '../model/quota.ts';
 import type { JobRow } from './job-row.ts';
@@ -19,8 +20,54 @@ export interface Either<Sqlite, Postgres = Sqlite> {
   readonly postgres: Postgres;
 }
 
-/** A statement for both databases, or one for each. */
-export type Statement = string | Either<string>;
+/** A statement for both databases, or one for each; or a template whose values are sent as such, never as text. */
+export type Statement = string | Either<string> | TemplateStringsArray;
+
+/** A part of a statement that stands in a template as it is. */
+export class Part {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+}
+
+/** The statement for one database, with `$n` for its values. */
+export function textOf(
+  statement: Statement,
+  given: readonly (Value | Part)[],
+  database: 'sqlite' | 'postgres',
+): string {
+  if (typeof statement === 'string') return statement;
+  if (!('raw' in statement)) return statement[database];
+  const known = TEMPLATES.get(statement);
+  if (known?.parts.every((part, at) => part === partOf(given[at]))) return known.text;
+  const parts = given.map(partOf);
+  let count = 0;
+  const placed = parts.map((part) => {
+    if (part === undefined) count += 1;
+    return part ?? `$${count}`;
+  });
+  const text = statement.reduce((before, next, at) => `${before}${placed[at - 1]}${next}`);
+  TEMPLATES.set(statement, { parts, text });
+  return text;
+}
+
+const partOf = (one: Value | Part | undefined) => (one instanceof Part ? one : undefined);
+
+/** What is sent along with the text. */
+export function valuesOf(given: readonly (Value | Part)[]): readonly Value[] {
+  return given.some(partOf)
+    ? given.filter((one): one is Value => !(one instanceof Part))
+    : (given as Value[]);
+}
+
+/** The texts made of templates, with the parts that stood in them. */
+const TEMPLATES = new WeakMap<TemplateStringsArray, { parts: readonly (Part | undefined)[]; text: string }>();
 
 /** Picks from what differs. */
 export type Pick = <Sqlite, Postgres>(either: Either<Sqlite, Postgres>) => Sqlite | Postgres;
@@ -32,13 +79,13 @@ export function both(text: (pick: Pick) => string): Either<string> {
 
 export interface Sql {
   /** The first row, or undefined. */
-  get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined>;
+  get<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row | undefined>;
   /** Every row; the statement bounds how many. */
-  all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]>;
+  all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]>;
   /** Runs a statement; returns how many rows it changed. */
-  run(sql: Statement, ...values: Value[]): Promise<number>;
+  run(sql: Statement, ...values: (Value | Part)[]): Promise<number>;
   /** Locks rows until the commit, by `select 1 … for …`. Nothing to do on SQLite, which has one writer. */
-  lock(sql: string, ...values: Value[]): Promise<void>;
+  lock(sql: Statement, ...values: Value[]): Promise<void>;
   /** The one for this database: a part of a statement, or anything else. */
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
   /** Runs several reads on one state of the database; not in a transaction that writes. */

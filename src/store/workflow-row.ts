@@ -1,5 +1,7 @@
 /** The row of a workflow in the database, and its mapping to the model. */
+
 import type { Workflow } from '../model/workflow.ts';
+import { Part } from './sql.ts';
 
 export interface WorkflowRow {
   team_id: string;
@@ -26,8 +28,9 @@ export interface WorkflowRow {
 }
 
 /** All columns that `toWorkflow` needs; without `state`, which may be long. */
-export const LISTED = `team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
-  next_run_at, created_at, updated_at`;
+export const LISTED =
+  new Part(`team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
+  next_run_at, created_at, updated_at`);
 export type ListedRow = Pick<
   WorkflowRow,
   | 'team_id'

@@ -71,14 +71,10 @@ function isLost(tx: Tx, job: JobRow): boolean {
 
 export async function noteSent(tx: Tx, { held, sent }: Input<'noteSent'>): Promise<void> {
   const { workflow_id: workflowId } = await heldJob(tx, held);
-  await tx.db.run(
-    `update idempotency set sent = $4
-     where team_id = $1 and operation = 'jobs.begin' and target = $2 and result_id = $3`,
-    held.teamId,
-    workflowId,
-    held.jobId,
-    sent,
-  );
+  await tx.db.run`
+    update idempotency set sent = ${sent}
+    where team_id = ${held.teamId} and operation = 'jobs.begin' and target = ${workflowId}
+      and result_id = ${held.jobId}`;
 }
 
 async function start(tx: Tx, input: Input<'begin'>, row: WorkflowRow): Promise<ClaimedJob> {
@@ -100,15 +96,9 @@ async function start(tx: Tx, input: Input<'begin'>, row: WorkflowRow): Promise<C
 }
 
 export async function setProcess(tx: Tx, { held, process }: Input<'setProcess'>): Promise<void> {
-  const marked = await tx.db.run(
-    `update job set process_pid = $1, process_started_at = $2
-     where team_id = $3 and id = $4 and attempt = $5 and state = 'running'`,
-    process?.pid ?? null,
-    process?.startedAt ?? null,
-    held.teamId,
-    held.jobId,
-    held.attempt,
-  );
+  const marked = await tx.db.run`
+    update job set process_pid = ${process?.pid ?? null}, process_started_at = ${process?.startedAt ?? null}
+    where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt} and state = 'running'`;
   if (marked === 0) throw fenced(held);
 }
 
@@ -132,12 +122,9 @@ export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
 
 /** Uses the index `job_running`, which holds the running jobs of all nodes. */
 export async function abandoned(view: View, { nodeId }: Input<'abandoned'>): Promise<Abandoned[]> {
-  const rows = await view.db.all<JobRow>(
-    `select * from job /* use job_running */
-     where state = 'running' and (node_id = $1 or lease_until < $2) order by lease_until, id`,
-    nodeId,
-    view.now,
-  );
+  const rows = await view.db.all<JobRow>`
+    select * from job /* use job_running */
+    where state = 'running' and (node_id = ${nodeId} or lease_until < ${view.now}) order by lease_until, id`;
   return rows.map((row) => ({
     held: { teamId: row.team_id, jobId: row.id, attempt: row.attempt },
     workflowId: row.workflow_id,
@@ -185,13 +172,9 @@ export async function cancel(tx: Tx, input: Input<'cancel'>): ReturnType<JobOper
 /** Records the request to cancel; a second one does not replace the first. */
 async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
   if (job.cancel_requested_at !== null) return job;
-  await tx.db.run(
-    'update job set cancel_requested_at = $1, reason = null, error = $2 where team_id = $3 and id = $4',
-    tx.now,
-    by,
-    job.team_id,
-    job.id,
-  );
+  await tx.db.run`
+    update job set cancel_requested_at = ${tx.now}, reason = null, error = ${by}
+    where team_id = ${job.team_id} and id = ${job.id}`;
   return { ...job, cancel_requested_at: tx.now, reason: null, error: by };
 }
 
@@ -202,21 +185,13 @@ export async function endCanceled(tx: Tx, { held }: { held: Held }): Promise<voi
 }
 
 export async function runNow(tx: Tx, at: Input<'runNow'>): ReturnType<JobOperations['runNow']> {
-  const job = await tx.db.get<JobRow>(
-    'select * from job where team_id = $1 and id = $2 for update',
-    at.teamId,
-    at.id,
-  );
+  const job = await tx.db.get<JobRow>`
+    select * from job where team_id = ${at.teamId} and id = ${at.id} for update`;
   if (job === undefined) return undefined;
   if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
   // A job that has been due for a while keeps its place in the queue.
   const due = { ...job, run_at: Math.min(job.run_at, tx.now) };
-  await tx.db.run(
-    'update job set run_at = $1 where team_id = $2 and id = $3',
-    due.run_at,
-    job.team_id,
-    job.id,
-  );
+  await tx.db.run`update job set run_at = ${due.run_at} where team_id = ${job.team_id} and id = ${job.id}`;
   tx.touched.jobs = true;
   return { outcome: 'due', job: toJob(due) };
 }
@@ -261,20 +236,11 @@ export function withoutMessage(progress: string | null): string | null {
 }
 
 async function save(tx: Tx, ended: JobRow): Promise<void> {
-  await tx.db.run(
-    `update job
-     set state = $1, run_at = $2, reason = $3, error = $4, failures = $5, crashes = $6, finished_at = $7,
-         progress = $8, node_id = null, lease_until = null, process_pid = null, process_started_at = null
-     where team_id = $9 and id = $10`,
-    ended.state,
-    ended.run_at,
-    ended.reason,
-    ended.error,
-    ended.failures,
-    ended.crashes,
-    ended.finished_at,
-    ended.progress,
-    ended.team_id,
-    ended.id,
-  );
+  await tx.db.run`
+    update job
+    set state = ${ended.state}, run_at = ${ended.run_at}, reason = ${ended.reason}, error = ${ended.error},
+      failures = ${ended.failures}, crashes = ${ended.crashes}, finished_at = ${ended.finished_at},
+      progress = ${ended.progress}, node_id = null, lease_until = null, process_pid = null,
+      process_started_at = null
+    where team_id = ${ended.team_id} and id = ${ended.id}`;
 }

@@ -96,14 +96,10 @@ function bounds(
   view: View,
   input: { teamId: string; workflowId: string; until: number },
 ): Promise<{ largest: number } | undefined> {
-  return view.db.get(
-    `select greatest(1, largest) as largest
-     from version
-     where team_id = $1 and workflow_id = $2 and number = $3::bigint`,
-    input.teamId,
-    input.workflowId,
-    input.until,
-  );
+  return view.db.get`
+    select greatest(1, largest) as largest
+    from version
+    where team_id = ${input.teamId} and workflow_id = ${input.workflowId} and number = ${input.until}::bigint`;
 }
 
 function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: number): ChangesCursor | null {

@@ -15,15 +15,12 @@ async function heldWorkflow(
   db: Sql,
   held: Held,
 ): Promise<{ workflowId: string; version: number; nextSeq: number }> {
-  const workflow = await db.get<{ workflowId: string; version: number; nextSeq: number }>(
-    `select workflow.id as "workflowId", current_version + 1 as version, next_seq as "nextSeq"
-     from job
-     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
-     where job.team_id = $1 and job.id = $2 and job.attempt = $3 and job.state = 'running'`,
-    held.teamId,
-    held.jobId,
-    held.attempt,
-  );
+  const workflow = await db.get<{ workflowId: string; version: number; nextSeq: number }>`
+    select workflow.id as "workflowId", current_version + 1 as version, next_seq as "nextSeq"
+    from job
+    join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
+    where job.team_id = ${held.teamId} and job.id = ${held.jobId} and job.attempt = ${held.attempt}
+      and job.state = 'running'`;
   if (workflow === undefined) throw fenced(held);
   return workflow;
 }

@@ -1,6 +1,6 @@
 /** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
-import type { View } from '../sql.ts';
+import { Part, type View } from '../sql.ts';
 import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
 
 interface SummaryRow extends Omit<DeliverySummary, 'last'> {
@@ -10,10 +10,10 @@ interface SummaryRow extends Omit<DeliverySummary, 'last'> {
   at: number;
 }
 
-const COLUMNS = `
+const COLUMNS = new Part(`
   delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId", event.type as "eventType",
   delivery.origin, delivery.state, delivery.attempt, delivery.next_at as "nextAt",
-  delivery.created_at as "createdAt", attempt.outcome, attempt.status, attempt.error, attempt.started_at as at`;
+  delivery.created_at as "createdAt", attempt.outcome, attempt.status, attempt.error, attempt.started_at as at`);
 const WITH_THE_REST = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
@@ -30,13 +30,10 @@ export async function get(
   );
   if (found === undefined) return undefined;
   // Without attempts that were settled since the row was read: they would not fit its `nextAt`.
-  const attempts = await view.db.all<Attempt & { details: string | null }>(
-    `select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
-     from attempt where team_id = $1 and delivery_id = $2 and number <= $3 order by number`,
-    teamId,
-    id,
-    found.attempt,
-  );
+  const attempts = await view.db.all<Attempt & { details: string | null }>`
+    select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
+    from attempt where team_id = ${teamId} and delivery_id = ${id} and number <= ${found.attempt}
+    order by number`;
   const { body, ...row } = found;
   return {
     ...toSummary(row),
@@ -110,12 +107,9 @@ function placeOf(
   view: View,
   at: { teamId: string; webhookId: string; id: string },
 ): Promise<Place | undefined> {
-  return view.db.get<Place>(
-    'select created_at as "createdAt", id from delivery where team_id = $1 and id = $2 and webhook_id = $3',
-    at.teamId,
-    at.id,
-    at.webhookId,
-  );
+  return view.db.get<Place>`
+    select created_at as "createdAt", id from delivery where team_id = ${at.teamId} and id = ${at.id}
+      and webhook_id = ${at.webhookId}`;
 }
 
 function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {

@@ -19,12 +19,8 @@ export function workflows(
   view: View,
   { teamId, after = '', limit }: Input<'workflows'>,
 ): Promise<Result<'workflows'>> {
-  return view.db.all<{ id: string; definition: string }>(
-    'select id, definition from workflow where team_id = $1 and id > $2 order by id limit $3',
-    teamId,
-    after,
-    limit,
-  );
+  return view.db.all<{ id: string; definition: string }>`
+    select id, definition from workflow where team_id = ${teamId} and id > ${after} order by id limit ${limit}`;
 }
 
 export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>): Promise<number> {
@@ -39,7 +35,7 @@ export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>
   await interrupt(tx, running);
   // Nodes drop the bodies that they have loaded, and keep no response of those they are sending.
   if (place === 'event' && changed > 0) {
-    await tx.db.run('update team set rewrites = rewrites + 1 where id = $1', teamId);
+    await tx.db.run`update team set rewrites = rewrites + 1 where id = ${teamId}`;
     touchAllLanes(tx);
   }
   return changed;
@@ -59,11 +55,8 @@ export async function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove
   if (rows.length > 0) {
     await takeOutOfCounts(tx, { teamId, workflowId }, rows);
     await tx.db.run(DELETE, teamId, workflowId, seqs);
-    await tx.db.run(
-      'update workflow set erasures = erasures + 1 where team_id = $1 and id = $2',
-      teamId,
-      workflowId,
-    );
+    await tx.db.run`
+      update workflow set erasures = erasures + 1 where team_id = ${teamId} and id = ${workflowId}`;
   }
   await interrupt(tx, running);
   return rows.length;
@@ -171,16 +164,11 @@ export async function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): 
   const at = every ? null : entries.map(({ workflowId }) => workflowId);
   const running = await lockRuns(tx, { teamId, workflowIds: at });
   const stored = await Promise.all(
-    entries.map(({ workflowId, kind, hash }) =>
-      tx.db.run(
-        `insert into suppression (team_id, workflow_id, kind, hash, created_at) values ($1, $2, $3, $4, $5)
-         on conflict do nothing`,
-        teamId,
-        workflowId,
-        kind,
-        hash,
-        tx.now,
-      ),
+    entries.map(
+      ({ workflowId, kind, hash }) => tx.db.run`
+        insert into suppression (team_id, workflow_id, kind, hash, created_at)
+        values (${teamId}, ${workflowId}, ${kind}, ${hash}, ${tx.now})
+        on conflict do nothing`,
     ),
   );
   const of = new Set(entries.filter((_, place) => stored[place] !== 0).map(({ workflowId }) => workflowId));
@@ -194,14 +182,9 @@ export function suppressed(
   view: View,
   { teamId, workflowId, after, limit }: Input<'suppressed'>,
 ): Promise<SuppressionRow[]> {
-  return view.db.all<SuppressionRow>(
-    `select workflow_id as "workflowId", kind, hash from suppression
-     where team_id = $1 and workflow_id = $2 and (kind collate "C", hash) > ($3, $4)
-     order by kind collate "C", hash limit $5`,
-    teamId,
-    workflowId,
-    after?.kind ?? '',
-    after?.hash ?? '',
-    limit,
-  );
+  return view.db.all<SuppressionRow>`
+    select workflow_id as "workflowId", kind, hash from suppression
+    where team_id = ${teamId} and workflow_id = ${workflowId}
+      and (kind collate "C", hash) > (${after?.kind ?? ''}, ${after?.hash ?? ''})
+    order by kind collate "C", hash limit ${limit}`;
 }

@@ -26,11 +26,8 @@ export async function history(
     ...(workflowId === undefined ? [] : [workflowId]),
   );
   const { ids, next } = pageOf(scanned, { ...input, most });
-  const events = await view.db.all<StoredEvent>(
-    `${EVENT} where team_id = $1 and id = any($2) order by id desc`,
-    teamId,
-    ids,
-  );
+  const events = await view.db.all<StoredEvent>`
+    ${EVENT} where team_id = ${teamId} and id = any(${ids}) order by id desc`;
   return { events, next };
 }
 

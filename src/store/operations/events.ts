@@ -2,7 +2,7 @@
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
-import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
+import { type ColumnType, insertAll, Part, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
 import type { StoredEvent } from '../webhook-operations.ts';
 
@@ -66,10 +66,8 @@ export async function writeEvents(tx: Tx): Promise<void> {
 async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<void> {
   // Three statements, because the others must see everything that was committed before the row was locked.
   const [team, newest, webhooks] = await Promise.all([
-    tx.db.get<{ sequence: number }>(
-      'select last_sequence as sequence from team where id = $1 for no key update',
-      teamId,
-    ),
+    tx.db.get<{ sequence: number }>`
+      select last_sequence as sequence from team where id = ${teamId} for no key update`,
     tx.db.get<{ sequence: number }>(NEWEST, teamId),
     subscribed(tx, teamId, events),
   ]);
@@ -191,28 +189,24 @@ function fires({ firesFor }: Subscription, type: EventType): boolean {
  */
 const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
 
-export const EVENT = `
+export const EVENT = new Part(`
   select team_id as "teamId", id, sequence, type, workflow_id as "workflowId", job_id as "jobId", body,
          created_at as "createdAt"
-  from event`;
+  from event`);
 
 export function list(
   view: View,
   { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
 ): Promise<StoredEvent[]> {
-  return view.db.all<StoredEvent>(
-    `${EVENT} where team_id = $1 and sequence > $2 order by sequence limit $3`,
-    teamId,
-    afterSequence,
-    limit,
-  );
+  return view.db.all<StoredEvent>`
+    ${EVENT} where team_id = ${teamId} and sequence > ${afterSequence} order by sequence limit ${limit}`;
 }
 
 export function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<StoredEvent | undefined> {
-  return view.db.get<StoredEvent>(`${EVENT} where team_id = $1 and id = $2`, teamId, id);
+  return view.db.get<StoredEvent>`${EVENT} where team_id = ${teamId} and id = ${id}`;
 }
 
 /** How many of the newest events are searched for one of a type: types have no index. */
@@ -222,13 +216,9 @@ export function newestOfType(
   view: View,
   { teamId, type }: { teamId: string; type: EventType },
 ): Promise<StoredEvent | undefined> {
-  return view.db.get<StoredEvent>(
-    `select * from (${EVENT} where team_id = $1 order by sequence desc limit $2) as last
-     where type = $3 order by sequence desc limit 1`,
-    teamId,
-    LOOKED_THROUGH,
-    type,
-  );
+  return view.db.get<StoredEvent>`
+    select * from (${EVENT} where team_id = ${teamId} order by sequence desc limit ${LOOKED_THROUGH}) as last
+    where type = ${type} order by sequence desc limit 1`;
 }
 
 export async function newestSequence(view: View, { teamId }: { teamId: string }): Promise<number> {

@@ -2,16 +2,13 @@
 import type { Tx, View } from '../sql.ts';
 
 export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
-  await tx.db.run(
-    'insert into instance (name, value) values ($1, $2) on conflict (name) do nothing',
-    name,
-    value,
-  );
+  await tx.db.run`
+    insert into instance (name, value) values (${name}, ${value}) on conflict (name) do nothing`;
   return (await get(tx, { name })) ?? value;
 }
 
 export async function get(view: View, { name }: { name: string }): Promise<string | undefined> {
-  return (await view.db.get<{ value: string }>('select value from instance where name = $1', name))?.value;
+  return (await view.db.get<{ value: string }>`select value from instance where name = ${name}`)?.value;
 }
 
 /**

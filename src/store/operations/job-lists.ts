@@ -69,13 +69,9 @@ const LOOKED_THROUGH = 2_000;
 async function listInParts(view: View, look: Look): Promise<Job[]> {
   const found: JobRow[] = [];
   for (let { end } = look; ; await nextTurn()) {
-    const last = await view.db.get<{ id: string }>(
-      'select id from job where team_id = $1 and id >= $2 and id < $3 order by id desc limit 1 offset $4',
-      look.teamId,
-      look.first,
-      end,
-      LOOKED_THROUGH - 1,
-    );
+    const last = await view.db.get<{ id: string }>`
+      select id from job where team_id = ${look.teamId} and id >= ${look.first} and id < ${end}
+      order by id desc limit 1 offset ${LOOKED_THROUGH - 1}`;
     const limit = look.limit - found.length;
     found.push(...(await rowsOf(view, { ...look, first: last?.id ?? look.first, end, limit })));
     if (last === undefined || found.length === look.limit) return found.map(toJob);
@@ -166,13 +162,10 @@ type PruneInput = Input<'prune'> & { after: PrunePlace };
 
 /** Goes from workflow to workflow; `next` is null at the end of a round. */
 export async function prune(tx: Tx, input: PruneInput): Promise<{ next: PrunePlace | null }> {
-  const workflows = await tx.db.all<PrunePlace>(
-    `select team_id as "teamId", id as "workflowId" from workflow
-     where (team_id, id) > ($1, $2) order by team_id, id limit $3`,
-    input.after.teamId,
-    input.after.workflowId,
-    WORKFLOWS_AT_ONCE,
-  );
+  const workflows = await tx.db.all<PrunePlace>`
+    select team_id as "teamId", id as "workflowId" from workflow
+    where (team_id, id) > (${input.after.teamId}, ${input.after.workflowId}) order by team_id, id
+    limit ${WORKFLOWS_AT_ONCE}`;
   const room = { jobs: input.limit, bytes: MAX_BATCH_BYTES };
   let next = input.after;
   for (const workflow of workflows) {
@@ -233,12 +226,10 @@ async function deleteFirst(
   room: { jobs: number; bytes: number },
 ): Promise<number> {
   if (ids.length === 0) return 0;
-  const logs = await tx.db.all<{ id: string; bytes: number }>(
-    `select job_id as id, sum(bytes) as bytes from job_log where team_id = $1 and job_id = any($2::text[])
-     group by job_id`,
-    teamId,
-    ids,
-  );
+  const logs = await tx.db.all<{ id: string; bytes: number }>`
+    select job_id as id, sum(bytes) as bytes from job_log where team_id = ${teamId}
+      and job_id = any(${ids}::text[])
+    group by job_id`;
   const sizes = new Map(logs.map(({ id, bytes }) => [id, bytes]));
   const end = ids.findIndex((id) => {
     if (room.jobs <= 0 || room.bytes <= 0) return true;
@@ -248,8 +239,8 @@ async function deleteFirst(
   });
   const first = end === -1 ? ids : ids.slice(0, end);
   await Promise.all([
-    tx.db.run('delete from job_log where team_id = $1 and job_id = any($2::text[])', teamId, first),
-    tx.db.run('delete from job where team_id = $1 and id = any($2::text[])', teamId, first),
+    tx.db.run`delete from job_log where team_id = ${teamId} and job_id = any(${first}::text[])`,
+    tx.db.run`delete from job where team_id = ${teamId} and id = any(${first}::text[])`,
   ]);
   return first.length;
 }

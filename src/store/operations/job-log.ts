@@ -41,23 +41,15 @@ function setProgress(
   { teamId, jobId, attempt }: Held,
   progress: NonNullable<Parameters<JobOperations['report']>[0]['progress']>,
 ): Promise<number> {
-  return tx.db.run(
-    `update job set progress = $1 where team_id = $2 and id = $3 and attempt = $4 and state = 'running'`,
-    JSON.stringify(progress),
-    teamId,
-    jobId,
-    attempt,
-  );
+  return tx.db.run`
+    update job set progress = ${JSON.stringify(progress)} where team_id = ${teamId} and id = ${jobId}
+      and attempt = ${attempt} and state = 'running'`;
 }
 
 function stored(view: View, { teamId, jobId, attempt }: Held): Promise<Chunk[]> {
-  return view.db.all<Chunk>(
-    `select part, seq, last_seq, bytes from job_log
-     where team_id = $1 and job_id = $2 and attempt = $3 order by part, seq`,
-    teamId,
-    jobId,
-    attempt,
-  );
+  return view.db.all<Chunk>`
+    select part, seq, last_seq, bytes from job_log
+    where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt} order by part, seq`;
 }
 
 const COLUMNS = {
@@ -84,29 +76,19 @@ function add(tx: Tx, { teamId, jobId, attempt }: Held, additions: readonly Addit
 
 /** Deletes the rows of the end of a log that are before a line. */
 async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: Held, before: number): Promise<void> {
-  await tx.db.run(
-    'delete from job_log where team_id = $1 and job_id = $2 and attempt = $3 and part = $4 and seq < $5',
-    teamId,
-    jobId,
-    attempt,
-    END,
-    before,
-  );
+  await tx.db.run`
+    delete from job_log where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt}
+      and part = ${END} and seq < ${before}`;
 }
 
 export async function log(view: View, input: Parameters<JobOperations['log']>[0]): Promise<LogLine[]> {
   const { teamId, jobId, attempt, afterSeq, limit } = input;
   const lines: LogLine[] = [];
   for (let seq = afterSeq; lines.length < limit; ) {
-    const chunks = await view.db.all<{ last_seq: number; body: string }>(
-      `select last_seq, body from job_log
-       where team_id = $1 and job_id = $2 and attempt = $3 and last_seq > $4 order by part, seq limit $5`,
-      teamId,
-      jobId,
-      attempt,
-      seq,
-      CHUNKS_AT_ONCE,
-    );
+    const chunks = await view.db.all<{ last_seq: number; body: string }>`
+      select last_seq, body from job_log
+      where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt} and last_seq > ${seq}
+      order by part, seq limit ${CHUNKS_AT_ONCE}`;
     if (chunks.length === 0) break;
     const read = chunks.flatMap(({ body }) => body.split('\n')).map(toLogLine);
     lines.push(...read.filter((line) => line.seq > afterSeq));

@@ -26,11 +26,9 @@ export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
   const { teamId, workflowId } = input;
   const [workflow, earlier, unfinished] = await Promise.all([
     tx.locked?.workflow ??
-      tx.db.get<Pick<WorkflowRow, 'paused_at' | 'archived_at' | 'definition'>>(
-        'select paused_at, archived_at, definition from workflow where team_id = $1 and id = $2 for update',
-        teamId,
-        workflowId,
-      ),
+      tx.db.get<Pick<WorkflowRow, 'paused_at' | 'archived_at' | 'definition'>>`
+        select paused_at, archived_at, definition from workflow where team_id = ${teamId}
+          and id = ${workflowId} for update`,
     remembered(tx, input, 'jobs.enqueue'),
     unfinishedJobs(tx, input),
   ]);
@@ -59,12 +57,9 @@ export function unfinishedJobs(
 ): Promise<JobRow[]> {
   const { workflow, unfinished } = tx.locked ?? {};
   if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
-  return tx.db.all<JobRow>(
-    `select * from job /* use job_slot */
-     where team_id = $1 and workflow_id = $2 and ${UNFINISHED} order by slot`,
-    teamId,
-    workflowId,
-  );
+  return tx.db.all<JobRow>`
+    select * from job /* use job_slot */
+    where team_id = ${teamId} and workflow_id = ${workflowId} and ${UNFINISHED} order by slot`;
 }
 
 /** Writes a new job, queued or running. */
@@ -107,17 +102,12 @@ export async function remembered(
   operation: 'jobs.enqueue' | 'jobs.begin',
 ): Promise<(JobRow & { sent: string | null }) | undefined> {
   if (idempotencyKey === null) return undefined;
-  return tx.db.get<JobRow & { sent: string | null }>(
-    `select job.*, idempotency.sent from idempotency
-     join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
-     where idempotency.team_id = $1 and operation = $2 and target = $3 and key = $4
-       and idempotency.created_at > $5`,
-    teamId,
-    operation,
-    workflowId,
-    idempotencyKey,
-    tx.now - REMEMBERED_MS,
-  );
+  return tx.db.get<JobRow & { sent: string | null }>`
+    select job.*, idempotency.sent from idempotency
+    join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
+    where idempotency.team_id = ${teamId} and operation = ${operation} and target = ${workflowId}
+      and key = ${idempotencyKey}
+      and idempotency.created_at > ${tx.now - REMEMBERED_MS}`;
 }
 
 /** Stores the job that a key made, and deletes some expired keys of the team. */
@@ -129,18 +119,11 @@ export async function remember(
 ): Promise<void> {
   if (idempotencyKey === null) return;
   await Promise.all([
-    tx.db.run(
-      `insert into idempotency (team_id, operation, target, key, result_id, created_at)
-       values ($1, $2, $3, $4, $5, $6)
-       on conflict (team_id, operation, target, key)
-       do update set result_id = excluded.result_id, created_at = excluded.created_at, sent = null`,
-      teamId,
-      operation,
-      workflowId,
-      idempotencyKey,
-      jobId,
-      tx.now,
-    ),
+    tx.db.run`
+      insert into idempotency (team_id, operation, target, key, result_id, created_at)
+      values (${teamId}, ${operation}, ${workflowId}, ${idempotencyKey}, ${jobId}, ${tx.now})
+      on conflict (team_id, operation, target, key)
+      do update set result_id = excluded.result_id, created_at = excluded.created_at, sent = null`,
     forget(tx, teamId),
   ]);
 }
@@ -154,7 +137,7 @@ export function jobRow(
   view: View,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<JobRow | undefined> {
-  return view.db.get<JobRow>('select * from job where team_id = $1 and id = $2', teamId, id);
+  return view.db.get<JobRow>`select * from job where team_id = ${teamId} and id = ${id}`;
 }
 
 /** A job and its workflow, both locked until the commit. */
@@ -179,7 +162,7 @@ export async function lockJob(
       teamId,
       id,
     ),
-    tx.db.get<JobRow>('select * from job where team_id = $1 and id = $2 for update', teamId, id),
+    tx.db.get<JobRow>`select * from job where team_id = ${teamId} and id = ${id} for update`,
   ]);
   return workflow === undefined || job === undefined ? undefined : { job, workflow };
 }
@@ -203,12 +186,9 @@ export async function lockRunning(tx: View, held: Held): Promise<LockedJob | und
 
 /** The fence for changes of the job's own row only: locks that row, or throws FencedError. */
 export async function heldJob(tx: Tx, held: Held): Promise<JobRow> {
-  const row = await tx.db.get<JobRow>(
-    `select * from job where team_id = $1 and id = $2 and attempt = $3 and state = 'running' for update`,
-    held.teamId,
-    held.jobId,
-    held.attempt,
-  );
+  const row = await tx.db.get<JobRow>`
+    select * from job where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt}
+      and state = 'running' for update`;
   if (row === undefined) throw fenced(held);
   return row;
 }
@@ -220,13 +200,9 @@ export function fenced({ jobId, attempt }: Held): FencedError {
 /** Moves the job that waits behind an ended one into its slot, dated now or later (see `claim-bounds.ts`). */
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
-  await tx.db.run(
-    `update job /* use job_slot */ set slot = 0, run_at = greatest(run_at, $3)
-     where team_id = $1 and workflow_id = $2 and slot = 1 and ${UNFINISHED}`,
-    ended.team_id,
-    ended.workflow_id,
-    tx.now,
-  );
+  await tx.db.run`
+    update job /* use job_slot */ set slot = 0, run_at = greatest(run_at, ${tx.now})
+    where team_id = ${ended.team_id} and workflow_id = ${ended.workflow_id} and slot = 1 and ${UNFINISHED}`;
 }
 
 /** Appends an event about a job in its present state, with `more` added to its data. */

@@ -2,7 +2,7 @@
 import { OVERLAPPING } from '../../model/quota.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
-import type { Tx, View } from '../sql.ts';
+import { Part, type Tx, type View } from '../sql.ts';
 import type { KeyOperations } from '../store.ts';
 import { once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
@@ -13,9 +13,9 @@ interface KeyRow extends Omit<ApiKey, 'scopes'> {
   scopes: string;
 }
 
-const COLUMNS = `id, team_id as "teamId", name, hash, prefix, scopes, created_at as "createdAt",
+const COLUMNS = new Part(`id, team_id as "teamId", name, hash, prefix, scopes, created_at as "createdAt",
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt",
-  coalesce(watched_from, created_at) as "watchedFrom"`;
+  coalesce(watched_from, created_at) as "watchedFrom"`);
 
 export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
   const { teamId, idempotencyKey = null } = input;
@@ -28,41 +28,30 @@ export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
 }
 
 async function insert(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
-  const made = await tx.db.run(
-    `insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (hash) do nothing`,
-    newId('key', tx.now),
-    input.teamId,
-    input.name,
-    input.hash,
-    input.prefix,
-    JSON.stringify(input.scopes),
-    tx.now,
-    input.expiresAt,
-  );
+  const made = await tx.db.run`
+    insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
+    values (${newId('key', tx.now)}, ${input.teamId}, ${input.name},
+      ${input.hash}, ${input.prefix}, ${JSON.stringify(input.scopes)}, ${tx.now}, ${input.expiresAt})
+    on conflict (hash) do nothing`;
   if (made === 0) tx.repeated = true;
   await touchKeys(tx);
   return (await byHash(tx, { hash: input.hash })) as ApiKey;
 }
 
 export async function byHash(view: View, { hash }: Input<'byHash'>): Promise<ApiKey | undefined> {
-  const row = await view.db.get<KeyRow>(`select ${COLUMNS} from api_key where hash = $1`, hash);
+  const row = await view.db.get<KeyRow>`select ${COLUMNS} from api_key where hash = ${hash}`;
   return row && toKey(row);
 }
 
 /** A key of any team. */
 export async function byId(view: View, id: string): Promise<ApiKey | undefined> {
-  const row = await view.db.get<KeyRow>(`select ${COLUMNS} from api_key where id = $1`, id);
+  const row = await view.db.get<KeyRow>`select ${COLUMNS} from api_key where id = ${id}`;
   return row && toKey(row);
 }
 
 export async function get(view: View, { teamId, id }: Input<'get'>): Promise<ApiKey | undefined> {
-  const row = await view.db.get<KeyRow>(
-    `select ${COLUMNS} from api_key where team_id = $1 and id = $2`,
-    teamId,
-    id,
-  );
+  const row = await view.db.get<KeyRow>`
+    select ${COLUMNS} from api_key where team_id = ${teamId} and id = ${id}`;
   return row && toKey(row);
 }
 
@@ -102,11 +91,8 @@ export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | u
   if (overlapMs > 0 && (await get(tx, input)) !== undefined) {
     await requireRoom(tx, teamId, 'keys', OVERLAPPING);
   }
-  const row = await tx.db.get<KeyRow>(
-    `select ${COLUMNS} from api_key where team_id = $1 and id = $2 for update`,
-    teamId,
-    id,
-  );
+  const row = await tx.db.get<KeyRow>`
+    select ${COLUMNS} from api_key where team_id = ${teamId} and id = ${id} for update`;
   const old = row && toKey(row);
   if (old === undefined || !isUsable(old, tx.now)) return undefined;
   const { name, scopes, expiresAt } = old;
@@ -125,11 +111,8 @@ export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | u
 /** Updates keys in the order of their ids, so that no two nodes deadlock. */
 export async function used(tx: Tx, { keys }: Input<'used'>): Promise<void> {
   for (const { id, at } of keys.toSorted((one, other) => (one.id < other.id ? -1 : 1)))
-    await tx.db.run(
-      'update api_key set last_used_at = greatest(coalesce(last_used_at, 0), $1) where id = $2',
-      at,
-      id,
-    );
+    await tx.db.run`
+      update api_key set last_used_at = greatest(coalesce(last_used_at, 0), ${at}) where id = ${id}`;
 }
 
 /** Increases the counter of key changes, by which other nodes notice that their cached keys are stale. */

@@ -71,28 +71,19 @@ function waitingSince(
   tx: Tx,
   { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
 ): Promise<{ id: string; createdAt: number; attempt: number }[]> {
-  return tx.db.all<{ id: string; createdAt: number; attempt: number }>(
-    `select id, created_at as "createdAt", attempt from delivery /* use delivery_history */
-     where team_id = $1 and webhook_id = $2 and (state || '') = 'waiting' and created_at < $3 and (created_at, id) > ($4, $5)
-     order by created_at, id limit $6`,
-    place.teamId,
-    place.webhookId,
-    before,
-    place.createdAt,
-    place.id,
-    limit,
-  );
+  return tx.db.all<{ id: string; createdAt: number; attempt: number }>`
+    select id, created_at as "createdAt", attempt from delivery /* use delivery_history */
+    where team_id = ${place.teamId} and webhook_id = ${place.webhookId} and (state || '') = 'waiting'
+      and created_at < ${before} and (created_at, id) > (${place.createdAt}, ${place.id})
+    order by created_at, id limit ${limit}`;
 }
 
 /** Marks deliveries as dead, unless they were delivered meanwhile. Returns how many. */
 async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
-  return tx.db.run(
-    `update delivery set state = 'dead', next_at = null
-     where team_id = $1 and id = any($2::text[]) and state = 'waiting'`,
-    teamId,
-    ids,
-  );
+  return tx.db.run`
+    update delivery set state = 'dead', next_at = null
+    where team_id = ${teamId} and id = any(${ids}::text[]) and state = 'waiting'`;
 }
 
 /** Counts dead deliveries in the usage, which otherwise learns of them from their last attempt. */
@@ -205,13 +196,9 @@ async function pruneTeam(
   team: { teamId: string; lastSequence: number; after: number; before: number; limit: number },
 ): Promise<{ done: boolean; sequence: number; cost: number }> {
   const { teamId, lastSequence, after, before, limit } = team;
-  const events = await tx.db.all<{ sequence: number; createdAt: number }>(
-    `select sequence, created_at as "createdAt" from event
-     where team_id = $1 and sequence > $2 order by sequence limit $3`,
-    teamId,
-    after,
-    limit,
-  );
+  const events = await tx.db.all<{ sequence: number; createdAt: number }>`
+    select sequence, created_at as "createdAt" from event
+    where team_id = ${teamId} and sequence > ${after} order by sequence limit ${limit}`;
   const places = events.map((event) => mayGo(tx, { ...event, lastSequence }, before));
   const end = places.indexOf('stays');
   const old = events
@@ -239,39 +226,30 @@ async function deleteEvents(
 ): Promise<{ firstLeft: number | undefined; deliveries: number }> {
   if (sequences.length === 0) return { firstLeft: undefined, deliveries: 0 };
   const [locked, waiting] = await Promise.all([
-    tx.db.all<{ sequence: number }>(
-      `select sequence from event where team_id = $1 and sequence = any($2::bigint[])
-       order by sequence for update skip locked`,
-      teamId,
-      sequences,
-    ),
+    tx.db.all<{ sequence: number }>`
+      select sequence from event where team_id = ${teamId} and sequence = any(${sequences}::bigint[])
+      order by sequence for update skip locked`,
     // Read once the events are locked: from then on no delivery is added to them.
-    tx.db.all<{ sequence: number }>(
-      `select sequence from unnest($2::bigint[]) as old (sequence)
-       where (select true from delivery /* use delivery_event */
-              where team_id = $1 and event_sequence = old.sequence and state = 'waiting' limit 1)`,
-      teamId,
-      sequences,
-    ),
+    tx.db.all<{ sequence: number }>`
+      select sequence from unnest(${sequences}::bigint[]) as old (sequence)
+      where (select true from delivery /* use delivery_event */
+             where team_id = ${teamId} and event_sequence = old.sequence and state = 'waiting' limit 1)`,
   ]);
   const waits = new Set(waiting.map(({ sequence }) => sequence));
   const ended = locked.map(({ sequence }) => sequence).filter((sequence) => !waits.has(sequence));
-  const deliveries = await tx.db.all<{ id: string; sequence: number }>(
-    `select id, event_sequence as sequence from delivery /* use delivery_event */
-     where team_id = $1 and event_sequence = any($2::bigint[]) order by event_sequence, id limit $3`,
-    teamId,
-    ended,
-    limit + 1,
-  );
+  const deliveries = await tx.db.all<{ id: string; sequence: number }>`
+    select id, event_sequence as sequence from delivery /* use delivery_event */
+    where team_id = ${teamId} and event_sequence = any(${ended}::bigint[]) order by event_sequence, id
+    limit ${limit + 1}`;
   const ids = deliveries.slice(0, limit).map(({ id }) => id);
   // Its other deliveries, and the event itself, are deleted by the next step.
   const firstLeft = deliveries[limit]?.sequence;
   const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
   await Promise.all([
     // Deliveries first: this waits for an attempt that is being recorded, which the next statement then finds.
-    tx.db.run('delete from delivery where team_id = $1 and id = any($2::text[])', teamId, ids),
-    tx.db.run('delete from attempt where team_id = $1 and delivery_id = any($2::text[])', teamId, ids),
-    tx.db.run('delete from event where team_id = $1 and sequence = any($2::bigint[])', teamId, emptied),
+    tx.db.run`delete from delivery where team_id = ${teamId} and id = any(${ids}::text[])`,
+    tx.db.run`delete from attempt where team_id = ${teamId} and delivery_id = any(${ids}::text[])`,
+    tx.db.run`delete from event where team_id = ${teamId} and sequence = any(${emptied}::bigint[])`,
   ]);
   return { firstLeft, deliveries: ids.length };
 }

@@ -130,12 +130,9 @@ interface VersionSizes {
 }
 
 async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionSizes> {
-  const row = await tx.db.get<VersionSizes>(
-    'select total, largest, bytes, fields from version where team_id = $1 and workflow_id = $2 and number = $3',
-    workflow.team_id,
-    workflow.id,
-    workflow.current_version,
-  );
+  const row = await tx.db.get<VersionSizes>`
+    select total, largest, bytes, fields from version where team_id = ${workflow.team_id}
+      and workflow_id = ${workflow.id} and number = ${workflow.current_version}`;
   return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
 }
 
@@ -152,38 +149,23 @@ async function insertVersion(
   },
 ): Promise<void> {
   const { job, workflow, version, records } = input;
-  await tx.db.run(
-    `insert into version
-       (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes, fields, published_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-    workflow.team_id,
-    workflow.id,
-    version,
-    job.id,
-    records.total,
-    records.added,
-    records.changed,
-    records.removed,
-    input.largest,
-    input.bytes,
-    JSON.stringify(input.fields),
-    tx.now,
-  );
+  await tx.db.run`
+    insert into version
+      (team_id, workflow_id, number, job_id, total, added, changed,
+      removed, largest, bytes, fields, published_at)
+    values (${workflow.team_id}, ${workflow.id}, ${version},
+      ${job.id}, ${records.total}, ${records.added}, ${records.changed},
+      ${records.removed}, ${input.largest}, ${input.bytes}, ${JSON.stringify(input.fields)}, ${tx.now})`;
 }
 
 async function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): Promise<JobRow> {
-  return (await tx.db.get<JobRow>(
-    `update job
-     set state = 'finished', finished_at = $3, version = $4, records = $5, reason = null, error = null,
-         progress = $6, node_id = null, lease_until = null, process_pid = null, process_started_at = null
-     where team_id = $1 and id = $2 returning *`,
-    job.team_id,
-    job.id,
-    tx.now,
-    version,
-    JSON.stringify(records),
-    withoutMessage(job.progress),
-  )) as JobRow;
+  return (await tx.db.get<JobRow>`
+    update job
+    set state = 'finished', finished_at = ${tx.now}, version = ${version},
+      records = ${JSON.stringify(records)}, reason = null, error = null,
+        progress = ${withoutMessage(job.progress)}, node_id = null,
+        lease_until = null, process_pid = null, process_started_at = null
+    where team_id = ${job.team_id} and id = ${job.id} returning *`) as JobRow;
 }
 
 /** The differences of the first 100 records that differ, as far as they fit into a body. */

@@ -16,7 +16,7 @@ export async function setQuotas(
   { teamId, quotas }: { teamId: string; quotas: OwnQuotas },
 ): Promise<void> {
   await lockTeam(tx, teamId);
-  await tx.db.run('delete from quota where team_id = $1', teamId);
+  await tx.db.run`delete from quota where team_id = ${teamId}`;
   const rows = Object.entries(quotas).map(([name, most]) => [teamId, name, most]);
   await insertAll(tx.db, 'quota', { team_id: 'text', name: 'text', most: 'bigint' }, rows);
   // Jobs that waited because of the quota may run now.
@@ -24,10 +24,8 @@ export async function setQuotas(
 }
 
 export async function quotas(view: View, { teamId }: { teamId: string }): Promise<OwnQuotas> {
-  const rows = await view.db.all<{ name: Quota; most: number | null }>(
-    'select name, most from quota where team_id = $1 order by name',
-    teamId,
-  );
+  const rows = await view.db.all<{ name: Quota; most: number | null }>`
+    select name, most from quota where team_id = ${teamId} order by name`;
   return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
 }
 
@@ -44,11 +42,8 @@ export async function holdings(view: View, { teamId }: { teamId: string }): Prom
 
 /** How much of something the team may have; null means no limit. */
 export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<number | null> {
-  const own = await tx.db.get<{ most: number | null }>(
-    'select most from quota where team_id = $1 and name = $2',
-    teamId,
-    name,
-  );
+  const own = await tx.db.get<{ most: number | null }>`
+    select most from quota where team_id = ${teamId} and name = ${name}`;
   return own === undefined ? tx.quotas[name] : own.most;
 }
 
@@ -108,7 +103,7 @@ export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number)
 }
 
 function lockTeam(tx: Tx, teamId: string): Promise<void> {
-  return tx.db.lock('select 1 from team where id = $1 for no key update', teamId);
+  return tx.db.lock`select 1 from team where id = ${teamId} for no key update`;
 }
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';

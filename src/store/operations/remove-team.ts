@@ -13,41 +13,29 @@ type Result<Name extends keyof TeamOperations> = Awaited<ReturnType<TeamOperatio
 
 /** Takes locks in the common order: workflows, their jobs, webhooks, and last the team. */
 export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promise<Result<'retire'>> {
-  await tx.db.run('select 1 from workflow where team_id = $1 order by id for update', teamId);
+  await tx.db.run`select 1 from workflow where team_id = ${teamId} order by id for update`;
   // Waits for claims under way, so that the jobs they start are found.
-  const unfinished = await tx.db.all<{ id: string; state: string }>(
-    `select id, state from job /* use job_slot */ where team_id = $1 and ${UNFINISHED}
-     order by id for update`,
-    teamId,
-  );
+  const unfinished = await tx.db.all<{ id: string; state: string }>`
+    select id, state from job /* use job_slot */ where team_id = ${teamId} and ${UNFINISHED}
+    order by id for update`;
   const running = unfinished.filter(({ state }) => state === 'running').map(({ id }) => id);
-  await tx.db.run(
-    `select 1 from webhook where team_id = $1 and state <> 'deleted' order by id for update`,
-    teamId,
-  );
-  const team = await tx.db.get<{ id: string; slug: string }>(
-    'select id, slug from team where id = $1 for update',
-    teamId,
-  );
+  await tx.db.run`
+    select 1 from webhook where team_id = ${teamId} and state <> 'deleted' order by id for update`;
+  const team = await tx.db.get<{ id: string; slug: string }>`
+    select id, slug from team where id = ${teamId} for update`;
   if (team === undefined || team.slug.startsWith(RETIRED)) return undefined;
   if (running.length > 0 && !force) return { outcome: 'running', running, slug: team.slug };
-  await tx.db.run(
-    'update workflow set archived_at = coalesce(archived_at, $2), next_run_at = null where team_id = $1',
-    teamId,
-    tx.now,
-  );
-  await tx.db.run(
-    `update job /* use job_slot */ set parked = 1 where team_id = $1 and ${UNFINISHED}`,
-    teamId,
-  );
-  await tx.db.run(
-    `update webhook set state = 'deleted', deleted_at = $2 where team_id = $1 and state <> 'deleted'`,
-    teamId,
-    tx.now,
-  );
-  await tx.db.run('update inspector set expires_at = $2 where team_id = $1', teamId, tx.now);
-  await tx.db.run('update team set slug = $2 where id = $1', teamId, retiredSlug(team));
-  await tx.db.run('delete from api_key where team_id = $1', teamId);
+  await tx.db.run`
+    update workflow set archived_at = coalesce(archived_at, ${tx.now}), next_run_at = null
+    where team_id = ${teamId}`;
+  await tx.db.run`
+    update job /* use job_slot */ set parked = 1 where team_id = ${teamId} and ${UNFINISHED}`;
+  await tx.db.run`
+    update webhook set state = 'deleted', deleted_at = ${tx.now} where team_id = ${teamId}
+      and state <> 'deleted'`;
+  await tx.db.run`update inspector set expires_at = ${tx.now} where team_id = ${teamId}`;
+  await tx.db.run`update team set slug = ${retiredSlug(team)} where id = ${teamId}`;
+  await tx.db.run`delete from api_key where team_id = ${teamId}`;
   await touchKeys(tx);
   Object.assign(tx.touched, { jobs: true, deliveries: true, lanes: null });
   return { outcome: 'retired', running, slug: team.slug };
@@ -67,7 +55,7 @@ export async function retired(
 
 /** Starts with the first table every time, because calls that were under way may have added rows since. */
 export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promise<Result<'delete'>> {
-  const team = await tx.db.get<{ slug: string }>('select slug from team where id = $1', teamId);
+  const team = await tx.db.get<{ slug: string }>`select slug from team where id = ${teamId}`;
   if (team === undefined) return { done: true };
   if (!team.slug.startsWith(RETIRED)) throw new Error(`Team ${teamId} must be retired before it is deleted`);
   await inOrder(tx.db);
@@ -78,7 +66,7 @@ export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promis
   }
   const lanes = tx.db.pick({ sqlite: undefined, postgres: 'delete from lane where team_id = $1' });
   if (lanes !== undefined) await tx.db.run(lanes, teamId);
-  await tx.db.run('delete from team where id = $1', teamId);
+  await tx.db.run`delete from team where id = ${teamId}`;
   return { done: true };
 }
 
@@ -87,10 +75,8 @@ async function empty({ db }: Tx, table: Table, teamId: string, room: Room): Prom
   const { key } = table;
   if (table.name === 'record' && db.pick({ sqlite: true, postgres: false })) {
     const keys = ['seq', 'added_in'];
-    const workflows = await db.all<{ number: number }>(
-      'select number from workflow where team_id = $1 order by number',
-      teamId,
-    );
+    const workflows = await db.all<{ number: number }>`
+      select number from workflow where team_id = ${teamId} order by number`;
     for (const { number } of workflows) await emptyOf(db, { ...table, of: 'workflow', keys }, number, room);
     return;
   }

@@ -91,11 +91,9 @@ export async function stepReplays(
 async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const { teamId, id: replayId, webhookId } = one;
   const lane = { teamId, webhookId };
-  const row = await tx.db.get<ReplayRow>(
-    `select * from replay where team_id = $1 and id = $2 and state = 'running' for update skip locked`,
-    teamId,
-    replayId,
-  );
+  const row = await tx.db.get<ReplayRow>`
+    select * from replay where team_id = ${teamId} and id = ${replayId}
+      and state = 'running' for update skip locked`;
   if (row === undefined) return 0;
   await lockWebhook(tx, lane);
   const states: DeliveryState[] = one.ordered === null ? [] : JSON.parse(row.states);
@@ -121,17 +119,11 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   if (row.made === 0 && first !== undefined) await ask(tx, lane, first.id);
   const last = selected.at(-1) ?? after;
   const isDone = selected.length < limit;
-  await tx.db.run(
-    `update replay set after_at = $3, after_id = $4, made = made + $5, due_at = coalesce($6, due_at), state = $7
-     where team_id = $1 and id = $2`,
-    teamId,
-    replayId,
-    last.createdAt,
-    last.id,
-    made,
-    all.at(-1)?.dueAt ?? null,
-    isDone ? 'done' : 'running',
-  );
+  await tx.db.run`
+    update replay set after_at = ${last.createdAt}, after_id = ${last.id},
+      made = made + ${made}, due_at = coalesce(${all.at(-1)?.dueAt ?? null},
+      due_at), state = ${isDone ? 'done' : 'running'}
+    where team_id = ${teamId} and id = ${replayId}`;
   if (made > 0 || isDone) touchLane(tx, teamId, webhookId);
   return Math.max(1, selected.length);
 }
@@ -149,15 +141,11 @@ async function makeDue(
   { teamId, replayId, deliveries }: { teamId: string; replayId: string; deliveries: readonly Chosen[] },
 ): Promise<number> {
   const made = await Promise.all(
-    deliveries.map(({ id, dueAt }) =>
-      tx.db.run(
-        `update delivery set next_at = $3, class = 2, replay_id = $4
-         where team_id = $1 and id = $2 and state = 'waiting'`,
-        teamId,
-        id,
-        dueAt,
-        replayId,
-      ),
+    deliveries.map(
+      ({ id, dueAt }) =>
+        tx.db.run`
+        update delivery set next_at = ${dueAt}, class = 2, replay_id = ${replayId}
+        where team_id = ${teamId} and id = ${id} and state = 'waiting'`,
     ),
   );
   return made.reduce((sum, count) => sum + count, 0);

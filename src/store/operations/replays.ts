@@ -65,11 +65,7 @@ async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAg
 
 /** Two calls at once must not both find that nothing waits for an event. */
 export async function lockWebhook(tx: Tx, { teamId, webhookId }: LaneName): Promise<void> {
-  await tx.db.get(
-    'select 1 from webhook where team_id = $1 and id = $2 for no key update',
-    teamId,
-    webhookId,
-  );
+  await tx.db.get`select 1 from webhook where team_id = ${teamId} and id = ${webhookId} for no key update`;
 }
 
 /** Makes a delivery due now, and of an ordered webhook all before it, because those are sent first. */
@@ -174,7 +170,7 @@ interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
 }
 
 export async function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Promise<Replay | undefined> {
-  const row = await view.db.get<ReplayRow>('select * from replay where team_id = $1 and id = $2', teamId, id);
+  const row = await view.db.get<ReplayRow>`select * from replay where team_id = ${teamId} and id = ${id}`;
   return row && toReplay(row);
 }
 
@@ -182,21 +178,17 @@ export async function replayed(
   view: View,
   { teamId, id, after, limit }: Input<'replayed'>,
 ): Promise<ReplayedDelivery[]> {
-  const rows = await view.db.all<ReplayedRow>(
-    `select sent.event_sequence as sequence, sent.state,
-            attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
-     from (
-       select * from delivery
-       where team_id = $1 and replay_id = $2 and event_sequence > $3 order by event_sequence limit $4
-     ) sent
-     left join attempt on attempt.team_id = sent.team_id and attempt.delivery_id = sent.id
-                      and attempt.number = sent.attempt
-     order by sent.event_sequence`,
-    teamId,
-    id,
-    after,
-    limit,
-  );
+  const rows = await view.db.all<ReplayedRow>`
+    select sent.event_sequence as sequence, sent.state,
+           attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
+    from (
+      select * from delivery
+      where team_id = ${teamId} and replay_id = ${id} and event_sequence > ${after} order by event_sequence
+      limit ${limit}
+    ) sent
+    left join attempt on attempt.team_id = sent.team_id and attempt.delivery_id = sent.id
+                     and attempt.number = sent.attempt
+    order by sent.event_sequence`;
   return rows.map(({ outcome, status, error, at, ...delivery }) => ({
     ...delivery,
     last: outcome === null ? null : { outcome, status, error, at },
@@ -288,12 +280,10 @@ export async function addReplayed(
   const { replayId, deliveries } = input;
   if (deliveries.length === 0) return 0;
   touchLane(tx, teamId, webhookId);
-  const there = await tx.db.all<{ sequence: number }>(
-    `select sequence from event where team_id = $1 and sequence = any($2::bigint[])
-     order by sequence for key share`,
-    teamId,
-    deliveries.map(({ sequence }) => sequence),
-  );
+  const there = await tx.db.all<{ sequence: number }>`
+    select sequence from event where team_id = ${teamId}
+      and sequence = any(${deliveries.map(({ sequence }) => sequence)}::bigint[])
+    order by sequence for key share`;
   const sequences = new Set(there.map(({ sequence }) => sequence));
   const rows = deliveries
     .filter(({ sequence }) => sequences.has(sequence))

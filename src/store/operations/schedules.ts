@@ -1,18 +1,15 @@
 /** Schedules: finds the workflows whose next run is due, and queues it. */
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
-import type { Tx, View } from '../sql.ts';
+import { Part, type Tx, type View } from '../sql.ts';
 import { enqueue } from './jobs.ts';
 
 type FireInput = Parameters<ScheduleOperations['fire']>[0];
 
 /** Uses the index `workflow_next_run`, and so repeats its condition. */
 export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
-  const rows = await view.db.all<ScheduleRow>(
-    `${SCHEDULES} and next_run_at <= $1 order by next_run_at limit $2`,
-    view.now,
-    limit,
-  );
+  const rows = await view.db.all<ScheduleRow>`
+    ${SCHEDULES} and next_run_at <= ${view.now} order by next_run_at limit ${limit}`;
   return rows.map(toSchedule);
 }
 
@@ -20,13 +17,9 @@ export async function ahead(
   view: View,
   { after, limit }: Parameters<ScheduleOperations['ahead']>[0],
 ): Promise<DueSchedule[]> {
-  const rows = await view.db.all<ScheduleRow>(
-    `${SCHEDULES} and next_run_at > $1 and (team_id, id) > ($2, $3) order by team_id, id limit $4`,
-    view.now,
-    after?.teamId ?? '',
-    after?.workflowId ?? '',
-    limit,
-  );
+  const rows = await view.db.all<ScheduleRow>`
+    ${SCHEDULES} and next_run_at > ${view.now} and (team_id,
+      id) > (${after?.teamId ?? ''}, ${after?.workflowId ?? ''}) order by team_id, id limit ${limit}`;
   return rows.map(toSchedule);
 }
 
@@ -37,9 +30,9 @@ interface ScheduleRow {
   definition: string;
 }
 
-const SCHEDULES = `
+const SCHEDULES = new Part(`
   select team_id, id, next_run_at, definition from workflow
-  where next_run_at is not null and paused_at is null and archived_at is null`;
+  where next_run_at is not null and paused_at is null and archived_at is null`);
 
 function toSchedule(row: ScheduleRow): DueSchedule {
   return {
@@ -53,14 +46,10 @@ function toSchedule(row: ScheduleRow): DueSchedule {
 /** Compare-and-set: the node that moves the next run on is the one that queues the job. */
 export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperations['fire']> {
   const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
-  const moved = await tx.db.run(
-    `update workflow set next_run_at = $1
-     where team_id = $2 and id = $3 and next_run_at = $4 and paused_at is null and archived_at is null`,
-    nextAt,
-    teamId,
-    workflowId,
-    dueAt,
-  );
+  const moved = await tx.db.run`
+    update workflow set next_run_at = ${nextAt}
+    where team_id = ${teamId} and id = ${workflowId} and next_run_at = ${dueAt} and paused_at is null
+      and archived_at is null`;
   if (moved === 0) return { outcome: 'taken', job: null };
   if (!run) return { outcome: 'skipped', job: null };
   const queued = await enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null, trace });

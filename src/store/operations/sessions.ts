@@ -2,25 +2,23 @@
 import { MAX_SESSIONS_OF_KEY, type Session } from '../../model/session.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import type { SessionOperations } from '../session-operations.ts';
-import { deletion, type Tx, type View } from '../sql.ts';
+import { deletion, Part, type Tx, type View } from '../sql.ts';
 import { byId, touchKeys } from './keys.ts';
 
 type Input<Name extends keyof SessionOperations> = Parameters<SessionOperations[Name]>[0];
 
-const COLUMNS =
-  'team_id as "teamId", key_id as "keyId", created_at as "createdAt", expires_at as "expiresAt"';
+const COLUMNS = new Part(
+  'team_id as "teamId", key_id as "keyId", created_at as "createdAt", expires_at as "expiresAt"',
+);
 
 export async function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Promise<Session | undefined> {
   const key = await usable(tx, keyId);
   if (key === undefined) return undefined;
   await insert(tx, 'session', { key, hash, forMs });
-  const ended = await tx.db.run(
-    `delete from session where hash in
-       (select hash from session where key_id = $1 order by expires_at desc, created_at desc limit $3 offset $2)`,
-    keyId,
-    MAX_SESSIONS_OF_KEY,
-    Number.MAX_SAFE_INTEGER,
-  );
+  const ended = await tx.db.run`
+    delete from session where hash in
+    (select hash from session where key_id = ${keyId} order by expires_at desc, created_at desc
+    limit ${Number.MAX_SAFE_INTEGER} offset ${MAX_SESSIONS_OF_KEY})`;
   if (ended > 0) await touchKeys(tx);
   return { teamId: key.teamId, keyId, createdAt: tx.now, expiresAt: tx.now + forMs };
 }
@@ -37,10 +35,8 @@ export async function makeLink(
 
 /** When two follow a link at the same moment, the second waits and finds it used. */
 export async function redeem(tx: Tx, { link, hash, forMs }: Input<'redeem'>): Promise<Session | undefined> {
-  const row = await tx.db.get<{ keyId: string; expiresAt: number }>(
-    'delete from sign_in_link where hash = $1 returning key_id as "keyId", expires_at as "expiresAt"',
-    link,
-  );
+  const row = await tx.db.get<{ keyId: string; expiresAt: number }>`
+    delete from sign_in_link where hash = ${link} returning key_id as "keyId", expires_at as "expiresAt"`;
   if (row === undefined || row.expiresAt <= tx.now) return undefined;
   return begin(tx, { keyId: row.keyId, hash, forMs });
 }
@@ -49,27 +45,21 @@ export async function byHash(
   view: View,
   { hash }: Input<'byHash'>,
 ): Promise<{ session: Session; key: ApiKey } | undefined> {
-  const session = await view.db.get<Session>(
-    `select ${COLUMNS} from session where hash = $1 and expires_at > $2`,
-    hash,
-    view.now,
-  );
+  const session = await view.db.get<Session>`
+    select ${COLUMNS} from session where hash = ${hash} and expires_at > ${view.now}`;
   const key = session && (await byId(view, session.keyId));
   return session && key && { session, key };
 }
 
 export function renew(tx: Tx, { hash, forMs }: Input<'renew'>): Promise<Session | undefined> {
-  return tx.db.get<Session>(
-    `update session set expires_at = greatest(expires_at, $1) where hash = $2 and expires_at > $3
-     returning ${COLUMNS}`,
-    tx.now + forMs,
-    hash,
-    tx.now,
-  );
+  return tx.db.get<Session>`
+    update session set expires_at = greatest(expires_at, ${tx.now + forMs}) where hash = ${hash}
+      and expires_at > ${tx.now}
+    returning ${COLUMNS}`;
 }
 
 export async function end(tx: Tx, { hash }: Input<'end'>): Promise<void> {
-  const ended = await tx.db.run('delete from session where hash = $1', hash);
+  const ended = await tx.db.run`delete from session where hash = ${hash}`;
   if (ended > 0) await touchKeys(tx);
 }
 
@@ -84,7 +74,7 @@ export async function prune(tx: Tx, { limit }: Input<'prune'>): Promise<{ done: 
 
 /** A usable key, locked until the commit, so that it cannot be deleted between here and the insert that refers to it. */
 async function usable(tx: Tx, keyId: string): Promise<ApiKey | undefined> {
-  await tx.db.lock('select 1 from api_key where id = $1 for key share', keyId);
+  await tx.db.lock`select 1 from api_key where id = ${keyId} for key share`;
   const key = await byId(tx, keyId);
   return key !== undefined && isUsable(key, tx.now) ? key : undefined;
 }

@@ -125,10 +125,8 @@ async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
 
 /** Drops the response when an erasure has rewritten events of the team since the delivery was loaded. */
 async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<readonly SettlementRow[]> {
-  const teams = await tx.db.all<{ id: string; rewrites: number }>(
-    'select id, rewrites from team where id = any($1::text[])',
-    [...new Set(rows.map(([teamId]) => teamId))],
-  );
+  const teams = await tx.db.all<{ id: string; rewrites: number }>`
+    select id, rewrites from team where id = any(${[...new Set(rows.map(([teamId]) => teamId))]}::text[])`;
   const now = new Map(teams.map(({ id, rewrites }) => [id, rewrites]));
   return rows.map((row) => {
     const [teamId, , , , , rewrites, , , , , , , , status, error, response, details] = row;

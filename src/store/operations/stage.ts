@@ -51,19 +51,12 @@ export async function stage(
   while (seqs.length < writes.length && run.touched < MAX_BATCH_BYTES) {
     seqs.push(...(await write(tx, run, writes.slice(seqs.length, seqs.length + step))));
   }
-  await tx.db.run(
-    `update workflow
-     set next_seq = $3, staged_added = staged_added + $4, staged_changed = staged_changed + $5,
-         staged_largest = greatest(staged_largest, $6), staged_bytes = staged_bytes + $7
-     where team_id = $1 and id = $2`,
-    workflow.team_id,
-    workflow.id,
-    run.nextSeq,
-    run.added,
-    run.changed,
-    run.largest,
-    run.grown,
-  );
+  await tx.db.run`
+    update workflow
+    set next_seq = ${run.nextSeq}, staged_added = staged_added + ${run.added},
+      staged_changed = staged_changed + ${run.changed},
+        staged_largest = greatest(staged_largest, ${run.largest}), staged_bytes = staged_bytes + ${run.grown}
+    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
   return { seqs };
 }
 

@@ -2,30 +2,27 @@
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
-import type { Tx, View } from '../sql.ts';
+import { Part, type Tx, type View } from '../sql.ts';
 import type { SigningKey } from '../store.ts';
 import { RETIRED } from '../team-tables.ts';
 
-const TEAM = 'select id, slug, created_at as "createdAt" from team';
+const TEAM = new Part('select id, slug, created_at as "createdAt" from team');
 
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
-  const made = await tx.db.run(
-    'insert into team (id, slug, created_at) values ($1, $2, $3) on conflict (slug) do nothing',
-    newId('team', tx.now),
-    slug,
-    tx.now,
-  );
+  const made = await tx.db.run`
+    insert into team (id, slug, created_at) values (${newId('team', tx.now)}, ${slug}, ${tx.now})
+    on conflict (slug) do nothing`;
   if (made === 0) tx.repeated = true;
   return (await bySlug(tx, { slug })) as Team;
 }
 
 export async function get(view: View, { teamId }: { teamId: string }): Promise<Team | undefined> {
-  const team = await view.db.get<Team>(`${TEAM} where id = $1`, teamId);
+  const team = await view.db.get<Team>`${TEAM} where id = ${teamId}`;
   return team?.slug.startsWith(RETIRED) ? undefined : team;
 }
 
 export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | undefined> {
-  return view.db.get<Team>(`${TEAM} where slug = $1`, slug);
+  return view.db.get<Team>`${TEAM} where slug = ${slug}`;
 }
 
 export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
@@ -38,25 +35,18 @@ export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
 
 /** Locks the team, so that of several nodes one stores its key and the others find it. */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
-  await tx.db.lock('select 1 from team where id = $1 for update', key.teamId);
+  await tx.db.lock`select 1 from team where id = ${key.teamId} for update`;
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);
   if (stored !== undefined) return stored;
-  await tx.db.run(
-    'insert into signing_key (team_id, id, public_key, private_key, created_at) values ($1, $2, $3, $4, $5)',
-    key.teamId,
-    key.id,
-    key.publicKey,
-    key.privateKey,
-    key.createdAt,
-  );
+  await tx.db.run`
+    insert into signing_key (team_id, id, public_key, private_key, created_at)
+    values (${key.teamId}, ${key.id}, ${key.publicKey}, ${key.privateKey}, ${key.createdAt})`;
   return key;
 }
 
 export function signingKeys(view: View, { teamId }: { teamId: string }): Promise<SigningKey[]> {
-  return view.db.all<SigningKey>(
-    `select team_id as "teamId", id, public_key as "publicKey", private_key as "privateKey",
-            created_at as "createdAt"
-     from signing_key where team_id = $1 order by created_at, id`,
-    teamId,
-  );
+  return view.db.all<SigningKey>`
+    select team_id as "teamId", id, public_key as "publicKey", private_key as "privateKey",
+           created_at as "createdAt"
+    from signing_key where team_id = ${teamId} order by created_at, id`;
 }

@@ -4,4 +4,7 @@
  * that is held open it has entries of all jobs since; claims would scan it from end to end. SQLite's would rather read
  * all jobs of a team: name the index, as `from job /* use job_slot *\/`.
  */
-export const UNFINISHED = `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`;
+import { Part } from '../sql.ts';
+export const UNFINISHED = new Part(
+  `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`,
+);

@@ -64,12 +64,10 @@ async function countEvents(tx: Tx, tally: UsageTally, limit: number): Promise<nu
   for (const team of await tx.db.all<{ teamId: string; sequence: number }>(TEAMS_BEHIND, limit)) {
     const events = await tx.db.all<CountedEvent>(EVENTS, team.teamId, team.sequence, room);
     for (const event of events) tally.addEvent(team.teamId, event);
-    await tx.db.run(
-      `insert into usage_place (team_id, sequence) values ($1, $2)
-       on conflict (team_id) do update set sequence = excluded.sequence`,
-      team.teamId,
-      events.at(-1)?.sequence ?? team.sequence,
-    );
+    await tx.db.run`
+      insert into usage_place (team_id, sequence) values (${team.teamId},
+        ${events.at(-1)?.sequence ?? team.sequence})
+      on conflict (team_id) do update set sequence = excluded.sequence`;
     room -= events.length;
     if (room <= 0) break;
   }
@@ -89,20 +87,16 @@ async function countAttempts(
   const last = await tx.db.get<{ at: number }>(LAST_OF_A_STEP, from, end, limit - 1);
   const until = last?.at ?? end;
   for (const attempt of await tx.db.all<CountedAttempt>(ATTEMPTS, from, until)) tally.addAttempt(attempt);
-  await tx.db.run('update instance set value = $2 where name = $1', COUNTED_UNTIL, String(until));
+  await tx.db.run`update instance set value = ${String(until)} where name = ${COUNTED_UNTIL}`;
   return last === undefined;
 }
 
 /** Locks the counting for this transaction; returns the time up to which attempts are counted. */
 async function lockUsage(tx: Tx): Promise<number> {
-  await tx.db.run(
-    `insert into instance (name, value) values ($1, '0') on conflict (name) do nothing`,
-    COUNTED_UNTIL,
-  );
-  const row = await tx.db.get<{ value: string }>(
-    'select value from instance where name = $1 for update',
-    COUNTED_UNTIL,
-  );
+  await tx.db.run`
+    insert into instance (name, value) values (${COUNTED_UNTIL}, '0') on conflict (name) do nothing`;
+  const row = await tx.db.get<{ value: string }>`
+    select value from instance where name = ${COUNTED_UNTIL} for update`;
   return Number(row?.value ?? 0);
 }
 
@@ -152,18 +146,12 @@ export async function read(
   { teamId, kind, subject, period, from, until }: UsageQuery,
 ): Promise<{ countedUntil: number; periods: (Partial<UsageCounts> & { start: number })[] }> {
   const [counted, rows] = await Promise.all([
-    view.db.get<{ value: string }>('select value from instance where name = $1', COUNTED_UNTIL),
-    view.db.all<{ start: number; counts: string }>(
-      `select start, counts from usage
-       where team_id = $1 and kind = $2 and subject = $3 and period = $4 and start >= $5 and start < $6
-       order by start`,
-      teamId,
-      kind,
-      subject,
-      period,
-      from,
-      until,
-    ),
+    view.db.get<{ value: string }>`select value from instance where name = ${COUNTED_UNTIL}`,
+    view.db.all<{ start: number; counts: string }>`
+      select start, counts from usage
+      where team_id = ${teamId} and kind = ${kind} and subject = ${subject} and period = ${period}
+        and start >= ${from} and start < ${until}
+      order by start`,
   ]);
   return {
     countedUntil: Number(counted?.value ?? 0),

@@ -40,19 +40,15 @@ export async function versions(
   view: View,
   input: Parameters<RecordOperations['versions']>[0],
 ): Promise<VersionSummary[]> {
-  const rows = await view.db.all<Summary>(
-    `select version.number, job_id as "jobId", published_at as "publishedAt", total, added, changed, removed
-       from version
-       join workflow on workflow.team_id = version.team_id and workflow.id = version.workflow_id
-       where version.team_id = $1 and version.workflow_id = $2 and version.number >= workflow.oldest_version
-         and version.number < $3::bigint
-         and workflow.archived_at is null
-       order by version.number desc limit $4`,
-    input.teamId,
-    input.workflowId,
-    input.before ?? Number.MAX_SAFE_INTEGER,
-    input.limit,
-  );
+  const rows = await view.db.all<Summary>`
+    select version.number, job_id as "jobId", published_at as "publishedAt", total, added, changed, removed
+    from version
+    join workflow on workflow.team_id = version.team_id and workflow.id = version.workflow_id
+    where version.team_id = ${input.teamId} and version.workflow_id = ${input.workflowId}
+      and version.number >= workflow.oldest_version
+      and version.number < ${input.before ?? Number.MAX_SAFE_INTEGER}::bigint
+      and workflow.archived_at is null
+    order by version.number desc limit ${input.limit}`;
   return rows.map(({ number, jobId, publishedAt, ...records }) => ({ number, jobId, publishedAt, records }));
 }
 
@@ -64,22 +60,17 @@ export async function prunable(
   view: View,
   { after, limit, keepVersions, keepMs, graceMs }: Parameters<RecordOperations['prunable']>[0],
 ): ReturnType<RecordOperations['prunable']> {
-  const rows = await view.db.all<WorkflowPlace & { isPrunable: boolean }>(
-    `select team_id as "teamId", id as "workflowId",
-            pruned_version < oldest_version
-            or exists (select 1 from version next
-                       where next.team_id = workflow.team_id and next.workflow_id = workflow.id
-                         and next.number = oldest_version + 1 and next.published_at <= $1
-                         and (oldest_version <= current_version - $2::bigint or next.published_at <= $3))
-              as "isPrunable"
-     from workflow where (team_id, id) > ($4, $5) order by team_id, id limit $6`,
-    view.now - graceMs,
-    keepVersions,
-    view.now - keepMs,
-    after?.teamId ?? '',
-    after?.workflowId ?? '',
-    limit,
-  );
+  const rows = await view.db.all<WorkflowPlace & { isPrunable: boolean }>`
+    select team_id as "teamId", id as "workflowId",
+           pruned_version < oldest_version
+           or exists (select 1 from version next
+                      where next.team_id = workflow.team_id and next.workflow_id = workflow.id
+                        and next.number = oldest_version + 1 and next.published_at <= ${view.now - graceMs}
+                        and (oldest_version <= current_version - ${keepVersions}::bigint
+                        or next.published_at <= ${view.now - keepMs}))
+             as "isPrunable"
+    from workflow where (team_id, id) > (${after?.teamId ?? ''}, ${after?.workflowId ?? ''})
+    order by team_id, id limit ${limit}`;
   const places = rows.map(({ isPrunable, ...place }) => ({ place, isPrunable }));
   return {
     found: places.filter(({ isPrunable }) => isPrunable).map(({ place }) => place),
@@ -118,12 +109,9 @@ export async function prune(
     const records = await deleteRecords(tx, { after, oldest: oldest.version, limit });
     const done = records.done && (await deleteVersions(tx, workflow, oldest.version, limit));
     if (!done) return { done: false, next: records.next };
-    await tx.db.run(
-      'update workflow set pruned_version = $3 where team_id = $1 and id = $2',
-      workflow.team_id,
-      workflow.id,
-      oldest.version,
-    );
+    await tx.db.run`
+      update workflow set pruned_version = ${oldest.version} where team_id = ${workflow.team_id}
+        and id = ${workflow.id}`;
   }
   return { done: oldest.done, next: PRUNE_START };
 }
@@ -134,24 +122,17 @@ async function moveOldest(
   workflow: WorkflowRow,
   { limit, ...retention }: Retention & { limit: number },
 ): Promise<{ version: number; done: boolean }> {
-  const successors = await tx.db.all<{ number: number; published_at: number }>(
-    `select number, published_at from version
-     where team_id = $1 and workflow_id = $2 and number > $3 and number <= $4 order by number limit $5`,
-    workflow.team_id,
-    workflow.id,
-    workflow.oldest_version,
-    workflow.current_version,
-    limit,
-  );
+  const successors = await tx.db.all<{ number: number; published_at: number }>`
+    select number, published_at from version
+    where team_id = ${workflow.team_id} and workflow_id = ${workflow.id}
+      and number > ${workflow.oldest_version} and number <= ${workflow.current_version} order by number
+      limit ${limit}`;
   const prunable = countPrunable(successors, { now: tx.now, current: workflow.current_version, retention });
   const version = workflow.oldest_version + prunable;
   if (version > workflow.oldest_version) {
-    await tx.db.run(
-      'update workflow set oldest_version = $3 where team_id = $1 and id = $2',
-      workflow.team_id,
-      workflow.id,
-      version,
-    );
+    await tx.db.run`
+      update workflow set oldest_version = ${version} where team_id = ${workflow.team_id}
+        and id = ${workflow.id}`;
   }
   return { version, done: prunable < successors.length || successors.length < limit };
 }

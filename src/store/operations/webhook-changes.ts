@@ -36,11 +36,8 @@ export async function change(
   input: Parameters<WebhookOperations['change']>[0],
 ): Promise<Webhook | undefined> {
   const { teamId, id, settings = {}, headers, expected } = input;
-  const row = await tx.db.get<WebhookRow>(
-    `select * from webhook where team_id = $1 and id = $2 and state <> 'deleted' for no key update`,
-    teamId,
-    id,
-  );
+  const row = await tx.db.get<WebhookRow>`
+    select * from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted' for no key update`;
   if (row === undefined) return undefined;
   const before = JSON.parse(row.settings) as WebhookSettings;
   if (expected !== undefined) {
@@ -49,15 +46,10 @@ export async function change(
   }
   return changed(
     tx,
-    await tx.db.get<WebhookRow>(
-      `update webhook set settings = $1, headers = case when $2 then $3 else headers end
-       where team_id = $4 and id = $5 returning *`,
-      JSON.stringify({ ...before, ...settings }),
-      headers !== undefined,
-      headers ?? null,
-      teamId,
-      id,
-    ),
+    await tx.db.get<WebhookRow>`
+      update webhook set settings = ${JSON.stringify({ ...before, ...settings })},
+        headers = case when ${headers !== undefined} then ${headers ?? null} else headers end
+      where team_id = ${teamId} and id = ${id} returning *`,
   );
 }
 
@@ -65,14 +57,9 @@ export async function pause(
   tx: Tx,
   { teamId, id, reason }: Target & { reason: string },
 ): Promise<Webhook | undefined> {
-  const row = await tx.db.get<WebhookRow>(
-    `update webhook set state = 'paused', paused_at = $1, paused_reason = $2
-     where team_id = $3 and id = $4 and state = 'active' returning *`,
-    tx.now,
-    reason,
-    teamId,
-    id,
-  );
+  const row = await tx.db.get<WebhookRow>`
+    update webhook set state = 'paused', paused_at = ${tx.now}, paused_reason = ${reason}
+    where team_id = ${teamId} and id = ${id} and state = 'active' returning *`;
   if (row === undefined) {
     tx.repeated = true;
     return get(tx, { teamId, id });

@@ -80,21 +80,12 @@ export async function subscribe(
   }
 
   await requireRoom(tx, teamId, 'webhooks');
-  const row = (await tx.db.get<WebhookRow>(
-    `insert into webhook
-       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10) returning *`,
-    teamId,
-    newId('wh', tx.now),
-    workflowId,
-    url,
-    JSON.stringify(events),
-    eventSetKey(events),
-    firesFor(events),
-    input.secret,
-    JSON.stringify(settings),
-    tx.now,
-  )) as WebhookRow;
+  const row = (await tx.db.get<WebhookRow>`
+    insert into webhook
+      (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
+    values (${teamId}, ${newId('wh', tx.now)}, ${workflowId}, ${url}, ${JSON.stringify(events)},
+      ${eventSetKey(events)}, ${firesFor(events)}, 'active', ${input.secret}, ${JSON.stringify(settings)}, ${tx.now})
+    returning *`) as WebhookRow;
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
@@ -102,12 +93,10 @@ export async function subscribe(
 async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
   const found =
     workflowId === null
-      ? await tx.db.get('select 1 from team where id = $1 for no key update', teamId)
-      : await tx.db.get(
-          'select 1 from workflow where team_id = $1 and id = $2 and archived_at is null for no key update',
-          teamId,
-          workflowId,
-        );
+      ? await tx.db.get`select 1 from team where id = ${teamId} for no key update`
+      : await tx.db.get`
+        select 1 from workflow where team_id = ${teamId} and id = ${workflowId}
+          and archived_at is null for no key update`;
   return found !== undefined;
 }
 
@@ -121,24 +110,19 @@ const SAME = both(
 );
 
 async function activeCount(tx: Tx, teamId: string, workflowId: string | null): Promise<number> {
-  const row = await tx.db.get<{ count: number }>(
-    `select count(*) as count from webhook
-     where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted' and state = 'active'`,
-    teamId,
-    workflowId ?? '',
-  );
+  const row = await tx.db.get<{ count: number }>`
+    select count(*) as count from webhook
+    where team_id = ${teamId} and coalesce(workflow_id, '') = ${workflowId ?? ''}
+      and state <> 'deleted' and state = 'active'`;
   return row?.count ?? 0;
 }
 
 /** Ends a pause, also for `subscribe`. */
 export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
-  const row = await tx.db.get<WebhookRow>(
-    `update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
-       breaker = null
-     where team_id = $1 and id = $2 and state = 'paused' returning *`,
-    teamId,
-    id,
-  );
+  const row = await tx.db.get<WebhookRow>`
+    update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
+      breaker = null
+    where team_id = ${teamId} and id = ${id} and state = 'paused' returning *`;
   if (row !== undefined) return changed(tx, row);
   tx.repeated = true;
   return get(tx, { teamId, id });
@@ -168,11 +152,8 @@ export async function list(
 }
 
 export async function get(view: View, { teamId, id }: Target): Promise<Webhook | undefined> {
-  const row = await view.db.get<WebhookRow>(
-    `select * from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
-    teamId,
-    id,
-  );
+  const row = await view.db.get<WebhookRow>`
+    select * from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
   return row && toWebhook(row);
 }
 
@@ -190,12 +171,9 @@ export async function unsubscribe(
 
 /** Marks a webhook as deleted, so that nothing is loaded for it any more; returns whether it existed. */
 export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boolean> {
-  const removed = await tx.db.run(
-    `update webhook set state = 'deleted', deleted_at = $1 where team_id = $2 and id = $3 and state <> 'deleted'`,
-    tx.now,
-    teamId,
-    id,
-  );
+  const removed = await tx.db.run`
+    update webhook set state = 'deleted', deleted_at = ${tx.now}
+    where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
   // Nodes that have loaded its deliveries drop them.
   if (removed > 0) touchLane(tx, teamId, id);
   return removed > 0;
@@ -249,11 +227,8 @@ export function sealed(
   view: View,
   { teamId, id }: Target,
 ): Promise<{ secret: string; headers: string | null } | undefined> {
-  return view.db.get<{ secret: string; headers: string | null }>(
-    `select secret, headers from webhook where team_id = $1 and id = $2 and state <> 'deleted'`,
-    teamId,
-    id,
-  );
+  return view.db.get<{ secret: string; headers: string | null }>`
+    select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
 }
 
 /** The cursor: a removed webhook, in the order of removal. */
@@ -288,7 +263,7 @@ export async function prune(
   const pruneLane = tx.db.pick({
     sqlite: async () => 0,
     postgres: (one: PrunePlace) =>
-      tx.db.run('delete from lane where team_id = $1 and webhook_id = $2', one.teamId, one.id),
+      tx.db.run`delete from lane where team_id = ${one.teamId} and webhook_id = ${one.id}`,
   });
   await Promise.all(pruned.map(pruneLane));
   return {

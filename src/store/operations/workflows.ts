@@ -38,16 +38,10 @@ export async function apply(
   if (stored === 'created') return stored;
   if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';
   await Promise.all([
-    tx.db.run(
-      `update workflow set definition = $1, definition_hash = $2, next_run_at = $3, archived_at = null, updated_at = $4
-       where team_id = $5 and id = $6`,
-      definition,
-      hash,
-      nextRun(input, stored),
-      tx.now,
-      teamId,
-      id,
-    ),
+    tx.db.run`
+      update workflow set definition = ${definition}, definition_hash = ${hash},
+        next_run_at = ${nextRun(input, stored)}, archived_at = null, updated_at = ${tx.now}
+      where team_id = ${teamId} and id = ${id}`,
     // Jobs that waited while it was archived may run again.
     park(tx, { teamId, ids: [id], parked: stored.paused_at !== null }),
   ]);
@@ -95,12 +89,9 @@ export async function list(
   view: View,
   { teamId, after = '', limit }: { teamId: string } & Page,
 ): Promise<Workflow[]> {
-  const rows = await view.db.all<ListedRow>(
-    `select ${LISTED} from workflow where team_id = $1 and id > $2 and archived_at is null order by id limit $3`,
-    teamId,
-    after,
-    limit,
-  );
+  const rows = await view.db.all<ListedRow>`
+    select ${LISTED} from workflow where team_id = ${teamId} and id > ${after} and archived_at is null
+    order by id limit ${limit}`;
   return rows.map(toWorkflow);
 }
 
@@ -135,12 +126,9 @@ export async function archive(
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<number> {
   // In the order of their ids, so that two concurrent calls do not deadlock.
-  const locked = await tx.db.all<{ id: string }>(
-    `select id from workflow where team_id = $1 and archived_at is null and id = any($2::text[])
-     order by id for update`,
-    teamId,
-    ids,
-  );
+  const locked = await tx.db.all<{ id: string }>`
+    select id from workflow where team_id = ${teamId} and archived_at is null and id = any(${ids}::text[])
+    order by id for update`;
   if (locked.length === 0) return 0;
   const archived = locked.map(({ id }) => id);
   await Promise.all([
@@ -190,13 +178,9 @@ export async function resume(
   const { schedule } = JSON.parse(row.definition) as Definition;
   const next = schedule === null ? null : nextRunAt;
   await Promise.all([
-    tx.db.run(
-      `update workflow set paused_at = null, updated_at = $1, next_run_at = $2 where team_id = $3 and id = $4`,
-      tx.now,
-      next,
-      teamId,
-      id,
-    ),
+    tx.db.run`
+      update workflow set paused_at = null, updated_at = ${tx.now}, next_run_at = ${next}
+      where team_id = ${teamId} and id = ${id}`,
     park(tx, { teamId, ids: [id], parked: false }),
   ]);
   tx.touched.jobs = true;
@@ -226,15 +210,12 @@ async function park(
 
 /** The row, archived or not. */
 export function workflowRow(view: View, teamId: string, id: string): Promise<WorkflowRow | undefined> {
-  return view.db.get<WorkflowRow>('select * from workflow where team_id = $1 and id = $2', teamId, id);
+  return view.db.get<WorkflowRow>`select * from workflow where team_id = ${teamId} and id = ${id}`;
 }
 
 /** The row, archived or not, locked until the commit: before any job of it, or record, is. */
 export async function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
   if (tx.locked?.workflow?.id === id) return tx.locked.workflow;
-  return tx.db.get<WorkflowRow>(
-    'select * from workflow where team_id = $1 and id = $2 for update',
-    teamId,
-    id,
-  );
+  return tx.db.get<WorkflowRow>`
+    select * from workflow where team_id = ${teamId} and id = ${id} for update`;
 }

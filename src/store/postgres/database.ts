@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { clientUrl } from '../database-url.ts';
-import type { Either, Sql, Statement, Value } from '../sql.ts';
+import { type Either, type Part, type Sql, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import { isAftermath, isOutdated } from './failures.ts';
 
 /** How long connecting may take. */
@@ -152,24 +152,24 @@ export class Database implements Sql {
   }
 
   /** The first row, or undefined. */
-  async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
+  async get<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row | undefined> {
     return (await this.all<Row>(sql, ...values))[0];
   }
 
   /** Every row; the statement bounds how many. */
-  async all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
-    const { rows } = await this.#query(textOf(sql), values);
+  async all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]> {
+    const { rows } = await this.#query(textOf(sql, values, 'postgres'), values);
     return rows as Row[];
   }
 
   /** Runs a statement; returns how many rows it changed. */
-  async run(sql: Statement, ...values: Value[]): Promise<number> {
-    const { rowCount } = await this.#query(textOf(sql), values);
+  async run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
+    const { rowCount } = await this.#query(textOf(sql, values, 'postgres'), values);
     return rowCount ?? 0;
   }
 
-  async lock(sql: string, ...values: Value[]): Promise<void> {
-    await this.#query(sql, values);
+  async lock(sql: Statement, ...values: Value[]): Promise<void> {
+    await this.#query(textOf(sql, values, 'postgres'), values);
   }
 
   /** Runs statements without parameters and without results. */
@@ -187,9 +187,9 @@ export class Database implements Sql {
     return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
   }
 
-  #query(sql: string, values?: Value[]): Promise<pg.QueryResult> {
+  #query(sql: string, given?: (Value | Part)[]): Promise<pg.QueryResult> {
     if (this.#over) return Promise.reject(new Error('The transaction of this statement is over'));
-    const storables = values?.map(storable);
+    const storables = given && valuesOf(given).map(storable);
     if (this.#runs instanceof pg.Pool) {
       return this.#reads
         ? readWith(this.#runs, { prepares: this.#prepares }, sql, storables)
@@ -199,10 +199,6 @@ export class Database implements Sql {
     answer.catch((error) => this.fail(error));
     return answer;
   }
-}
-
-function textOf(sql: Statement): string {
-  return typeof sql === 'string' ? sql : sql.postgres;
 }
 
 function send(

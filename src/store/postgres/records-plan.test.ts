@@ -15,7 +15,7 @@ import { page } from '../operations/records.ts';
 import { stage } from '../operations/stage.ts';
 import { remove, sweep } from '../operations/sweep.ts';
 import { PRUNE_START, prune } from '../operations/versions.ts';
-import type { Statement, Tx, Value } from '../sql.ts';
+import { type Part, type Statement, type Tx, textOf, type Value, valuesOf } from '../sql.ts';
 import { untouched } from '../touched.ts';
 import { Database, openPool } from './database.ts';
 
@@ -86,11 +86,11 @@ let statements = 0;
 class Explaining extends Database {
   #before: Promise<unknown> = Promise.resolve();
 
-  override all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
+  override all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]> {
     return this.#looking(sql, values, () => super.all<Row>(sql, ...values));
   }
 
-  override run(sql: Statement, ...values: Value[]): Promise<number> {
+  override run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
     return this.#looking(sql, values, () => super.run(sql, ...values));
   }
 
@@ -98,14 +98,18 @@ class Explaining extends Database {
     return read(this);
   }
 
-  #looking<Result>(statement: Statement, values: Value[], perform: () => Promise<Result>): Promise<Result> {
-    const sql = typeof statement === 'string' ? statement : statement.postgres;
+  #looking<Result>(
+    statement: Statement,
+    values: (Value | Part)[],
+    perform: () => Promise<Result>,
+  ): Promise<Result> {
+    const sql = textOf(statement, values, 'postgres');
     const result = this.#before.then(async () => {
       if (sql.startsWith('set ')) return perform();
       await super.exec('savepoint before');
       const [explained] = await super.all<{ 'QUERY PLAN': [{ Plan: Node }] }>(
         `explain (analyze, format json) ${sql}`,
-        ...values,
+        ...valuesOf(values),
       );
       await super.exec('rollback to before');
       statements += 1;

@@ -1,5 +1,5 @@
 /** The operations' way to a connection of SQLite: what is asked for runs at once, and is answered by a promise. */
-import type { Either, Sql, Statement, Value } from '../sql.ts';
+import { type Either, type Part, type Sql, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import type { Value as Bound, Database } from './database.ts';
 
 export class SqliteSql implements Sql {
@@ -14,16 +14,16 @@ export class SqliteSql implements Sql {
     this.#inTransaction = inTransaction;
   }
 
-  async get<Row>(sql: Statement, ...values: Value[]): Promise<Row | undefined> {
-    return this.#open().get<Row>(textOf(sql), ...bindable(values));
+  async get<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row | undefined> {
+    return this.#open().get<Row>(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
   }
 
-  async all<Row>(sql: Statement, ...values: Value[]): Promise<Row[]> {
-    return this.#open().all<Row>(textOf(sql), ...bindable(values));
+  async all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]> {
+    return this.#open().all<Row>(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
   }
 
-  async run(sql: Statement, ...values: Value[]): Promise<number> {
-    return this.#open().run(textOf(sql), ...bindable(values));
+  async run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
+    return this.#open().run(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
   }
 
   async lock(): Promise<void> {}
@@ -58,10 +58,6 @@ export class SqliteSql implements Sql {
     if (this.#over) throw new Error('The transaction of this statement is over');
     return this.#db;
   }
-}
-
-function textOf(sql: Statement): string {
-  return typeof sql === 'string' ? sql : sql.sqlite;
 }
 
 /** Mostly the very values: only what SQLite has no type for is replaced. */
