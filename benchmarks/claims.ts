@@ -1,6 +1,6 @@
 /** Claims on PostgreSQL while callers of one team queue jobs as fast as they can: whether they find those that are due. */
 import { silentLogger } from '../src/observe/log.ts';
-import { Poller } from '../src/std/poller.ts';
+import { Poller } from '../src/std/chore.ts';
 import { heldOf, makeWorkflow } from '../src/store/conformance/setup.ts';
 import type { ClaimedJob } from '../src/store/job-operations.ts';
 import { openStore } from '../src/store/open.ts';

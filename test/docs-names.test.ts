@@ -5,8 +5,8 @@ import { join, posix } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
 import { type Page, pageOf, readPages, sectionsOf } from '../site/pages.ts';
-import { environmentName } from '../src/config/names.ts';
 import { SETTINGS } from '../src/config/settings.ts';
+import { environmentName } from '../src/config/sources.ts';
 import { programOf } from '../src/main.ts';
 import { PAGES, ROOT, snippetsOf, textOfPage } from './support/snippets.ts';
 

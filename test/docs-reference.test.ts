@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { references } from '../site/reference/references.ts';
-import { environmentName } from '../src/config/names.ts';
 import { SETTINGS } from '../src/config/settings.ts';
+import { environmentName } from '../src/config/sources.ts';
 
 const made = await references();
 

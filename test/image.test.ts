@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { environmentName } from '../src/config/names.ts';
 import { SETTINGS } from '../src/config/settings.ts';
+import { environmentName } from '../src/config/sources.ts';
 import { startService } from './support/service.ts';
 
 const root = join(import.meta.dirname, '..');

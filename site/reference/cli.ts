@@ -4,8 +4,8 @@ import type { Command, Option } from 'commander';
 import { leavesOf, wholeExample } from '../../src/cli/every-command.ts';
 import { EXAMPLES } from '../../src/cli/examples.ts';
 import { EXIT_CODES } from '../../src/cli/exit.ts';
-import { flagName } from '../../src/config/names.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
+import { flagName } from '../../src/config/sources.ts';
 import { programOf } from '../../src/main.ts';
 import { table } from './table.ts';
 

@@ -1,8 +1,7 @@
 /** The reference of all metrics, made of the registry of a node that has everything. */
 import { type MeasuredNode, nodeMetrics, streamMetrics } from '../../src/http/node-metrics.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
-import { processMetrics } from '../../src/observe/process-metrics.ts';
-import { traceMetrics } from '../../src/observe/trace-metrics.ts';
+import { processMetrics, traceMetrics } from '../../src/observe/process-metrics.ts';
 import { workMetrics } from '../../src/observe/work-metrics.ts';
 import { table } from './table.ts';
 

@@ -1,7 +1,8 @@
 /** The reference of all settings, made of the table. */
-import { settingsByGroup } from '../../src/config/groups.ts';
-import { environmentName, flagName, holdsSecret } from '../../src/config/names.ts';
+
 import type { NamedSetting } from '../../src/config/settings.ts';
+import { settingsByGroup } from '../../src/config/settings.ts';
+import { environmentName, flagName, holdsSecret } from '../../src/config/sources.ts';
 import { table } from './table.ts';
 
 const HEAD = `# Settings

@@ -6,8 +6,7 @@ import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
 import { bytesWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
-import { createLiveLine } from '../std/live-line.ts';
-import { createProgressBar } from '../std/progress-bar.ts';
+import { createLiveLine, createProgressBar } from '../std/progress-bar.ts';
 import type { BackupProgress, Inspection } from '../store/backup.ts';
 import {
   backupDirectories,

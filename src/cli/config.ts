@@ -1,8 +1,8 @@
 /** `flowhook config`: prints the effective settings with their origins, and checks them. */
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
-import { settingsByGroup } from '../config/groups.ts';
-import { misspeltVariables } from '../config/names.ts';
+import { settingsByGroup } from '../config/settings.ts';
+import { misspeltVariables } from '../config/sources.ts';
 import { exitCodeOf } from './exit.ts';
 import { print } from './output.ts';
 import { addAllSettings, configOf, type Options } from './settings.ts';

@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import type { Team } from '../model/team.ts';
 import { countWords } from '../std/amounts.ts';
-import { createLiveLine } from '../std/live-line.ts';
+import { createLiveLine } from '../std/progress-bar.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';

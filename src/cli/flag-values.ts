@@ -1,5 +1,5 @@
 /** The values of flags, read and checked; a wrong one is a UsageError that names the flag. */
-import { parseIsoTime } from '../std/iso-time.ts';
+import { parseIsoTime } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
 import { UsageError } from './exit.ts';
 

@@ -1,8 +1,8 @@
 /** Follows a job until it ends, with a live line on a terminal and one line per change of its state; reads its log. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, LogLine } from '../model/job.ts';
-import { createLiveLine, type Screen } from '../std/live-line.ts';
 import { printable } from '../std/printable.ts';
+import { createLiveLine, type Screen } from '../std/progress-bar.ts';
 import type { Store } from '../store/store.ts';
 import { changeWords, liveWords, stateWords } from './job-words.ts';
 

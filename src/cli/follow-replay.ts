@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ShownPlan, ShownReplay } from '../resources/delivery.ts';
 import type { ShownWebhook } from '../resources/webhook.ts';
 import { countWords, grouped } from '../std/amounts.ts';
-import { createLiveLine } from '../std/live-line.ts';
+import { createLiveLine } from '../std/progress-bar.ts';
 import { planWords, statesWords } from '../webhooks/send-again.ts';
 import { confirm } from './confirm.ts';
 import { oneLine } from './job-words.ts';

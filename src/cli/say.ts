@@ -2,8 +2,9 @@
  * Messages on standard error. All may hold text from outside (names, errors, what receivers answer), so nothing that a
  * terminal would obey gets through.
  */
-import type { Screen } from '../std/live-line.ts';
+
 import { printable } from '../std/printable.ts';
+import type { Screen } from '../std/progress-bar.ts';
 
 let isQuiet = false;
 

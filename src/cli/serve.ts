@@ -1,7 +1,7 @@
 /** `flowhook serve`: runs the service until it gets a signal. */
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
-import { misspeltVariables } from '../config/names.ts';
+import { misspeltVariables } from '../config/sources.ts';
 import { createLogger } from '../observe/log.ts';
 import { type Service, startService } from '../service/service.ts';
 import { countWords } from '../std/amounts.ts';

@@ -1,9 +1,8 @@
 /** Settings as flags of a command. */
 import { type Command, Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
-import { settingsByGroup } from '../config/groups.ts';
-import { environmentName, flagName } from '../config/names.ts';
-import { type NamedSetting, SETTINGS, type SettingName } from '../config/settings.ts';
+import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
+import { environmentName, flagName } from '../config/sources.ts';
 
 /** The options of a command, as commander passes them. */
 export type Options = Record<string, unknown>;

@@ -1,8 +1,7 @@
 /** A `flowhook.yaml` with every setting as a comment that shows its default. */
 import { parse as parseYaml } from 'yaml';
-import { settingsByGroup } from './groups.ts';
-import { environmentName, holdsSecret } from './names.ts';
-import type { NamedSetting } from './settings.ts';
+import { type NamedSetting, settingsByGroup } from './settings.ts';
+import { environmentName, holdsSecret } from './sources.ts';
 
 const WIDTH = 110;
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ConfigError, readConfig } from './config.ts';
-import { environmentName, flagName } from './names.ts';
 import { SETTINGS } from './settings.ts';
+import { environmentName, flagName } from './sources.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-config-'));
 after(() => rm(directory, { recursive: true, force: true }));

@@ -2,32 +2,30 @@
 import { LOG_LEVELS } from '../observe/log.ts';
 import { LOGGED_REQUESTS } from '../observe/wide-lines.ts';
 import {
+  addressPolicy,
+  bootstrapKey,
+  databaseUrl,
   duration,
   durationOrOff,
+  encryptionKey,
+  httpUrl,
   list,
+  networksOrNone,
   oneOf,
   onOff,
+  origin,
   path,
+  rateOrOff,
   type Setting,
   secret,
   setting,
   size,
+  systemUser,
   text,
+  trustedProxies,
   unset,
   whole,
 } from './kinds.ts';
-import {
-  addressPolicy,
-  bootstrapKey,
-  databaseUrl,
-  encryptionKey,
-  httpUrl,
-  networksOrNone,
-  origin,
-  rateOrOff,
-  systemUser,
-  trustedProxies,
-} from './readings.ts';
 
 /** What a node does. On SQLite there is one node, which does everything. */
 const ROLES = ['all', 'api', 'worker', 'sender'] as const;
@@ -36,9 +34,9 @@ export type Role = (typeof ROLES)[number];
 /**
  * By group and name: a kind with its bounds, the default, and one sentence of description. `Config` has a field of the
  * same name with the type of the kind (`backupEvery`, a duration, is `backupEveryMs`). What follows from several
- * settings is computed in `derive.ts`. A new setting needs only a row here, its use, and `npm run reference`.
+ * settings is computed in `config.ts`. A new setting needs only a row here, its use, and `npm run reference`.
  */
-export const TABLE = {
+const TABLE = {
   server: {
     host: text(
       {
@@ -334,7 +332,7 @@ export const TABLE = {
 } satisfies Record<string, Record<string, Setting<unknown>>>;
 
 type Table = typeof TABLE;
-export type SettingGroup = keyof Table;
+type SettingGroup = keyof Table;
 export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] & string;
 type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
 type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
@@ -354,3 +352,21 @@ export const SETTINGS: readonly NamedSetting[] = Object.entries(TABLE).flatMap((
     group: group as SettingGroup,
   })),
 );
+
+const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
+  server: 'Server',
+  database: 'Database',
+  keys: 'Keys and the audit',
+  jobs: 'Workflows and jobs',
+  records: 'Records',
+  webhooks: 'Webhooks and events',
+  limits: 'Limits',
+  backups: 'Backups',
+  observation: 'Log',
+};
+
+/** The rows by group, both in the order of the table. */
+export function settingsByGroup(): { title: string; settings: NamedSetting[] }[] {
+  const groups = Object.entries(Object.groupBy(SETTINGS, ({ group }) => group));
+  return groups.map(([group, settings]) => ({ title: GROUP_TITLES[group as SettingGroup], settings }));
+}

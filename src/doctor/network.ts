@@ -3,7 +3,7 @@ import { getServers } from 'node:dns';
 import { hostname } from 'node:os';
 import { request } from 'undici';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
-import { maskedUrl } from '../std/masked-url.ts';
+import { maskedUrl } from '../std/printable.ts';
 import { type Check, error, ofSettings, ok, skipped, warning } from './check.ts';
 import { listed } from './listed.ts';
 

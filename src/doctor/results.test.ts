@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiKey } from '../model/team.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
-import { parseTrustedProxies } from '../net/trusted-proxies.ts';
+import { parseTrustedProxies } from '../net/host.ts';
 import { backupAgeResult } from './backups.ts';
 import type { Result } from './check.ts';
 import { databaseResult, logResult } from './database.ts';

@@ -1,7 +1,7 @@
 /** What the checks examine: an installation as its settings describe it, with its database if it can be opened. */
 import type { AddressPolicy } from '../net/address-policy.ts';
+import type { TrustedProxies } from '../net/host.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { RunAs } from '../sources/process/run-as.ts';
 import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';

@@ -1,6 +1,6 @@
 /** The address of the client, for limits and the audit. */
 import { isIP, type Socket } from 'node:net';
-import { peerAddress } from '../net/peer-address.ts';
+import { peerAddress } from '../net/host.ts';
 
 /**
  * The client's address as trusted proxies report it, without the port that some of them append and that differs for

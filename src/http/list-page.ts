@@ -1,5 +1,5 @@
 /** Pagination, as lists share it: the parameters, reading them, one page, and the schema of the answer. */
-import { ownTurn } from '../std/own-turn.ts';
+import { ownTurn } from '../std/fair-share.ts';
 import { everyRow, type Page } from '../store/page.ts';
 import { makeIdCursor, nextLink } from './cursor.ts';
 import { jsonResponse, requestTime } from './openapi/content.ts';

@@ -1,8 +1,7 @@
 /** Which addresses read metrics without a key. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseNetworkList } from '../net/network-list.ts';
-import { parseTrustedProxies } from '../net/trusted-proxies.ts';
+import { parseNetworkList, parseTrustedProxies } from '../net/host.ts';
 import { hasAllowedAddress } from './metrics-access.ts';
 
 const allowed = parseNetworkList('loopback, 10.0.0.0/8');

@@ -1,7 +1,6 @@
 /** Decides which clients may read the metrics without a key: those at an address that the setting names. */
 import type { FastifyRequest } from 'fastify';
-import type { NetworkList } from '../net/network-list.ts';
-import type { TrustedProxies } from '../net/trusted-proxies.ts';
+import type { NetworkList, TrustedProxies } from '../net/host.ts';
 
 /** Headers with which proxies name the client behind them. */
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip'];

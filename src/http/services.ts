@@ -2,8 +2,7 @@
 import type { PushJobs } from '../jobs/push-job.ts';
 import type { Examination } from '../model/finding.ts';
 import type { Quotas } from '../model/quota.ts';
-import type { NetworkList } from '../net/network-list.ts';
-import type { TrustedProxies } from '../net/trusted-proxies.ts';
+import type { NetworkList, TrustedProxies } from '../net/host.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Observer } from '../observe/observer.ts';

@@ -1,6 +1,6 @@
 /** Checks on single values that callers send, in a query or a body. Each throws `field_invalid` with a sentence. */
 import { Problem } from '../model/error.ts';
-import { parseIsoTime } from '../std/iso-time.ts';
+import { parseIsoTime } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
 
 /** @throws Problem `field_invalid` with the sentence, always */

@@ -17,7 +17,7 @@ import { Problem } from '../model/error.ts';
 import { type Held, LEASE_MS } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { killLeftover, removeLeftoverFiles } from '../sources/process/leftover.ts';
-import { Poller } from '../std/poller.ts';
+import { Poller } from '../std/chore.ts';
 import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
 import { withinCeilings } from '../workflows/ceilings.ts';
 import { IsolatedBatch } from './isolated-batch.ts';

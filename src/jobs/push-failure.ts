@@ -3,7 +3,7 @@ import { Problem } from '../model/error.ts';
 import type { FailureReason, Job } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import { TooManyRecordsError } from '../records/ingest-batch.ts';
-import { MalformedError } from '../std/splitter.ts';
+import { MalformedError } from '../std/lines.ts';
 import { BrokenOffError } from './push-records.ts';
 import { jobHeaders } from './submit.ts';
 

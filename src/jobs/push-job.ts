@@ -1,7 +1,6 @@
 /** Runs pushes: jobs whose records a client sends in the request, from the first byte to the published version. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { FencedError, Problem } from '../model/error.ts';
-import { removalWarning } from '../model/guards.ts';
 import {
   type AfterFailure,
   BEAT_MS,
@@ -10,6 +9,7 @@ import {
   LEASE_MS,
   type RecordCounts,
 } from '../model/job.ts';
+import { removalWarning } from '../model/staging.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';

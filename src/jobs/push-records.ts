@@ -5,8 +5,7 @@ import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { MAX_RECORD_BYTES } from '../model/record.ts';
 import { type CsvField, splitCsv } from '../std/csv-rows.ts';
 import { splitJsonArray } from '../std/json-array.ts';
-import { splitLines } from '../std/lines.ts';
-import { MalformedError, type Splitter } from '../std/splitter.ts';
+import { MalformedError, type Splitter, splitLines } from '../std/lines.ts';
 
 export const PUSH_FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type PushFormat = (typeof PUSH_FORMATS)[number];

@@ -1,7 +1,7 @@
 /** What a push has sent, as a hash: a repeated push is compared with the first one that had its idempotency key. */
 import { createHash, type Hash } from 'node:crypto';
 import { Problem } from '../model/error.ts';
-import { MalformedError } from '../std/splitter.ts';
+import { MalformedError } from '../std/lines.ts';
 import type { Push } from './push-job.ts';
 import { decoded } from './push-records.ts';
 import { untilAborted } from './push-streams.ts';

@@ -1,8 +1,7 @@
 /** What is written down of a circuit breaker, and in which words. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Breaker, breakerOf, breakerReason, isSameBreaker } from './breaker.ts';
-import { startHealth } from './lane.ts';
+import { type Breaker, breakerOf, breakerReason, isSameBreaker, startHealth } from './lane.ts';
 
 const health = startHealth(null);
 const open: Breaker = { state: 'open', since: 1_000, until: 31_000, failures: 12 };

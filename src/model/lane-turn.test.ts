@@ -1,7 +1,7 @@
 /** Which class of deliveries goes next. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextClass } from './lane-turn.ts';
+import { nextClass } from './lane.ts';
 
 test('live goes before retry before replay', () => {
   assert.equal(nextClass(0, { live: 1, retry: 1, replay: 1 }), 'live');

@@ -13,7 +13,8 @@
  * While it is open, nothing but the probe uses up an attempt. A fault is an endpoint that cannot be reached, does
  * not answer in time, or answers 5xx; an answer that merely refuses (4xx, 3xx) says that the endpoint is there.
  */
-import { type Attempt, MAX_RETRY_AFTER_MS } from './delivery.ts';
+
+import { type Attempt, type DeliveryClass, MAX_RETRY_AFTER_MS } from './delivery.ts';
 
 /** Concurrent requests to one webhook: at the start, and at most. */
 export const START_LIMIT = 4;
@@ -25,7 +26,7 @@ const SLOW_FAILURES = 3;
 /** The share of the newest attempt in the moving average of durations. */
 const NEWEST_SHARE = 0.3;
 /** What opens the breaker: so many faults in a row, or half of at least so many attempts within a minute. */
-export const MAX_FAULTS = 10;
+const MAX_FAULTS = 10;
 const MIN_ATTEMPTS = 20;
 const MINUTE_MS = 60_000;
 /** Waits before the probes, from one to the next; the last one repeats. */
@@ -199,4 +200,100 @@ export function pauseReason(
     `Nothing has been received for five days, since ${new Date(failingSince).toISOString()}. The last attempt: ` +
     `${error ?? 'it failed'}. Resume the webhook when its endpoint is well`
   );
+}
+
+/** One in so many requests goes to what is not live, so that it does not starve. */
+const LOWER_EVERY = 8;
+
+/**
+ * The class that the next request of a lane goes to: live before retry before replay, but each eighth the other way
+ * round, in turn to retry and to replay.
+ *
+ * @param turn counts the requests of the lane, from 0
+ * @param waiting how many deliveries of each class are there
+ */
+export function nextClass(
+  turn: number,
+  waiting: Readonly<Record<DeliveryClass, number>>,
+): DeliveryClass | undefined {
+  return orderAt(turn).find((name) => waiting[name] > 0);
+}
+
+function orderAt(turn: number): readonly DeliveryClass[] {
+  if (turn % LOWER_EVERY !== LOWER_EVERY - 1) return ['live', 'retry', 'replay'];
+  const isReplay = turn % (2 * LOWER_EVERY) === 2 * LOWER_EVERY - 1;
+  return isReplay ? ['replay', 'retry', 'live'] : ['retry', 'replay', 'live'];
+}
+
+/** The circuit breaker as it is written down, so that everybody can read why an endpoint gets less than is due. Times in epoch milliseconds. */
+export interface Breaker {
+  /** `closed`: it rests because the endpoint asked for it with `Retry-After`. */
+  state: LaneHealth['state'];
+  /** Since when it has been held back. */
+  since: number;
+  /** Nothing is sent before. */
+  until: number;
+  /** The last so many attempts failed. */
+  failures: number;
+}
+
+/** A shorter rest is over before anybody has read of it. */
+const WORTH_WRITING_MS = 1_000;
+
+/**
+ * What to write down after an attempt: null while what is due goes out at once.
+ *
+ * @param known what was written down before
+ */
+export function breakerOf(health: LaneHealth, known: Breaker | null, nowMs: number): Breaker | null {
+  const { state, restsUntil: until, failures } = health;
+  if (state === 'closed' && until - nowMs < WORTH_WRITING_MS) return null;
+  return { state, since: known?.since ?? nowMs, until, failures };
+}
+
+/** Whether one says so much the same as the other that it need not be written. */
+export function isSameBreaker(one: Breaker | null, other: Breaker | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one.state === other.state && Math.abs(one.until - other.until) < WORTH_WRITING_MS;
+}
+
+/** Why it is held back: a sentence without a full stop; null when it is not. */
+export function breakerReason({ state, until, failures }: Breaker, nowMs: number): string | null {
+  switch (state) {
+    case 'closed':
+      return until > nowMs ? 'The endpoint asked for a pause (Retry-After)' : null;
+    case 'half_open':
+      return 'The endpoint answers again, and gets few requests at a time until some in a row have succeeded';
+    case 'open':
+      return failures >= MAX_FAULTS
+        ? `The endpoint has failed ${failures} times in a row`
+        : 'At least half of the attempts within a minute have failed';
+  }
+}
+
+/** A token bucket, which keeps a lane to the rate that its webhook allows: how many requests may start, and as of when. Times in epoch milliseconds. */
+export interface Bucket {
+  readonly tokens: number;
+  readonly at: number;
+}
+
+export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
+
+/** The bucket as of a time. One that is dated later was used before the clock was set back: its tokens count from now. */
+export function asOf(bucket: Bucket, nowMs: number): Bucket {
+  return bucket.at > nowMs ? { ...bucket, at: nowMs } : bucket;
+}
+
+/** Adds the tokens gained since. The bucket holds a tenth of a second's worth, and at least one. */
+export function refill(bucket: Bucket, ratePerSecond: number, nowMs: number): Bucket {
+  const most = Math.max(1, ratePerSecond / 10);
+  const gained = (Math.max(0, nowMs - bucket.at) / 1_000) * ratePerSecond;
+  return { tokens: Math.min(most, bucket.tokens + gained), at: nowMs };
+}
+
+/** When the next request may start, in epoch milliseconds. */
+export function tokenAt(bucket: Bucket, ratePerSecond: number): number {
+  return bucket.tokens >= 1
+    ? bucket.at
+    : bucket.at + Math.ceil(((1 - bucket.tokens) * 1_000) / ratePerSecond);
 }

@@ -1,7 +1,7 @@
 /** What a change of records says, field by field. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { differences, MAX_DIFFERENCES_BYTES } from './record-difference.ts';
+import { differences, MAX_DIFFERENCES_BYTES } from './same-json.ts';
 
 test('differences name the fields that were added, changed and removed', () => {
   assert.deepEqual(

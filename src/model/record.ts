@@ -1,7 +1,5 @@
 /** A record: what a workflow may emit, and the JSON text that is stored and sent for it. */
-
 import { hash } from 'node:crypto';
-import { isNestedDeeper } from '../std/nesting.ts';
 import { printable } from '../std/printable.ts';
 
 declare global {
@@ -180,4 +178,18 @@ function asText(field: string, value: unknown): string | undefined {
 
 function excerpt(line: string): string {
   return printable(line.length > 80 ? `${line.slice(0, 80)}…` : line);
+}
+
+/** Level by level, because a recursion would end the stack. */
+export function isNestedDeeper(value: object, levels: number): boolean {
+  let level: object[] = [value];
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > levels) return true;
+    level = level.flatMap((one) =>
+      Object.values(one).filter(
+        (inner): inner is object => typeof inner === 'object' && inner !== null && !JSON.isRawJSON(inner),
+      ),
+    );
+  }
+  return false;
 }

@@ -1,4 +1,4 @@
-/** Teams and their keys: what they are and what a key may do. */
+/** Teams, their keys and what a key may do, and sessions of the dashboard. */
 
 /** Owns workflows, webhooks and keys. `slug` is also the name of its folder of workflow files. */
 export interface Team {
@@ -78,4 +78,28 @@ export function allows(scopes: readonly Scope[], needed: Scope): boolean {
 /** A team's slug: what may stand as a folder name and in an environment variable. */
 export function isTeamSlug(text: string): boolean {
   return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text);
+}
+
+const MINUTE_MS = 60_000;
+
+/** A session ends after this long without a request. */
+export const SESSION_MS = 12 * 60 * MINUTE_MS;
+/** A session is renewed only after this long, so that not every request writes. */
+export const RENEW_AFTER_MS = 5 * MINUTE_MS;
+/** A link can be followed once, within this time. */
+export const LINK_MS = 30 * MINUTE_MS;
+/** A further one ends the oldest: a script that signs in again and again must not fill the table. */
+export const MAX_SESSIONS_OF_KEY = 100;
+
+/** Somebody who is signed in, with what a key may do and for as long as it may be used. Times in epoch milliseconds. */
+export interface Session {
+  teamId: string;
+  keyId: string;
+  createdAt: number;
+  expiresAt: number;
+}
+
+/** Whether a session is due to be renewed. */
+export function isToRenew({ expiresAt }: Session, nowMs: number): boolean {
+  return expiresAt - nowMs <= SESSION_MS - RENEW_AFTER_MS;
 }

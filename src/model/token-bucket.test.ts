@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { asOf, FULL_BUCKET, refill, tokenAt } from './token-bucket.ts';
+import { asOf, FULL_BUCKET, refill, tokenAt } from './lane.ts';
 
 test('a rate is kept over any stretch of time, and reached by whoever always has something to send', () => {
   fc.assert(

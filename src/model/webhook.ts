@@ -1,9 +1,10 @@
 /** A webhook: a subscription of one URL to events of one workflow, and what may be subscribed. */
-import type { Breaker } from './breaker.ts';
+
 import { canonicalEvents, eventNamesMistake } from './event.ts';
+import type { Breaker } from './lane.ts';
 
 export const WEBHOOK_STATES = ['active', 'paused'] as const;
-export type WebhookState = (typeof WEBHOOK_STATES)[number];
+type WebhookState = (typeof WEBHOOK_STATES)[number];
 
 /** One subscription. `url` and `events` are kept exactly as they came. Times in epoch milliseconds. */
 export interface Webhook {

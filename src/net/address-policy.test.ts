@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseAllowNetworks } from './address-policy.ts';
-import { embeddedIpv4 } from './ip-ranges.ts';
+import { embeddedIpv4, parseAllowNetworks } from './address-policy.ts';
 
 function allows(setting: string, address: string): boolean {
   return parseAllowNetworks(setting).verdict(address).allowed;

@@ -1,7 +1,7 @@
 /** The `Link` header as servers write it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { linkTo } from './link-header.ts';
+import { linkTo } from './response-headers.ts';
 
 test('finds the link of a relation, however it is written', () => {
   const cases: [header: string | undefined, target: string | undefined][] = [

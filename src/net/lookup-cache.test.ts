@@ -1,7 +1,7 @@
 /** Look-ups that are shared, remembered and bounded. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLookupCache, type Found, LookupsBusyError } from './lookup-cache.ts';
+import { createLookupCache, type Found, LookupsBusyError } from './resolver.ts';
 
 /** A cache whose look-ups are ended by the test. */
 function bench() {

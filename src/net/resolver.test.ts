@@ -5,8 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type NameServer, startNameServer } from '../../test/support/name-server.ts';
-import { createResolver, ResolveError, type Resolver } from './resolver.ts';
-import { candidates, parseHosts, parseResolvConf } from './resolver-files.ts';
+import {
+  candidates,
+  createResolver,
+  parseHosts,
+  parseResolvConf,
+  ResolveError,
+  type Resolver,
+} from './resolver.ts';
 
 /** What the name server of these tests knows. */
 const ZONE: Record<string, string[]> = {

@@ -6,8 +6,7 @@ import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { createLookupCache, type Found, LookupsBusyError } from './lookup-cache.ts';
-import { candidates, parseHosts, parseResolvConf, type SearchList } from './resolver-files.ts';
+import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 
 export interface Resolver {
   /**
@@ -177,4 +176,176 @@ async function readOr(file: string, fallback: string): Promise<string> {
   } catch {
     return fallback;
   }
+}
+
+/** The addresses of each lower-case name, in the order of the file. */
+export function parseHosts(text: string): Map<string, string[]> {
+  const hosts = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = withoutComment(line).split(/\s+/);
+    if (isIP(address) === 0) continue;
+    for (const name of names) {
+      const key = name.toLowerCase().replace(/\.$/, '');
+      hosts.set(key, [...(hosts.get(key) ?? []), address]);
+    }
+  }
+  return hosts;
+}
+
+interface SearchList {
+  domains: string[];
+  /** A name with at least this many dots is tried as it stands before the search domains. */
+  ndots: number;
+}
+
+const MAX_DOMAINS = 6;
+
+/** Reads `search`, `domain` (the last one counts) and `options ndots:n`, as described in resolv.conf(5). */
+export function parseResolvConf(text: string): SearchList {
+  const list: SearchList = { domains: [], ndots: 1 };
+  for (const line of text.split('\n')) {
+    const [keyword, ...values] = withoutComment(line).split(/\s+/);
+    if (keyword === 'search' || keyword === 'domain') {
+      list.domains = values.map((domain) => domain.replace(/\.$/, '')).filter((domain) => domain !== '');
+    }
+    const ndots = keyword === 'options' && /(?:^| )ndots:(\d+)/.exec(values.join(' '))?.[1];
+    if (ndots) list.ndots = Math.min(15, Number(ndots));
+  }
+  list.domains = list.domains.slice(0, MAX_DOMAINS);
+  return list;
+}
+
+/** The full names to query, in order. A name that ends with a dot is absolute: only that one is queried. */
+export function candidates(name: string, search: SearchList): string[] {
+  if (name.endsWith('.')) return [name.slice(0, -1)];
+  const searched = search.domains.map((domain) => `${name}.${domain}`);
+  const dots = name.split('.').length - 1;
+  return dots >= search.ndots ? [name, ...searched] : [...searched, name];
+}
+
+function withoutComment(line: string): string {
+  return line.replace(/[#;].*/, '').trim();
+}
+
+export interface Found<T> {
+  value: T;
+  /** How long it may be reused; 0: only by those who are already waiting for it. */
+  freshMs: number;
+}
+
+interface Entry<T> {
+  /** The result, or the look-up under way. */
+  answer: Promise<T>;
+  /** When the result expires; undefined while the look-up is under way. */
+  until: number | undefined;
+  /** How the last look-up ended; undefined before the first. */
+  last: 'found' | 'failed' | undefined;
+  /** Also waits for a place in the line of this team, until the look-up has begun. */
+  join(team: string): void;
+}
+
+const MAX_ENTRIES = 10_000;
+/** Look-ups under way of names that resolved the last time, and of all others. */
+const PROVEN_PLACES = 16;
+const OTHER_PLACES = 32;
+const MAX_WAITING = 10_000;
+
+/** Too many look-ups are waiting; this one was not started. */
+export class LookupsBusyError extends Error {
+  override readonly name = 'LookupsBusyError';
+}
+
+/**
+ * A cache of name look-ups: callers that want the same name share one look-up, and the number under way is bounded.
+ * Teams take turns. Names that resolved the last time have places of their own, so that they never wait for names that
+ * nobody answers.
+ *
+ * @param options.find looks a name up; what it throws is cached for `failedFreshMs(error)`
+ * @param options.now milliseconds of any monotonic clock
+ */
+export function createLookupCache<T>(options: {
+  find(name: string): Promise<Found<T>>;
+  failedFreshMs(error: unknown): number;
+  now(): number;
+}): {
+  /** @param team on whose behalf; calls without one share a line */
+  get(name: string, team?: string): Promise<T>;
+} {
+  const { find, failedFreshMs, now } = options;
+  const entries = new Map<string, Entry<T>>();
+  const proven = new FairPlaces({ places: PROVEN_PLACES, mostWaiting: MAX_WAITING });
+  const others = new FairPlaces({ places: OTHER_PLACES, mostWaiting: MAX_WAITING });
+
+  async function look(name: string, entry: Entry<T>): Promise<T> {
+    let freshMs = 0;
+    try {
+      const found = await find(name);
+      freshMs = found.freshMs;
+      entry.last = 'found';
+      return found.value;
+    } catch (error) {
+      freshMs = failedFreshMs(error);
+      entry.last = 'failed';
+      throw error;
+    } finally {
+      entry.until = now() + freshMs;
+    }
+  }
+
+  function begin(name: string, last: Entry<T>['last']): Entry<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const places = last === 'found' ? proven : others;
+    const teams = new Set<string>();
+    let hasBegun = false;
+    const entry: Entry<T> = {
+      answer: promise,
+      until: undefined,
+      last,
+      join(team) {
+        if (hasBegun || teams.has(team)) return;
+        teams.add(team);
+        places.take(team, { ahead: last === undefined }).then(
+          (leave) => {
+            if (hasBegun) return leave();
+            hasBegun = true;
+            look(name, entry).then(resolve, reject).finally(leave);
+          },
+          (error: unknown) => {
+            teams.delete(team);
+            // It still waits in the line of another team.
+            if (hasBegun || teams.size > 0) return;
+            hasBegun = true;
+            // Not cached: the next call may find room.
+            if (entries.get(name) === entry) entries.delete(name);
+            reject(
+              error instanceof NoPlaceError
+                ? new LookupsBusyError('Too many names are waiting to be looked up')
+                : error,
+            );
+          },
+        );
+      },
+    };
+    // The callers handle the rejection; the cached promise must not count as unhandled.
+    promise.catch(() => undefined);
+    return entry;
+  }
+
+  return {
+    get(name, team = '') {
+      const known = entries.get(name);
+      if (known !== undefined && (known.until === undefined || now() < known.until)) {
+        if (known.until === undefined) known.join(team);
+        return known.answer;
+      }
+      const entry = begin(name, known?.last);
+      // Deleted first, so that the map stays in the order of the look-ups, oldest first.
+      entries.delete(name);
+      const [oldest] = entries.keys();
+      if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
+      entries.set(name, entry);
+      entry.join(team);
+      return entry.answer;
+    },
+  };
 }

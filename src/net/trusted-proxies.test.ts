@@ -1,7 +1,7 @@
 /** Which proxies are believed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseTrustedProxies } from './trusted-proxies.ts';
+import { parseTrustedProxies } from './host.ts';
 
 /** Whether each address is believed. */
 function believed(text: string, addresses: string[]): boolean[] {

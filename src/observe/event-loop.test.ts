@@ -1,7 +1,7 @@
 /** The event loop's delay, as it is told. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventLoopMonitor } from './event-loop.ts';
+import { EventLoopMonitor } from './process-metrics.ts';
 
 test('reports what blocked the event loop', async () => {
   const monitor = new EventLoopMonitor();

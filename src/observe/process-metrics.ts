@@ -1,7 +1,8 @@
-/** Metrics of the process itself (CPU, memory, files, event loop), named as Prometheus clients commonly name them. */
+/** Metrics of the process itself: CPU, memory, files, event loop delay, exported spans. */
 import { readdir } from 'node:fs/promises';
-import type { EventLoopDelay } from './event-loop.ts';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics } from './metrics.ts';
+import type { Tracing } from './tracing.ts';
 
 const FILES = { keepMs: 5_000, withinMs: 500 };
 
@@ -53,4 +54,71 @@ export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopD
       read: () => eventLoop.read()[field] / 1_000,
     });
   }
+}
+
+type Histogram = ReturnType<typeof monitorEventLoopDelay>;
+
+const RESOLUTION_MS = 20;
+const WINDOW_MS = 60_000;
+
+/** How long something due had to wait for the event loop, in milliseconds. */
+export interface EventLoopDelay {
+  p50Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+/** Measures continuously and reports the last whole minute; during the first minute, what there is so far. */
+export class EventLoopMonitor {
+  #histogram: Histogram | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #last: EventLoopDelay | undefined;
+
+  start(): void {
+    if (this.#histogram !== undefined) return;
+    const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    histogram.enable();
+    this.#histogram = histogram;
+    this.#timer = setInterval(() => {
+      this.#last = delayOf(histogram);
+      histogram.reset();
+    }, WINDOW_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#histogram?.disable();
+    this.#histogram = undefined;
+    this.#last = undefined;
+  }
+
+  read(): EventLoopDelay {
+    return (
+      this.#last ??
+      (this.#histogram === undefined ? { p50Ms: 0, p99Ms: 0, maxMs: 0 } : delayOf(this.#histogram))
+    );
+  }
+}
+
+/** The histogram holds the time between two ticks of a timer, so the timer's own interval is subtracted. */
+function delayOf(histogram: Histogram): EventLoopDelay {
+  const ms = (nanoseconds: number) =>
+    histogram.count === 0 ? 0 : Math.max(0, Math.round((nanoseconds / 1e6 - RESOLUTION_MS) * 100) / 100);
+  return {
+    p50Ms: ms(histogram.percentile(50)),
+    p99Ms: ms(histogram.percentile(99)),
+    maxMs: ms(histogram.max),
+  };
+}
+
+/** Always registered, so that the reference lists it; without tracing it has no values. */
+export function traceMetrics(metrics: Metrics, tracing: Pick<Tracing, 'spans'> | undefined): void {
+  metrics.gauge({
+    name: 'flowhook_trace_spans_total',
+    help: 'Spans, where traces are kept, by what became of them: `sent`, or `dropped`, because their receiver was away or too many waited.',
+    labels: ['result'],
+    grows: true,
+    read: () =>
+      Object.entries(tracing?.spans ?? {}).map(([result, value]) => ({ labels: { result }, value })),
+  });
 }

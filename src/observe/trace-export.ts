@@ -1,5 +1,12 @@
 /** Exports traces by OpenTelemetry: samples, batches and sends spans. No work waits for it or fails because of it. */
-import { ROOT_CONTEXT, type SpanContext, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import {
+  type Attributes,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+} from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -11,7 +18,14 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from './log.ts';
-import { type Observer, POLLED_ROUTES } from './observer.ts';
+import {
+  type DeliveryAttemptDone,
+  type JobAttemptDone,
+  type Observer,
+  POLLED_ROUTES,
+  type RequestDone,
+} from './observer.ts';
+import { redactText } from './redact.ts';
 import {
   fromStored,
   fromTraceparent,
@@ -20,7 +34,6 @@ import {
   type Traced,
   toStored,
 } from './trace-context.ts';
-import { deliverySpan, jobSpan, requestSpan, type SpanText } from './trace-spans.ts';
 import type { Tracing, TracingSettings } from './tracing.ts';
 
 /** Spans sent in one request. */
@@ -185,4 +198,105 @@ function spanContext({ traceId, spanId, isSampled }: TraceContext): SpanContext 
 function hrTime(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.min(999_999_999, Math.round((ms - seconds * 1_000) * 1e6))];
+}
+
+interface SpanText {
+  /** Of low cardinality: contains no ids and no actual paths. */
+  name: string;
+  kind: SpanKind;
+  attributes: Attributes;
+  isError: boolean;
+}
+
+/** Paths, queries and client addresses are left out although the conventions ask for them: they may identify people. */
+function requestSpan(done: RequestDone): SpanText {
+  const { method, route, status, aborted } = done;
+  const isError = status >= 500 && !aborted;
+  return {
+    name: route === null ? method : `${method} ${route}`,
+    kind: SpanKind.SERVER,
+    attributes: present({
+      'http.request.method': method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'error.type': isError ? (done.errorCode ?? String(status)) : null,
+      'flowhook.request.id': done.requestId,
+      'flowhook.request.aborted': aborted || null,
+      'flowhook.error.code': done.errorCode,
+      'flowhook.team.id': done.teamId,
+      'flowhook.key.id': done.keyId,
+    }),
+    isError,
+  };
+}
+
+/** Only the reason of a failure, not its sentence, which may quote output of the source. */
+function jobSpan(done: JobAttemptDone): SpanText {
+  const { outcome, read, published } = done;
+  const isError = outcome === 'failed' || outcome === 'retrying';
+  return {
+    name: 'process job',
+    // A push does not wait in the queue: it is a part of its request.
+    kind: done.origin === 'push' ? SpanKind.INTERNAL : SpanKind.CONSUMER,
+    attributes: present({
+      'messaging.system': 'flowhook',
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.destination.name': 'jobs',
+      'messaging.message.id': done.jobId,
+      'error.type': isError ? (done.reason ?? outcome) : null,
+      'flowhook.team.id': done.teamId,
+      'flowhook.workflow.id': redactText(done.workflowId),
+      'flowhook.job.id': done.jobId,
+      'flowhook.job.attempt': done.attempt,
+      'flowhook.job.origin': done.origin,
+      'flowhook.job.source': done.sourceType,
+      'flowhook.job.outcome': outcome,
+      'flowhook.job.waited_ms': Math.round(done.waitedMs),
+      'flowhook.records.read': read?.emitted ?? null,
+      'flowhook.records.total': published?.records.total ?? null,
+      'flowhook.records.added': published?.records.added ?? null,
+      'flowhook.records.changed': published?.records.changed ?? null,
+      'flowhook.records.removed': published?.records.removed ?? null,
+      'flowhook.version': published?.version ?? null,
+    }),
+    isError,
+  };
+}
+
+function deliverySpan(done: DeliveryAttemptDone): SpanText {
+  const { status, outcome, attempt } = done;
+  const isError = outcome !== 'ok';
+  const { hostname, port, protocol } = new URL(done.server);
+  return {
+    name: `POST ${done.eventType}`,
+    kind: SpanKind.CLIENT,
+    attributes: present({
+      'http.request.method': 'POST',
+      'http.request.resend_count': attempt > 1 ? attempt - 1 : null,
+      'http.response.status_code': status,
+      'server.address': hostname.replace(/^\[|\]$/g, ''),
+      'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+      'url.scheme': protocol.slice(0, -1),
+      'error.type': isError ? (outcome === 'http' ? String(status) : outcome) : null,
+      'flowhook.team.id': done.teamId,
+      'flowhook.webhook.id': done.webhookId,
+      'flowhook.event.id': done.eventId,
+      'flowhook.event.type': done.eventType,
+      'flowhook.delivery.id': done.deliveryId,
+      'flowhook.delivery.attempt': attempt,
+      'flowhook.delivery.next': done.next,
+      'flowhook.delivery.waited_ms': Math.round(done.waitedMs),
+    }),
+    isError,
+  };
+}
+
+function present(attributes: Record<string, string | number | boolean | null>): Attributes {
+  const kept: Attributes = {};
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value !== null && value !== undefined) kept[name] = value;
+  }
+  return kept;
 }

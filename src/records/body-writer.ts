@@ -2,8 +2,8 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
-import { FairPlaces } from '../std/fair-places.ts';
-import { onAbort } from '../std/on-abort.ts';
+import { FairPlaces } from '../std/fair-share.ts';
+import { onAbort } from '../std/stop-order.ts';
 import type { Representation } from './body.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { VersionGoneError } from './read.ts';

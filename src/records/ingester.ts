@@ -5,7 +5,7 @@ import { FencedError, Problem } from '../model/error.ts';
 import type { Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
-import { FairPlaces } from '../std/fair-places.ts';
+import { FairPlaces } from '../std/fair-share.ts';
 import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';

@@ -1,6 +1,6 @@
 /** Reads whole versions of a workflow's records, page by page from the database. */
 import { Problem } from '../model/error.ts';
-import { ownTurn } from '../std/own-turn.ts';
+import { ownTurn } from '../std/fair-share.ts';
 import type { DataVersion, RecordPage } from '../store/record-operations.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Formatter } from './formats.ts';

@@ -1,6 +1,6 @@
 /** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
 
-import { ownTurn } from '../std/own-turn.ts';
+import { ownTurn } from '../std/fair-share.ts';
 import type { ChangesCursor, DataVersion, RecordPage } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';

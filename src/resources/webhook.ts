@@ -1,5 +1,5 @@
 /** A webhook as callers see it, over HTTP and at the shell. */
-import { breakerReason } from '../model/breaker.ts';
+import { breakerReason } from '../model/lane.ts';
 import { WEBHOOK_STATES, type Webhook } from '../model/webhook.ts';
 import { toIso, toIsoOrNull } from '../std/clock.ts';
 import { isoTime, isoTimeOrNull } from '../std/shape.ts';

@@ -7,9 +7,8 @@ import type { Chore } from '../std/chore.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import { backupSchedule } from '../store/backup-schedule.ts';
 import type { Store } from '../store/store.ts';
-import { usageCounting } from '../teams/count-usage.ts';
-import { deletionResumption } from '../teams/resume-deletions.ts';
-import { auditRetention, sessionRetention } from '../teams/retention.ts';
+import { auditRetention, deletionResumption, sessionRetention } from '../teams/retention.ts';
+import { usageCounting } from '../teams/usage.ts';
 import { webhookReplay } from '../webhooks/replay.ts';
 import { webhookRetention } from '../webhooks/retention.ts';
 

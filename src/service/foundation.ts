@@ -13,9 +13,8 @@ import { authoredBy } from '../store/audited.ts';
 import { openStore, ownDirectory } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
-import { storeBootstrapKey } from '../teams/first-keys.ts';
-import { Authenticator } from '../teams/keys.ts';
-import { LastUsed } from '../teams/last-used.ts';
+import { Authenticator, storeBootstrapKey } from '../teams/keys.ts';
+import { LastUsed } from '../teams/usage.ts';
 
 /** The id of the node on SQLite, whose database belongs to one process: every running job is its own. */
 const SOLE_NODE = 'local';

@@ -1,4 +1,4 @@
-/** The time, as something that is handed in. */
+/** The time as something that is handed in, and as ISO 8601. */
 
 /** Answers the present in milliseconds since 1970 (UTC). `Date.now` in production, a variable in tests. */
 export type Clock = () => number;
@@ -20,4 +20,15 @@ export function toIso(ms: number): string {
 
 export function toIsoOrNull(ms: number | null): string | null {
   return ms === null ? null : toIso(ms);
+}
+
+const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/**
+ * Epoch milliseconds of `2026-11-20`, `2026-11-20T10:00Z` or `2026-11-20T11:00:05.250+01:00`; a date alone begins
+ * at midnight UTC. Nothing when it is not of this form, or there is no such time.
+ */
+export function parseIsoTime(text: string): number | undefined {
+  const ms = FORM.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
 }

@@ -1,5 +1,5 @@
 /** Cuts CSV (RFC 4180) into rows of fields. */
-import { MalformedError } from './splitter.ts';
+import { MalformedError } from './lines.ts';
 
 const ENDS_QUOTED = /"/g;
 

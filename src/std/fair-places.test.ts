@@ -1,8 +1,7 @@
 /** How teams share places, and who is served next. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FairPlaces, NoPlaceError } from './fair-places.ts';
-import { Shares } from './fair-share.ts';
+import { FairPlaces, NoPlaceError, Shares } from './fair-share.ts';
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

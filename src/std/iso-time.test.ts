@@ -1,7 +1,7 @@
 /** Which texts are taken for times. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseIsoTime } from './iso-time.ts';
+import { parseIsoTime } from './clock.ts';
 
 test('a time needs its zone, and must be one', () => {
   const ten = Date.UTC(2026, 10, 20, 10);

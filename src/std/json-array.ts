@@ -1,6 +1,6 @@
 /** Cuts a JSON array into the texts of its elements, without ever holding more than one of them. */
 import { isUtf8 } from 'node:buffer';
-import { MalformedError, type Splitter } from './splitter.ts';
+import { MalformedError, type Splitter } from './lines.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,6 +1,5 @@
-/** Cuts a stream of bytes into lines of text. */
+/** Cuts a stream of bytes into pieces of text, chunk by chunk: here, into lines. */
 import { isUtf8 } from 'node:buffer';
-import { MalformedError, type Splitter } from './splitter.ts';
 
 const LINE_FEED = 0x0a;
 
@@ -45,4 +44,17 @@ export function splitLines(maxBytes: number): Splitter {
     },
     end: () => (partialBytes === 0 ? [] : take(Buffer.concat(partial))),
   };
+}
+
+/** Fed with the chunks of one stream, in order, and told at its end. */
+export interface Splitter {
+  /** The pieces that this chunk completes. Throws a MalformedError. */
+  push(chunk: Uint8Array): string[];
+  /** The pieces that the end of the stream completes. Throws a MalformedError when the stream cannot end here. */
+  end(): string[];
+}
+
+/** Raised when the bytes do not have the form that they should have; the message says where and what. */
+export class MalformedError extends Error {
+  override readonly name = 'MalformedError';
 }

@@ -1,7 +1,7 @@
 /** Addresses are shown without passwords. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maskedUrl } from './masked-url.ts';
+import { maskedUrl } from './printable.ts';
 
 test('hides passwords before the host and in the query, and changes nothing else', () => {
   for (const [text, shown] of [

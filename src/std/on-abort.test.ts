@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { onAbort } from './on-abort.ts';
+import { onAbort } from './stop-order.ts';
 
 test('all hear of the signal once, over one listener, but for those that were taken away', () => {
   const stop = new AbortController();

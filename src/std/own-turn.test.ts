@@ -1,7 +1,7 @@
 /** Several callers never share a turn of the event loop, and teams take turns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownTurn } from './own-turn.ts';
+import { ownTurn } from './fair-share.ts';
 
 test('each caller has a turn of its own, in their order', async () => {
   let turn = 0;

@@ -1,7 +1,7 @@
 /** When a poller looks, and that it never looks twice at once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Poller } from './poller.ts';
+import { Poller } from './chore.ts';
 
 /** A poller whose looks end when the test says so; `begun` resolves at each next one. */
 function watched() {

@@ -4,8 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { splitCsv } from './csv-rows.ts';
 import { splitJsonArray } from './json-array.ts';
-import { splitLines } from './lines.ts';
-import { MalformedError } from './splitter.ts';
+import { MalformedError, splitLines } from './lines.ts';
 
 const MAX = 1_000;
 const KINDS = { json: splitJsonArray, lines: splitLines, csv: splitCsv } as const;

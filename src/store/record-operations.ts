@@ -1,8 +1,7 @@
 /** Operations on records and versions: part of the Store; `store.ts` says what all operations have in common. */
 
-import type { Guards } from '../model/guards.ts';
 import type { Held, RecordCounts } from '../model/job.ts';
-import type { ComparedRecord, StagedWrite } from '../model/staging.ts';
+import type { ComparedRecord, Guards, StagedWrite } from '../model/staging.ts';
 import type { Mode } from '../model/workflow.ts';
 import type { Page } from './page.ts';
 

@@ -1,6 +1,5 @@
 /** Operations on dashboard sessions and sign-in links: part of the Store; `store.ts` says what all have in common. */
-import type { Session } from '../model/session.ts';
-import type { ApiKey } from '../model/team.ts';
+import type { ApiKey, Session } from '../model/team.ts';
 
 /** `hash` and `link` are the SHA-256, in hex, of the secret that the browser presents. */
 export interface SessionOperations {

@@ -1,5 +1,5 @@
 /** Operations on events, webhooks and deliveries: part of the Store; `store.ts` says what all have in common. */
-import type { Breaker } from '../model/breaker.ts';
+
 import type {
   Attempt,
   DeliveryClass,
@@ -9,6 +9,7 @@ import type {
   NextStep,
 } from '../model/delivery.ts';
 import type { EventType } from '../model/event.ts';
+import type { Breaker } from '../model/lane.ts';
 import type { Webhook, WebhookSettings } from '../model/webhook.ts';
 import type { IdempotencyKey } from './idempotent-call.ts';
 import type { Page } from './page.ts';

@@ -1,10 +1,9 @@
-/** API keys: created once, stored as a hash, authenticated on every request. */
+/** API keys: created once, stored as a hash, authenticated on every request; those of a start. */
 import { hash, randomBytes } from 'node:crypto';
-import { type ApiKey, isUsable, type Scope } from '../model/team.ts';
+import { type ApiKey, isUsable, SCOPES, type Scope, type Team } from '../model/team.ts';
 import type { IdempotencyKey } from '../store/idempotent-call.ts';
 import type { Store } from '../store/store.ts';
-import { CredentialCache } from './credential-cache.ts';
-import type { LastUsed } from './last-used.ts';
+import type { LastUsed } from './usage.ts';
 
 interface WantedKey {
   teamId: string;
@@ -130,4 +129,90 @@ export class Authenticator {
 
 export function callerOf({ teamId, id, scopes }: ApiKey, isStillGood: Caller['isStillGood']): Caller {
   return { teamId, keyId: id, scopes, isStillGood };
+}
+
+/** Stores the operator's bootstrap key with all scopes, unless it exists already or was revoked. */
+export async function storeBootstrapKey(
+  store: Store,
+  { team, key }: { team: Team; key: string },
+): Promise<void> {
+  await storeKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'bootstrap', key });
+}
+
+/** Creates the first key of the database, with all scopes; undefined when any key exists. */
+export async function mintFirstKey(
+  store: Store,
+  { team, nodeId }: { team: Team; nodeId: string },
+): Promise<{ key: string; record: ApiKey } | undefined> {
+  if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
+  // Of several nodes that start on a new database, one creates it; if that one dies, a later start does.
+  if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
+  if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
+  return mintKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'first' });
+}
+
+const MAX_CACHED = 1_000;
+/** Beyond this many credentials, the teams of those looked up longest ago are forgotten: some 2 MB. */
+const MAX_TEAMS = 10_000;
+
+/**
+ * Keeps what was found until any key or session changes, in this process or another one. Misses are not cached, so that
+ * new credentials work at once.
+ */
+export class CredentialCache<Found> {
+  readonly #found = new Map<string, Found>();
+  /** The teams of credentials that were valid when they were looked up last; a change of others keeps them. */
+  readonly #teams = new Map<string, string>();
+  readonly #teamIdOf: (found: Found) => string;
+  readonly #unwatch: () => void;
+  #generation = 0;
+
+  constructor(store: Store, teamIdOf: (found: Found) => string) {
+    this.#teamIdOf = teamIdOf;
+    this.#unwatch = store.watch((touched) => {
+      if (!touched.keys) return;
+      this.#generation += 1;
+      this.#found.clear();
+    });
+  }
+
+  async find(hash: string, look: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    const known = this.#found.get(hash);
+    if (known !== undefined) return known;
+    const generation = this.#generation;
+    const found = await look();
+    this.#noteTeam(hash, found);
+    // A key that was revoked while it was being read must not be cached as valid.
+    if (found !== undefined && generation === this.#generation) {
+      if (this.#found.size >= MAX_CACHED) this.#found.clear();
+      this.#found.set(hash, found);
+    }
+    return found;
+  }
+
+  /** The team of a credential that was used before; says nothing of whether it is valid now. */
+  teamOf(hash: string): string | undefined {
+    return this.#teams.get(hash);
+  }
+
+  /** For a credential that turned out to be invalid: whoever sends it no longer counts as its team. */
+  disown(hash: string): void {
+    this.#teams.delete(hash);
+  }
+
+  forget(hash: string): void {
+    this.#found.delete(hash);
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  #noteTeam(hash: string, found: Found | undefined): void {
+    this.#teams.delete(hash);
+    if (found === undefined) return;
+    const [oldest] = this.#teams.keys();
+    if (oldest !== undefined && this.#teams.size >= MAX_TEAMS) this.#teams.delete(oldest);
+    this.#teams.set(hash, this.#teamIdOf(found));
+  }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
-import { deletionResumption } from './resume-deletions.ts';
+import { deletionResumption } from './retention.ts';
 
 test('deletes what an interrupted deletion left, after a delay, and nothing else', async (t) => {
   const { store } = await openEmptyStore(t);

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { MAX_SESSIONS_OF_KEY, RENEW_AFTER_MS, SESSION_MS } from '../model/session.ts';
+import { MAX_SESSIONS_OF_KEY, RENEW_AFTER_MS, SESSION_MS } from '../model/team.ts';
 import { silentLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';

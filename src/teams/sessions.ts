@@ -1,13 +1,11 @@
 /** Sessions of the dashboard: begun with a key or a link, identified by a secret of their own, ended with the key. */
 import { randomBytes } from 'node:crypto';
 import type { Author } from '../model/audit.ts';
-import { isToRenew, LINK_MS, SESSION_MS, type Session } from '../model/session.ts';
-import { type ApiKey, isUsable } from '../model/team.ts';
+import { type ApiKey, isToRenew, isUsable, LINK_MS, SESSION_MS, type Session } from '../model/team.ts';
 import { authoredBy } from '../store/audited.ts';
 import type { Store } from '../store/store.ts';
-import { CredentialCache } from './credential-cache.ts';
-import { hashKey } from './keys.ts';
-import type { LastUsed } from './last-used.ts';
+import { CredentialCache, hashKey } from './keys.ts';
+import type { LastUsed } from './usage.ts';
 
 interface Found {
   session: Session;

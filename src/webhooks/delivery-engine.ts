@@ -14,12 +14,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DueDelivery } from '../model/delivery.ts';
 import type { LaneHealth } from '../model/lane.ts';
-import type { TeamDispatchers } from '../net/team-dispatchers.ts';
+import type { TeamDispatchers } from '../net/dispatcher.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
+import { Poller } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
-import { Poller } from '../std/poller.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { Store, Touched } from '../store/store.ts';
 import type { DueLane, LaneName, Settlement } from '../store/webhook-operations.ts';

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
-import { type RequestTrace, traceRequest } from '../net/connection.ts';
+import { type RequestTrace, traceRequest } from '../net/dispatcher.ts';
 import { CutOffError, endedUnanswered } from './failure.ts';
 
 /** Interim responses (1xx) accepted before the final one. */

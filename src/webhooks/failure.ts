@@ -1,7 +1,6 @@
 /** Maps the error of a request without a complete response to an outcome and a sentence for the team. */
 import type { AttemptOutcome } from '../model/delivery.ts';
-import { connectionOf } from '../net/connection.ts';
-import { BlockedAddressError } from '../net/dispatcher.ts';
+import { BlockedAddressError, connectionOf } from '../net/dispatcher.ts';
 import { ResolveError } from '../net/resolver.ts';
 
 export interface Failure {

@@ -1,7 +1,7 @@
 /** One attempt to send a delivery of a lane: opens the webhook's secrets, sends, and concludes what follows. */
 import type { DueDelivery } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
-import type { TeamDispatchers } from '../net/team-dispatchers.ts';
+import type { TeamDispatchers } from '../net/dispatcher.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import { hopsOf, toTraceparent, tracedByOthers } from '../observe/trace-context.ts';

@@ -1,7 +1,7 @@
 /** Concludes an attempt: what follows for its delivery, for its lane and for its webhook. */
-import { breakerOf, isSameBreaker } from '../model/breaker.ts';
+
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
-import { learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
+import { breakerOf, isSameBreaker, learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Traced } from '../observe/trace-context.ts';
 import type { Settlement } from '../store/webhook-operations.ts';

@@ -5,8 +5,8 @@
  * over safely. On SQLite the database belongs to one process, and no lease is ever lost.
  */
 import type { Logger } from '../observe/log.ts';
+import { Poller } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
-import { Poller } from '../std/poller.ts';
 import type { DeliveryOperations, HeldLane } from '../store/webhook-operations.ts';
 import type { Lane } from './lane.ts';
 

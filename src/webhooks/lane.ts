@@ -12,16 +12,27 @@
  * An ordered lane sends one delivery at a time, and the next one only when the result is written. When one fails, its
  * queue is dropped and read again, because the failed one stays the first until it is delivered or dead.
  */
-import type { Breaker } from '../model/breaker.ts';
+
 import {
   DELIVERY_CLASSES,
   type DeliveryClass,
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../model/delivery.ts';
-import { isSlow, type LaneHealth, MAX_REST_MS, rested, startHealth } from '../model/lane.ts';
-import { nextClass } from '../model/lane-turn.ts';
-import { asOf, type Bucket, FULL_BUCKET, refill, tokenAt } from '../model/token-bucket.ts';
+import type { Breaker } from '../model/lane.ts';
+import {
+  asOf,
+  type Bucket,
+  FULL_BUCKET,
+  isSlow,
+  type LaneHealth,
+  MAX_REST_MS,
+  nextClass,
+  refill,
+  rested,
+  startHealth,
+  tokenAt,
+} from '../model/lane.ts';
 import type { DueLane } from '../store/webhook-operations.ts';
 
 /** How many deliveries of a class a queue is filled up to, once it holds a quarter of that or less. */

@@ -1,6 +1,7 @@
 /** What is said to somebody who asks to send deliveries again, over HTTP and at the shell. Sentences without a full stop. */
-import { breakerReason } from '../model/breaker.ts';
+
 import { DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
+import { breakerReason } from '../model/lane.ts';
 import type { Webhook } from '../model/webhook.ts';
 import { countWords, grouped } from '../std/amounts.ts';
 import type { ReplayPlan } from './replay-plan.ts';

@@ -2,11 +2,11 @@
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';
-import { connectionOf } from '../net/connection.ts';
-import { retryAfterMs } from '../net/retry-after.ts';
+import { connectionOf } from '../net/dispatcher.ts';
+import { retryAfterMs } from '../net/response-headers.ts';
 import { HOPS_HEADER } from '../observe/trace-context.ts';
 import type { Clock } from '../std/clock.ts';
-import { onAbort } from '../std/on-abort.ts';
+import { onAbort } from '../std/stop-order.ts';
 import type { Destination } from './destination.ts';
 import { Exchange } from './exchange.ts';
 import { CutOffError, failureOf } from './failure.ts';

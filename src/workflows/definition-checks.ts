@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
-import { FairPlaces, NoPlaceError } from '../std/fair-places.ts';
+import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 import type { Checked, ToCheck } from './definition-check.ts';
 import type { FromCheck } from './definition-thread.ts';
 

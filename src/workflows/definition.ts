@@ -1,5 +1,6 @@
 /** Parses a definition: from a YAML file, or from the settings that a module exports. */
 import { posix } from 'node:path';
+import { isNestedDeeper } from '../model/record.ts';
 import {
   DEFAULT_LIMITS,
   DEFAULT_RETRIES,
@@ -12,7 +13,6 @@ import {
   OVERLAPS,
   type Source,
 } from '../model/workflow.ts';
-import { isNestedDeeper } from '../std/nesting.ts';
 import { formatSize, parseSize } from '../std/size.ts';
 import {
   type Checker,

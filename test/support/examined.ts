@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { type Config, readConfig } from '../../src/config/config.ts';
-import { misspeltVariables } from '../../src/config/names.ts';
+import { misspeltVariables } from '../../src/config/sources.ts';
 import { CHECKS } from '../../src/doctor/checks.ts';
 import { examineInstallation } from '../../src/doctor/installation.ts';
 import type { Finding } from '../../src/model/finding.ts';

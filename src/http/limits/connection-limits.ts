@@ -8,8 +8,8 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../../model/error.ts';
-import { subscriberOf } from '../../net/peer-address.ts';
-import type { TrustedProxies } from '../../net/trusted-proxies.ts';
+import type { TrustedProxies } from '../../net/host.ts';
+import { subscriberOf } from '../../net/host.ts';
 import type { Logger } from '../../observe/log.ts';
 import { refusalBytes } from '../client-error.ts';
 

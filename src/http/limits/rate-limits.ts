@@ -8,7 +8,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../model/error.ts';
 import type { Rate } from '../../model/rate.ts';
-import { subscriberOf } from '../../net/peer-address.ts';
+import { subscriberOf } from '../../net/host.ts';
 import { clientAddress } from '../client-address.ts';
 import { RateLimitWindow, type Standing } from './rate-limit-window.ts';
 

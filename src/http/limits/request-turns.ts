@@ -5,7 +5,7 @@
  *     request ──▶ its key is known ──▶ line of its team ──▶ begun, some in each turn of the event loop
  *         └─────▶ too many of its team ──▶ line of its team ──▶ 503: refusing costs time as well
  */
-import { FairPlaces } from '../../std/fair-places.ts';
+import { FairPlaces } from '../../std/fair-share.ts';
 
 /** Requests that begin in one turn: few enough that a turn is short, and of one team alone three quarters of them. */
 const PER_TURN = 16;

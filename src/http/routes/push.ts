@@ -8,7 +8,7 @@ import {
 } from '../../jobs/push-records.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/guards.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/staging.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
 import { jobSchema } from '../../resources/job.ts';
 import { inviteBody } from '../continue.ts';

@@ -1,9 +1,9 @@
 /** The state of the instance, for its operator. */
 import { type EffectiveSetting, SETTING_ORIGINS } from '../../model/setting.ts';
-import type { EventLoopDelay } from '../../observe/event-loop.ts';
+import type { EventLoopDelay } from '../../observe/process-metrics.ts';
 import { grouped } from '../../std/amounts.ts';
 import { toIso, toIsoOrNull } from '../../std/clock.ts';
-import { maskedUrl } from '../../std/masked-url.ts';
+import { maskedUrl } from '../../std/printable.ts';
 import { isoTime, isoTimeOrNull } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import { jsonResponse, objectSchema } from '../openapi/content.ts';

@@ -1,6 +1,7 @@
 /** Definitions of workflows over the API: those of kind `push` and `http`, which run no code of their own. */
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
+import { isNestedDeeper } from '../../model/record.ts';
 import {
   type Definition,
   isOfApi,
@@ -11,7 +12,6 @@ import {
   type Workflow,
 } from '../../model/workflow.ts';
 import { shownWorkflow } from '../../resources/workflow.ts';
-import { isNestedDeeper } from '../../std/nesting.ts';
 import type { Store } from '../../store/store.ts';
 import type { ApiSecret } from '../../workflows/api-secrets.ts';
 import { MAX_LEVELS } from '../../workflows/definition.ts';

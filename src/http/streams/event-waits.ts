@@ -1,6 +1,6 @@
 /** Long polling for the next event of a team: a bounded number of waiting calls, woken by commits. */
 import { Problem } from '../../model/error.ts';
-import { Poller } from '../../std/poller.ts';
+import { Poller } from '../../std/chore.ts';
 import type { Store } from '../../store/store.ts';
 
 const MAX_WAITING = 200;

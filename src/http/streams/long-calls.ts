@@ -3,7 +3,7 @@
  * them, whenever keys or sessions change and every 600 ms for those that expire, ends the calls of whoever is not.
  */
 import { Problem } from '../../model/error.ts';
-import { Poller } from '../../std/poller.ts';
+import { Poller } from '../../std/chore.ts';
 import type { Store } from '../../store/store.ts';
 import type { Caller } from '../../teams/keys.ts';
 

@@ -4,7 +4,7 @@
  */
 import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
-import { Poller } from '../../std/poller.ts';
+import { Poller } from '../../std/chore.ts';
 import type { Store } from '../../store/store.ts';
 import type { Caller } from '../../teams/keys.ts';
 import type { EventStream } from './event-stream.ts';

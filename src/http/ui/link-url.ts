@@ -1,5 +1,5 @@
 /** URLs of the dashboard, for people to open. */
-import { serviceUrl } from '../../std/service-url.ts';
+import { serviceUrl } from '../../net/host.ts';
 
 /** The URL of a sign-in link. Browsers do not send what follows `#`, so the token reaches no log: the page reads it. */
 export function linkUrl(base: string, token: string): string {

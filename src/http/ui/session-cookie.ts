@@ -1,6 +1,6 @@
 /** The cookie with the secret of a session: sent only below `/ui`, and not readable by scripts. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { SESSION_MS } from '../../model/session.ts';
+import { SESSION_MS } from '../../model/team.ts';
 import { isSecure, type Place } from './own-origin.ts';
 
 const NAME = 'flowhook_session';

@@ -1,5 +1,5 @@
 /** Limits failed sign-ins by address. Keys cannot be guessed: this only bounds what trying costs. */
-import { subscriberOf } from '../../net/peer-address.ts';
+import { subscriberOf } from '../../net/host.ts';
 import { RateLimitWindow } from '../limits/rate-limit-window.ts';
 
 const RATE = { count: 10, windowMs: 60_000 };

@@ -1,6 +1,6 @@
 /** Reads CSV: the first row has the names, and each further row becomes an object. */
 import { type CsvSplitter, splitCsv } from '../../std/csv-rows.ts';
-import { MalformedError } from '../../std/splitter.ts';
+import { MalformedError } from '../../std/lines.ts';
 import { setField } from './field.ts';
 import type { Item } from './items.ts';
 

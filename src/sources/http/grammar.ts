@@ -1,7 +1,7 @@
 /** The path language of each format: JSONPath for data, CSS selectors for markup. */
 import type { AnyNode } from 'domhandler';
 import type { Parse } from '../../model/http-source.ts';
-import { MalformedError } from '../../std/splitter.ts';
+import { MalformedError } from '../../std/lines.ts';
 import { compileJsonPath } from './json-path.ts';
 import { compileSelector, LINK_ATTRIBUTES, readSelector, textOf } from './selector.ts';
 

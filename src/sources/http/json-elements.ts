@@ -1,6 +1,6 @@
 /** Splits a stream of JSON text into the elements of one array in it; the text around them is kept. */
 import { isUtf8 } from 'node:buffer';
-import { MalformedError, type Splitter } from '../../std/splitter.ts';
+import { MalformedError, type Splitter } from '../../std/lines.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,6 +1,6 @@
 /** Paths into JSON: JSONPath (RFC 9535), or the plain name of a property. */
 import { createRequire } from 'node:module';
-import { MalformedError } from '../../std/splitter.ts';
+import { MalformedError } from '../../std/lines.ts';
 
 /** Returns everything in a value that a path matches, in order. */
 type Finder = (value: unknown) => unknown[];

@@ -1,5 +1,5 @@
 /** Turns the end of reading a source, or the error that ended it, into the result of its run. */
-import { MalformedError } from '../../std/splitter.ts';
+import { MalformedError } from '../../std/lines.ts';
 import { usefulPart } from '../process/module-errors.ts';
 import type { HarnessResult } from './harness.ts';
 import type { SourceEnd } from './read-source.ts';

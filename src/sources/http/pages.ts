@@ -1,6 +1,6 @@
 /** Finds the next page: one small state machine for each kind of pagination. */
 import type { Paginate } from '../../model/http-source.ts';
-import { linkTo } from '../../net/link-header.ts';
+import { linkTo } from '../../net/response-headers.ts';
 import { compileText, textOfValue } from './field.ts';
 import type { Grammar } from './grammar.ts';
 import { FIRST_PAGE, type PageAt } from './request.ts';

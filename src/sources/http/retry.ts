@@ -1,5 +1,5 @@
 /** Decides whether and when a failed request is retried, and describes the failure. */
-import { retryAfterMs } from '../../net/retry-after.ts';
+import { retryAfterMs } from '../../net/response-headers.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import { STATUS_CODES } from '../../std/http-names.ts';
 import type { HttpRequest } from './request.ts';

@@ -5,7 +5,7 @@ import { createGuardedDispatcher } from '../../net/dispatcher.ts';
 import type { HostTurns, Pace } from '../../net/host-turns.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
 import { createResolver } from '../../net/resolver.ts';
-import { retryAfterMs } from '../../net/retry-after.ts';
+import { retryAfterMs } from '../../net/response-headers.ts';
 import { userAgent } from '../user-agent.ts';
 
 /** Limits the requests to one host that wait for a response; response bodies are read outside of the limit. */

@@ -1,7 +1,7 @@
 /** Sessions of the dashboard, and the links that begin one. */
 import assert from 'node:assert/strict';
-import { MAX_SESSIONS_OF_KEY } from '../../model/session.ts';
 import type { ApiKey } from '../../model/team.ts';
+import { MAX_SESSIONS_OF_KEY } from '../../model/team.ts';
 import type { Store } from '../store.ts';
 import { caseWith, type Open } from './setup.ts';
 

@@ -1,6 +1,6 @@
 /** Changing a webhook: rotation, settings, pauses, tests and health. */
 import assert from 'node:assert/strict';
-import type { Breaker } from '../../model/breaker.ts';
+import type { Breaker } from '../../model/lane.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import type { Store } from '../store.ts';
 import { FAILED, HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';

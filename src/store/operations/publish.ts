@@ -2,7 +2,6 @@
 
 import { changesUrl, publishedData } from '../../model/event.ts';
 import { mergeFields } from '../../model/fields.ts';
-import { type Guards, guardMistake } from '../../model/guards.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
@@ -10,7 +9,8 @@ import {
   type Difference,
   differenceOf,
   MAX_DIFFERENCES_BYTES,
-} from '../../model/record-difference.ts';
+} from '../../model/same-json.ts';
+import { type Guards, guardMistake } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Published } from '../record-operations.ts';

@@ -1,6 +1,5 @@
 /** Sessions of the dashboard and sign-in links: only hashes are stored, never the secrets themselves. */
-import { MAX_SESSIONS_OF_KEY, type Session } from '../../model/session.ts';
-import { type ApiKey, isUsable } from '../../model/team.ts';
+import { type ApiKey, isUsable, MAX_SESSIONS_OF_KEY, type Session } from '../../model/team.ts';
 import type { SessionOperations } from '../session-operations.ts';
 import { deletion, Part, type Tx, type View } from '../sql.ts';
 import { byId, touchKeys } from './keys.ts';

@@ -1,11 +1,12 @@
 /** Runs operations that write: one transaction each, retried after a deadlock or a serialization failure. */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
-import { FairPlaces, NoPlaceError } from '../../std/fair-places.ts';
+import { FairPlaces, NoPlaceError } from '../../std/fair-share.ts';
 import type { JobRow } from '../job-row.ts';
 import type { Operation } from '../operation.ts';
 import { note } from '../operations/audit.ts';

@@ -1,5 +1,5 @@
 /** Detects the pagination of a JSON API: a Link header, a URL in the body, a cursor, an offset or a page number. */
-import { linkTo } from '../../net/link-header.ts';
+import { linkTo } from '../../net/response-headers.ts';
 import type { JsonResponse } from './json-proposal.ts';
 import { isMap, pathOf, propertiesOf } from './properties.ts';
 import type { Doubt } from './proposal.ts';

@@ -5,7 +5,7 @@ import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import type { Store } from '../store/store.ts';
 import { Authenticator, mintKey } from './keys.ts';
-import { LastUsed } from './last-used.ts';
+import { LastUsed } from './usage.ts';
 
 async function keyOf(store: Store) {
   const { id: teamId } = await store.teams.ensure({ slug: 'acme' });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { retryAfterMs } from './retry-after.ts';
+import { retryAfterMs } from './response-headers.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12, 0, 0);
 const DAY_MS = 24 * 3_600_000;

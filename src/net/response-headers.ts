@@ -1,4 +1,4 @@
-/** Parses `Retry-After`: how long a host asks clients to wait. */
+/** Parses headers of answers: `Retry-After` (how long a host asks clients to wait) and `Link`. */
 
 /** The longest wait of the retry schedule: no response may silence a webhook for longer. */
 const MAX_MS = 24 * 3_600_000;
@@ -53,4 +53,16 @@ function fullYear(twoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + twoDigits;
   return year > thisYear + 50 ? year - 100 : year;
+}
+
+/** The target of the first link with this relation, as written: relative to the URL of the response. */
+export function linkTo(relation: string, header: string | undefined): string | undefined {
+  for (const [, target, params = ''] of (header ?? '').matchAll(
+    /<([^>]*)>((?:\s*;\s*[^\s=;,]+\s*(?:=\s*(?:"[^"]*"|[^\s;,"]*))?)*)/g,
+  )) {
+    const relations = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))/i.exec(params);
+    const names = (relations?.[1] ?? relations?.[2] ?? '').toLowerCase().split(/\s+/);
+    if (names.includes(relation)) return target;
+  }
+  return undefined;
 }
