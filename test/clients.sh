@@ -23,4 +23,4 @@ for program in "$tools"/node_modules/@deno/*/deno "$tools"/node_modules/@oven/*/
   ln -sf "$program" "$tools/bin/"
 done
 
-PATH="$tools/bin:$PATH" npx node --test test/generated-client.test.ts client/test/runtimes.test.ts
+PATH="$tools/bin:$PATH" npx node --test test/api/generated-client.test.ts client/test/runtimes.test.ts

@@ -19,23 +19,29 @@ interface Suite {
 
 /** Tests that `npm test` runs in a short form: the variable that says how much is tried, and how much CI has time for. */
 const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'][] = [
-  ['test/crash.test.ts', 'CRASH_ROUNDS', 40],
-  ['test/webhook-crash.test.ts', 'WEBHOOK_CRASH_ROUNDS', 40],
-  ['test/backup-crash.test.ts', 'BACKUP_CRASH_ROUNDS', 16],
-  ['test/chaos.test.ts', 'CHAOS_JOBS', 120],
-  ['test/document.test.ts', 'DOCUMENT_REQUESTS', 20_000],
-  ['test/large-records.test.ts', 'LARGE_RECORDS', 600],
-  ['test/push.test.ts', 'PUSH_RECORDS', 200_000],
+  ['test/faults/crash.test.ts', 'CRASH_ROUNDS', 40],
+  ['test/faults/webhook-crash.test.ts', 'WEBHOOK_CRASH_ROUNDS', 40],
+  ['test/faults/backup-crash.test.ts', 'BACKUP_CRASH_ROUNDS', 16],
+  ['test/faults/chaos.test.ts', 'CHAOS_JOBS', 120],
+  ['test/api/document.test.ts', 'DOCUMENT_REQUESTS', 20_000],
+  ['test/records/large-records.test.ts', 'LARGE_RECORDS', 600],
+  ['test/records/push.test.ts', 'PUSH_RECORDS', 200_000],
   ['src/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
-  ['test/dashboard-axe.test.ts', 'AXE_LOOKS', 'all'],
-  ['test/held-transaction.test.ts', 'HELD_JOBS', 800],
+  ['test/dashboard/axe.test.ts', 'AXE_LOOKS', 'all'],
+  ['test/nodes/held-transaction.test.ts', 'HELD_JOBS', 800],
   ['src/store/sqlite/sqlite.test.ts', 'MODEL_RUNS', 60],
   ['src/store/postgres/postgres.test.ts', 'MODEL_RUNS', 60],
 ];
 
 const SUITES: Readonly<Record<string, Suite>> = {
   all: {
-    files: ['src/**/*.test.ts', 'test/*.test.ts', 'client/test/*.test.ts', 'dashboard/src/**/*.test.ts'],
+    files: [
+      'src/**/*.test.ts',
+      'test/tidy.test.ts',
+      'test/!(package|support)/*.test.ts',
+      'client/test/*.test.ts',
+      'dashboard/src/**/*.test.ts',
+    ],
     setup: 'whole-suite',
     // On two cores 230 s; 267 with three at a time, for many wait for what they have started.
     concurrency: 4,
@@ -43,16 +49,16 @@ const SUITES: Readonly<Record<string, Suite>> = {
   /** What answers over HTTP, on PostgreSQL as well; `all` has the contract, a life and the crash there. */
   postgres: {
     files: [
-      'conditional-api',
-      'erase',
-      'events-api',
-      'jobs-api',
-      'keys-api',
-      'push',
-      'read-query',
-      'read-stream',
-      'usage-api',
-      'webhooks-api',
+      'api/events',
+      'api/jobs',
+      'api/keys',
+      'api/usage',
+      'api/webhooks',
+      'http/conditional',
+      'records/erase',
+      'records/push',
+      'records/read-query',
+      'records/read-stream',
     ].map((name) => `test/${name}.test.ts`),
     setup: 'postgres',
     concurrency: 3,

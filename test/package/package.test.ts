@@ -158,6 +158,6 @@ test('it runs every kind of source, tells a webhook, has its dashboard and its g
 
 // The matrix starts this flowhook instead of the repository's.
 process.env.FLOWHOOK_TEST_PROGRAM = program;
-await import('../contract.test.ts');
+await import('../contract/contract.test.ts');
 
 after(() => installation.remove());

@@ -1,5 +1,5 @@
 /**
- * Freezes what this version of the tables leaves behind, for `test/upgrade.test.ts`: run with every release. A service
+ * Freezes what this version of the tables leaves behind, for `test/operate/upgrade.test.ts`: run with every release. A service
  * is started on an empty database, lives a little and is killed; its rows become a fixture that is never changed.
  * `node test/support/freeze-schema.ts [--program path/to/flowhook.js] [sqlite|postgres]`; an older program freezes its own.
  */

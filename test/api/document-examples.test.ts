@@ -1,0 +1,134 @@
+/** What stands in `openapi.json` as an example of a request is taken by a service that has such data. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Answer, startService } from '../support/service.ts';
+
+interface Described {
+  operationId: string;
+  parameters?: { name: string; in: 'path' | 'query' | 'header'; required?: boolean; example: unknown }[];
+  requestBody?: { required: boolean; content: Record<string, { example: unknown }> };
+  responses: Record<string, object>;
+}
+
+type Json = Record<string, unknown>;
+
+const service = await startService({
+  workflows: {
+    'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+    'default/broken.yaml':
+      'retries: { max: 10, backoff: 10m }\nsource: { type: command, command: [/bin/false] }\n',
+  },
+});
+after(() => service.stop());
+const { paths } = (await service.call('GET', '/openapi.json')).body as {
+  paths: Record<string, Record<string, Described>>;
+};
+
+async function made(method: string, path: string, body?: unknown): Promise<Answer & { body: Json }> {
+  const answer = await service.call(method, path, body);
+  assert.equal(answer.status, 200, `${method} ${path}: ${JSON.stringify(answer.body)}`);
+  return answer as Answer & { body: Json };
+}
+
+/** One that has ended is not in the way of another one. */
+async function jobIn(workflowId: string, state: string): Promise<string> {
+  for (;;) {
+    const { body } = await made('GET', `/v1/jobs?workflowId=${workflowId}&state=${state}`);
+    const [job] = body.jobs as { id: string }[];
+    const { currentJob } = (await made('GET', `/v1/workflows/${workflowId}`)).body;
+    if (job !== undefined && (state === 'retrying' || currentJob === null)) return job.id;
+    if (job === undefined) await service.call('POST', `/v1/workflows/${workflowId}/queue`);
+  }
+}
+
+/** What the examples name, made anew for each request, because requests use things up: ids by what stands there. */
+async function world(): Promise<[example: string, real: string][]> {
+  await made('PUT', '/v1/workflows/people', { source: { type: 'push' } });
+  const { body } = await made('GET', '/v1/workflows/people');
+  for (let version = Number(body.version); version < 17; version++) {
+    await made('POST', '/v1/workflows/people/push', [{ id: version, name: 'Ada', email: 'ada@example.com' }]);
+  }
+  const url = 'http://127.0.0.1:9/';
+  const webhook = (await made('POST', '/v1/integrations/webhooks', { webhookUrl: url, events: ['*'] })).body;
+  const sent = (await made('POST', `/v1/integrations/webhooks/${webhook.id}/test`)).body;
+  const since = new Date(0).toISOString();
+  const replay = (await made('POST', `/v1/integrations/webhooks/${webhook.id}/replay`, { since })).body
+    .replay;
+  const { key } = (await made('POST', '/v1/keys')).body as { key: Json };
+  const known = ((await made('GET', '/v1/inspectors')).body.inspectors as Json[])[0];
+  const inspector = known ?? (await made('POST', '/v1/inspectors')).body;
+  const id = '01kadz8v3s7v0s8e1c3q5m2n4p';
+  return [
+    [`wh_${id}`, String(webhook.id)],
+    [`evt_${id}`, String(sent.eventId)],
+    [`dlv_${id}`, String(sent.deliveryId)],
+    [`rpl_${id}`, String((replay as Json).id)],
+    [`key_${id}`, String(key.id)],
+    [`team_${id}`, service.team.id],
+    [`job_${id}`, await jobIn('quick', 'finished')],
+    ['insp_5f0c3b7d9a1e4c2f8b6d7a9e0c1f2b3d', String(inspector.id)],
+  ];
+}
+
+/** Where what the examples name does not fit an operation: other workflows and jobs. */
+const OTHERWISE: Record<string, (text: string) => Promise<string>> = {
+  queueWorkflowJob: async (text) => text.replace('/people/', '/quick/'),
+  cancelJob: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
+  runJobNow: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
+};
+
+/** Means something only beside another one. */
+const NOT_ALONE = ['unsubscribeWebhook workflowId'];
+
+/** Never ends, or is told by its inspector what to answer. */
+const LEFT_OUT = /^(openStream|inspect[A-Z]\w+)$/;
+
+async function send(method: string, path: string, operation: Described, only?: string) {
+  const { parameters = [], requestBody, operationId } = operation;
+  const given = parameters.filter(({ name, required }) => required === true || name === only);
+  const of = (place: string) => given.filter((one) => one.in === place);
+  const filled = of('path').reduce(
+    (text, { name, example }) => text.replace(`{${name}}`, String(example)),
+    path,
+  );
+  const query = of('query').map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`);
+  const headers = of('header').map(({ name, example }) => [name, String(example)] as const);
+  const found = await world();
+  const real = (text: string) => found.reduce((all, [example, id]) => all.replaceAll(example, id), text);
+  const sent = [];
+  // A body that may be left out says the same in another way.
+  const bodies = only === undefined || requestBody?.required === true ? requestBody?.content : undefined;
+  for (const [type, { example }] of Object.entries(bodies ?? { '': { example: undefined } })) {
+    const text = type.endsWith('/json') ? JSON.stringify(example) : String(example ?? '');
+    const target = real(`${filled}?${query.join('&')}`);
+    const response = await fetch(service.url + ((await OTHERWISE[operationId]?.(target)) ?? target), {
+      method: method.toUpperCase(),
+      headers: {
+        'x-api-key': service.key,
+        ...(type === '' ? {} : { 'content-type': type }),
+        ...Object.fromEntries(headers),
+      },
+      ...(type === '' ? {} : { body: real(text) }),
+    });
+    const what = `${operationId} ${only ?? ''} ${type}: ${response.status} ${(await response.text()).slice(0, 300)}`;
+    assert.ok(response.status !== 400 && response.status < 500, what);
+    assert.ok(String(response.status) in operation.responses, what);
+    sent.push(response.status);
+  }
+  return sent;
+}
+
+for (const [path, methods] of Object.entries(paths)) {
+  for (const [method, operation] of Object.entries(methods)) {
+    const { operationId, parameters = [] } = operation;
+    if (LEFT_OUT.test(operationId)) continue;
+    test(`${operationId} takes what its examples are`, async () => {
+      const statuses = await send(method, path, operation);
+      assert.ok(statuses.includes(200), `${statuses}`);
+      for (const { name, required } of parameters) {
+        const isSent = required === true || NOT_ALONE.includes(`${operationId} ${name}`);
+        if (!isSent) await send(method, path, operation, name);
+      }
+    });
+  }
+}

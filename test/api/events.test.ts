@@ -1,0 +1,137 @@
+/** The catalogue of events over HTTP, and that the service keeps to it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { EVENT_TYPES, type EventType } from '../../src/model/event.ts';
+import type { EventKind } from '../../src/model/event-catalogue.ts';
+import { createSchemaCheck } from '../support/json-schema.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+type Json = Record<string, unknown>;
+type ShownKind = EventKind & { aliases: string[] };
+
+/** Its second run changes one record and removes another. */
+const PEOPLE = `export default async function* (ctx) {
+  const again = ctx.state.get('again') ?? false;
+  ctx.state.set('again', true);
+  yield { id: 1, name: again ? 'Ada' : 'Ida', gone: again ? undefined : 1 };
+  if (!again) yield { id: 2 };
+}`;
+
+let service: TestService;
+let receiver: Receiver;
+
+before(async () => {
+  receiver = await startReceiver();
+  service = await startService({
+    workflows: {
+      'default/people.mts': PEOPLE,
+      'default/broken.yaml': 'retries: { max: 0 }\nsource: { type: command, command: [sh, -c, "exit 7"] }\n',
+      'default/endless.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
+    },
+  });
+});
+after(async () => {
+  await service.stop();
+  await receiver.stop();
+});
+
+const get = (path: string) => service.call('GET', path);
+const post = (path: string, body?: unknown) => service.call('POST', path, body);
+const kinds = async () => ((await get('/v1/events/types')).body as { types: ShownKind[] }).types;
+const events = async () => ((await get('/v1/events?limit=250')).body as { events: Json[] }).events;
+
+/** Queues a job and waits for its event of this type. */
+async function queue(workflowId: string, until: EventType): Promise<string> {
+  const queued = await post(`/v1/workflows/${workflowId}/queue`);
+  assert.equal(queued.status, 200, JSON.stringify(queued.body));
+  const jobId = queued.headers.get('x-job-id') ?? '';
+  await seen(jobId, until);
+  return jobId;
+}
+
+async function seen(jobId: string, type: EventType): Promise<void> {
+  const deadline = performance.now() + 90_000;
+  let next = 0;
+  while (performance.now() < deadline) {
+    const page = (await get(`/v1/events?after=${next}&wait=5`)).body as { events: Json[]; next: number };
+    if (page.events.some((event) => event.jobId === jobId && event.type === type)) return;
+    next = page.next;
+  }
+  assert.fail(`Waited 90 s for ${type} of ${jobId}`);
+}
+
+test('without any event of the team a sample is a typical one', async () => {
+  const sample = await get('/v1/samples/webhook_paused');
+  assert.equal(sample.headers.get('x-sample'), 'typical');
+  const [event] = sample.body as Json[];
+  assert.deepEqual([event?.type, event?.teamId], ['webhook_paused', service.team.id]);
+});
+
+test('every event that the service makes is as the catalogue says, and so is every example', async () => {
+  const check = createSchemaCheck();
+  const catalogue = new Map((await kinds()).map((kind) => [String(kind.type), kind]));
+  assert.deepEqual([...catalogue.keys()], [...EVENT_TYPES]);
+  for (const { schema, example, type } of catalogue.values()) {
+    assert.equal(check(schema, example), undefined, `the example of ${type}`);
+    assert.notEqual(check(schema, { ...example, more: 1 }), undefined, 'the schemas are exact');
+  }
+
+  const subscribed = await post('/v1/integrations/webhooks/subscribe', {
+    workflowId: 'people',
+    webhookUrl: receiver.url,
+    events: ['*'],
+  });
+  const id = subscribed.headers.get('x-webhook-id');
+  await post(`/v1/integrations/webhooks/${id}/test`);
+  await post(`/v1/integrations/webhooks/${id}/pause`);
+  const ofTeam = (await post('/v1/integrations/webhooks', { webhookUrl: receiver.url, events: ['*'] }))
+    .body as Json;
+  await post(`/v1/integrations/webhooks/${ofTeam.id}/test`);
+  await queue('people', 'workflow_finished');
+  await queue('people', 'workflow_finished');
+  await queue('people', 'workflow_finished');
+  await queue('broken', 'workflow_failed');
+  const endless = await queue('endless', 'workflow_started');
+  await post(`/v1/jobs/${endless}/cancel`);
+  await seen(endless, 'workflow_canceled');
+  await post('/v1/workflows/endless/pause');
+
+  const made = await events();
+  for (const event of made) {
+    const { schema } = catalogue.get(String(event.type)) ?? assert.fail(`No ${event.type} in the catalogue`);
+    assert.equal(check(schema, event), undefined, JSON.stringify(event));
+  }
+  assert.deepEqual(new Set(made.map(({ type }) => type)), new Set(EVENT_TYPES), 'each came about');
+});
+
+test('the history of a workflow tells of its own jobs, and of no job of another one', async () => {
+  const jobId = await queue('people', 'workflow_finished');
+  const history = (workflowId: string) => get(`/v1/events/history?workflowId=${workflowId}&jobId=${jobId}`);
+  const { events } = (await history('people')).body as { events: Json[] };
+  assert.ok(events.length > 0 && events.every((event) => event.jobId === jobId));
+  const other = await history('broken');
+  assert.deepEqual([other.status, other.headers.get('x-error-code')], [404, 'job_not_found']);
+});
+
+test('a sample is the last event of its type, under any of its names', async () => {
+  const last = (await events()).findLast(({ type }) => type === 'workflow_finished');
+  for (const name of ['workflow_finished', 'job.completed', 'RUN.SUCCEEDED']) {
+    const sample = await get(`/v1/samples/${name}`);
+    assert.equal(sample.headers.get('x-sample'), 'real');
+    assert.deepEqual(sample.body, [last]);
+  }
+  for (const name of ['nothing', '*', '%FF']) {
+    const { status, body } = await get(`/v1/samples/${name}`);
+    assert.deepEqual(
+      [status, (body as Json).error],
+      [404, 'No such type of event. GET /v1/events/types lists them'],
+    );
+  }
+});
+
+test('the catalogue tells the other names of each type', async () => {
+  const finished = (await kinds()).find(({ type }) => type === 'workflow_finished');
+  assert.ok(finished?.aliases.includes('job.completed'));
+  assert.ok(!finished?.aliases.includes('workflow_finished'));
+});

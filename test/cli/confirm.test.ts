@@ -1,0 +1,101 @@
+/** Commands that destroy something ask first, and say how much they would hit. */
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { type Ended, runCommand, startCommand } from '../support/commands.ts';
+import { makePlace, type Place } from '../support/place.ts';
+
+const TERMINAL = { columns: 100 };
+
+let place: Place;
+let key: string;
+let webhook: string;
+
+before(async (t) => {
+  place = await makePlace(t as never, { 'default/people.yaml': 'source: { type: push }\n' });
+  const input = '{"id":1,"email":"a@b.co"}\n{"id":2}\n';
+  const args = ['data', 'import', '-', '--format', 'ndjson', '--workflow', 'people'];
+  assert.equal((await runCommand(args, { ...place, input })).code, 0);
+  await place.run('keys', 'create', '--team', 'default', '--name', 'zapier');
+  const [made] = JSON.parse((await place.run('keys', 'list', '--json')).stdout) as { id: string }[];
+  key = made?.id ?? '';
+  webhook = (await place.run('webhooks', 'subscribe', 'people', 'http://127.0.0.1:1/hook')).stdout.trim();
+  await place.run('webhooks', 'test', webhook);
+  await place.run('webhooks', 'test', webhook);
+});
+
+function answer(args: readonly string[], input: string) {
+  return runCommand(args, { ...place, input, terminal: TERMINAL });
+}
+
+const ERASE = ['data', 'erase', '--team', 'default', '--email', 'a@b.co'];
+
+for (const { what, args, asks, unchanged } of [
+  {
+    what: 'erasing a person',
+    args: () => ERASE,
+    asks: /"a@b\.co" will be erased for good from the team "default": 1 stored state of records in 1 workflow, 1 text in events, deliveries and logs\. /,
+    unchanged: async () => (await place.run('data', 'get', 'people')).stdout.includes('a@b.co'),
+  },
+  {
+    what: 'revoking a key',
+    args: () => ['keys', 'revoke', key],
+    asks: /The key key_\w+ \("zapier"\) of the team "default", never used, will be revoked for good/,
+    unchanged: async () => !(await place.run('keys', 'list')).stdout.includes('revoked'),
+  },
+  {
+    what: 'removing a webhook',
+    args: () => ['webhooks', 'unsubscribe', webhook],
+    asks: /removed for good, with its secret and 2 waiting deliveries, which will not be sent\. /,
+    unchanged: async () => (await place.run('webhooks', 'show', webhook)).code === 0,
+  },
+  {
+    what: 'rotating a secret without overlap',
+    args: () => ['webhooks', 'rotate', webhook, '--overlap-hours', '0'],
+    asks: /will end at once: its receiver refuses every delivery until it has the new one/,
+    unchanged: async () => true,
+  },
+]) {
+  test(`${what} asks on a terminal; without a yes, or without a terminal, nothing is done`, async () => {
+    const secret = (await place.run('webhooks', 'secret', webhook)).stdout;
+    const refused = (ended: Ended, sentence: RegExp) => {
+      assert.equal(ended.code, 2, ended.stderr);
+      assert.equal(ended.stdout, '');
+      assert.match(ended.stderr, asks);
+      assert.match(ended.stderr, sentence);
+    };
+    for (const input of ['n\n', '\n', '']) {
+      refused(await answer(args(), input), /Go on\? \[y\/N\] \n?flowhook: Not confirmed, so .*\n$/);
+    }
+    // What a pipe holds is not for it, even if it reads like a yes: in a loop over lines it is the next one.
+    for (const input of ['', 'y\n']) {
+      refused(
+        await runCommand(args(), { ...place, input }),
+        /no terminal to ask on, .*\. Say --yes to go on\n$/,
+      );
+    }
+    assert.ok(await unchanged());
+    assert.equal((await place.run('webhooks', 'secret', webhook)).stdout, secret);
+  });
+}
+
+test('a pipe that stays open does not keep it waiting', async (t) => {
+  const { process: child, ended } = startCommand(['keys', 'revoke', key], { ...place, input: null });
+  t.after(() => child.kill('SIGKILL'));
+  const { code, stderr } = await ended;
+  assert.deepEqual([code, /Say --yes/.test(stderr)], [2, true]);
+});
+
+test('a yes on a terminal is enough, and a trial or an overlap asks nothing', async () => {
+  assert.equal((await place.run(...ERASE, '--dry-run')).code, 0);
+  assert.equal((await place.run('webhooks', 'rotate', webhook)).code, 0);
+  for (const args of [ERASE, ['keys', 'revoke', key], ['webhooks', 'unsubscribe', webhook]]) {
+    const ended = await answer(args, 'y\n');
+    assert.equal(ended.code, 0, ended.stderr);
+  }
+  assert.doesNotMatch((await place.run('data', 'get', 'people')).stdout, /a@b\.co/);
+  assert.match((await place.run('keys', 'list')).stdout, /revoked/);
+  assert.equal((await place.run('webhooks', 'show', webhook)).code, 3);
+  // Nobody is asked about nothing.
+  const again = await place.run(...ERASE);
+  assert.deepEqual([again.code, /Nothing was found/.test(again.stderr)], [0, true]);
+});

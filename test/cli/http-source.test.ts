@@ -1,0 +1,154 @@
+/** HTTP sources at a shell: looked at, written down, tried and run; and the engine with a source that has nothing new. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { makePlace } from '../support/place.ts';
+import { site } from '../support/source-site.ts';
+
+const PAGE = `<!doctype html><table><tr><th>Who<tr class=person><td><a href="/p/1">Ada Lovelace</a>
+  <td><a href="mailto:ada@x.org">m</a><tr class=person><td><a href="/p/2">Grace Hopper</a><td></table>
+  <a class=next href="?page=2">next</a>`;
+const FLAGS = [
+  '--parse',
+  'html',
+  '--records',
+  'tr.person',
+  '--field',
+  'id=td a@href',
+  '--field',
+  'name=td a',
+];
+
+test('an answer that was saved is looked at without sending anything', async (t) => {
+  const place = await makePlace(t, {}, false);
+  await writeFile(join(place.directory, 'saved.html'), PAGE);
+  const email = ['--field', "email=a[href^='mailto:']@href", '--next', 'a.next@href'];
+  const looked = await place.run('workflows', 'preview', '--from', 'saved.html', ...FLAGS, ...email);
+  assert.equal(looked.code, 0, looked.stderr);
+  assert.match(
+    looked.stdout,
+    /^id +name +email\nhttp:\/\/saved\.invalid\/p\/1 +Ada Lovelace +mailto:ada@x\.org\n/,
+  );
+  assert.match(looked.stdout, /^email +50 % +1 of 2$/m);
+  assert.match(looked.stdout, /^GET http:\/\/saved\.invalid\/saved\.html\?page=2 {2}would be next$/m);
+
+  const json = await place.run('workflows', 'preview', '--from', 'saved.html', ...FLAGS, '--json');
+  const found = JSON.parse(json.stdout) as { read: number; filled: object; records: { name: string }[] };
+  assert.deepEqual(
+    [found.read, found.filled, found.records[1]?.name],
+    [2, { id: 2, name: 2 }, 'Grace Hopper'],
+  );
+
+  const none = await place.run(
+    'workflows',
+    'preview',
+    '--from',
+    'saved.html',
+    '--records',
+    'tr.x',
+    '--field',
+    'id=a',
+  );
+  assert.deepEqual([none.code, /No records: does `records` lead to them\?/.test(none.stdout)], [1, true]);
+  const wrong = await place.run(
+    'workflows',
+    'preview',
+    '--from',
+    'saved.html',
+    '--records',
+    '$.[',
+    '--field',
+    'id=$.a',
+  );
+  assert.deepEqual([wrong.code, /`source\.records` cannot be read/.test(wrong.stderr)], [2, true]);
+});
+
+test('from flags to a file, a look at it, a trial and a published version; then nothing new', async (t) => {
+  let etag = '"1"';
+  const asked: string[] = [];
+  const { url } = await site(t, (request, response) => {
+    asked.push(request.url ?? '');
+    if (request.url === '/robots.txt') return response.writeHead(404).end();
+    response.setHeader('etag', etag).setHeader('content-type', 'text/html');
+    if (request.headers['if-none-match'] === etag) return response.writeHead(304).end();
+    response.end(etag === '"1"' ? PAGE : '<table></table>');
+  });
+  const place = await makePlace(t, {}, false);
+  const added = await place.run('workflows', 'add', 'people', '--url', url, ...FLAGS, '--every', '1h');
+  assert.equal(added.code, 0, added.stderr);
+  const file = added.stdout.trim();
+  assert.match(
+    readFileSync(file, 'utf8'),
+    /^source:\n {2}type: http\n {2}url: http.*\nfields:\n {2}id: td a@href\n/s,
+  );
+  const again = await place.run('workflows', 'add', 'people', '--url', url);
+  assert.deepEqual([again.code, /exists already\. Overwrite it with --force/.test(again.stderr)], [2, true]);
+
+  const looked = await place.run('workflows', 'preview', file);
+  assert.match(looked.stdout, /2 records\n$/);
+  const tried = await place.run('workflows', 'test', file);
+  assert.match(tried.stdout, /A job of it would finish\n$/, tried.stderr);
+
+  await place.run('apply');
+  const first = await place.run('run', 'people');
+  assert.match(first.stdout, /^people version 1: 2 records, 2 added/, first.stderr);
+  asked.length = 0;
+  const second = await place.run('run', 'people');
+  assert.match(second.stdout, /^people .*version 1/, second.stderr);
+  assert.deepEqual(asked, ['/robots.txt', '/'], 'asked, and answered with 304');
+  const data = await place.run('data', 'get', 'people');
+  assert.match(data.stdout, /Ada Lovelace/);
+
+  etag = '"2"';
+  const emptied = await place.run('run', 'people');
+  assert.match(emptied.stderr, /guard minRecords refused/);
+});
+
+test('a page that has changed fails the job by its guard, and a host that says no is tried again', async (t) => {
+  const { url } = await site(t, { '/people': [{ id: 1, mail: 'a@x' }, { id: 2 }] });
+  const place = await makePlace(t, {
+    'default/guarded.yaml': `source: { type: http, url: "${url}/people" }\nfields: { id: id, email: mail }\nguards: { required: [email] }\n`,
+    'default/gone.yaml': `source: { type: http, url: "${url}/gone" }\nretries: { max: 0 }\n`,
+  });
+  const reasonOf = async (id: string) => {
+    const { stdout, code } = await place.run('run', id, '--json');
+    const { reason, error, attempt } = JSON.parse(stdout) as {
+      reason: string;
+      error: string;
+      attempt: number;
+    };
+    return { code, reason, error, attempt };
+  };
+  const guarded = await reasonOf('guarded');
+  assert.deepEqual([guarded.code, guarded.reason, guarded.attempt], [1, 'guard', 1]);
+  assert.match(guarded.error, /`email` in 1 of 2 records, and 100 % must have it/);
+  const gone = await reasonOf('gone');
+  assert.deepEqual([gone.code, gone.reason], [1, 'source']);
+  assert.match(gone.error, /^GET .*\/gone answered 404 Not Found: Nothing here$/);
+});
+
+test('a look at a source shows no secret', async (t) => {
+  const { url } = await site(t, (request, response) => {
+    if (request.url?.includes('page=1'))
+      return response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]');
+    response.writeHead(400).end(`no: ${request.headers.authorization}`);
+  });
+  const place = await makePlace(t, {
+    'default/one.yaml': `source: { type: http, url: "${url}/", query: { key: "$\{secret.KEY}" }, paginate: { type: page }, auth: { type: basic, username: ada, password: "$\{secret.KEY}" } }\n`,
+  });
+  Object.assign(place.environment, { FLOWHOOK_SECRET__DEFAULT__KEY: 'open-sesame' });
+  for (const pages of ['1', '2']) {
+    const looked = await place.run(
+      'workflows',
+      'preview',
+      'workflows/default/one.yaml',
+      '--pages',
+      pages,
+      '--json',
+    );
+    assert.match(looked.stdout, /key=\*\*\*/);
+    assert.doesNotMatch(looked.stdout + looked.stderr, /open-sesame|YWRhOm9wZW4tc2VzYW1l/);
+  }
+});

@@ -1,0 +1,82 @@
+/** Text from outside never acts upon the terminal on which a command prints it. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { runCommand } from '../support/commands.ts';
+import { makePlace, type Place } from '../support/place.ts';
+
+const EVIL = '\u001b]0;PWNED\u0007\u001b[2J\u009b31m\u202eevil\u2028x';
+/** What the live line draws, and colours. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one.
+const OWN = /\r\u001b\[K|\u001b\[\d+m/g;
+/** These write to a stream themselves: the first two are what all others use. */
+const WRITERS = [
+  'output.ts',
+  'say.ts',
+  'confirm.ts',
+  'serve.ts',
+  'completion.ts',
+  'doctor.ts',
+  'uncaught.ts',
+];
+
+let place: Place;
+
+before(async (t) => {
+  const record = JSON.stringify({ id: EVIL, name: EVIL });
+  place = await makePlace(t as never, {
+    'default/good.yaml': `name: ${JSON.stringify(EVIL)}\nsource: { type: command, command: [sh, good.sh] }\n`,
+    'default/good.sh': `printf '%s\\n' '${record}'\n`,
+    'default/bad.yaml': 'retries: { max: 0 }\nsource: { type: command, command: [sh, bad.sh] }\n',
+    'default/bad.sh': `echo '${EVIL}' >&2\nexit 1\n`,
+  });
+});
+
+test('records, logs and errors lose their control sequences on a terminal, and keep them in a pipe', async () => {
+  const onTerminal = (...args: string[]) => runCommand(args, { ...place, terminal: { columns: 120 } });
+  assert.equal((await place.run('run', 'good')).code, 0);
+  const failed = await onTerminal('run', 'bad', '--wait', '--logs');
+  assert.equal(failed.code, 1);
+  const [job] = JSON.parse((await place.run('jobs', 'list', '--state', 'failed', '--json')).stdout) as {
+    id: string;
+  }[];
+  const id = job?.id ?? '';
+  const outputs = [failed];
+  for (const args of [
+    ['data', 'get', 'good'],
+    ['data', 'get', 'good', '--format', 'csv'],
+    ['data', 'get', 'good', '--json'],
+    ['data', 'changes', 'good', '--since', '0'],
+    ['jobs', 'list'],
+    ['jobs', 'show', id],
+    ['jobs', 'show', id, '--json'],
+    ['jobs', 'logs', id],
+    ['workflows', 'list'],
+    ['workflows', 'show', 'good'],
+    ['workflows', 'show', 'good', '--json'],
+    ['workflows', 'test', join(place.environment.FLOWHOOK_WORKFLOWS ?? '', 'default/bad.yaml')],
+    ['events', 'list', '--json'],
+    ['run', EVIL],
+  ]) {
+    outputs.push(await onTerminal(...args));
+  }
+  for (const { stdout, stderr } of outputs) {
+    const said = (stdout + stderr).replace(OWN, '');
+    assert.doesNotMatch(said, /[^\P{Cc}\t\n]|[\u2028-\u202e]/u, JSON.stringify(said));
+  }
+  assert.match(outputs.map(({ stdout }) => stdout).join(''), /evil/);
+  const piped = await place.run('data', 'get', 'good');
+  assert.ok(piped.stdout.includes('\u009b31m\u202eevil'), 'a pipe gets the bytes as they are');
+});
+
+test('commands print through the two files that clean what they print', () => {
+  const directory = join(import.meta.dirname, '../../src/cli');
+  const writers = readdirSync(directory)
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .filter((name) => /process\.std(?:out|err)\.write\(/.test(readFileSync(join(directory, name), 'utf8')));
+  assert.deepEqual(
+    writers.filter((name) => !WRITERS.includes(name)),
+    [],
+  );
+});

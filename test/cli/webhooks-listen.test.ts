@@ -1,0 +1,135 @@
+/** `flowhook webhooks listen` as another process: events of a server, signed, at a local address. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { makePlace } from '../support/place.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+const KEY = 'key-of-the-commands-test';
+const WORKFLOWS = {
+  'default/people.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+  'default/idle.yaml': 'source: { type: command, command: ["true"] }\n',
+};
+
+const queue = async (server: ServerProcess, workflow: string) => {
+  const path = `/v1/workflows/${workflow}/queue`;
+  const answer = await fetch(server.url + path, { method: 'POST', headers: { 'x-api-key': KEY } });
+  assert.equal(answer.status, 200);
+};
+
+test('events are forwarded with valid signatures and filtered, also after the server was away', async (t) => {
+  const place = await makePlace(t, WORKFLOWS);
+  const receiver = await startReceiver({
+    status: ({ event }) => (event.type === 'workflow_queued' ? 500 : 204),
+  });
+  t.after(() => receiver.stop());
+  const first = await startServerProcess(place.environment);
+  const { port } = new URL(first.url);
+  // One that was there before is not told.
+  assert.equal((await place.run('run', 'people', '--wait')).code, 0);
+
+  const listen = place.start(
+    ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
+    ...['--workflow', 'people', '--events', 'job.queued,workflow_finished', '--print'],
+  );
+  await listen.says(/^Listening for events of .*, forwarding to .*\. Ctrl-C ends$/m);
+  await queue(first, 'idle');
+  await queue(first, 'people');
+  const finished = () => receiver.received.filter(({ event }) => event.type === 'workflow_finished').length;
+  await receiver.until(() => finished() >= 1, 'the end of the job');
+
+  await first.kill();
+  await listen.says(/cannot be reached\. Trying again until it is there/);
+  const second = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: port });
+  t.after(() => second.stop());
+  await listen.says(/The server is there again/);
+  const before = finished();
+  await queue(second, 'people');
+  await receiver.until(() => finished() > before, 'an event of the new server');
+
+  listen.process.kill('SIGINT');
+  const { code, stdout, stderr } = await listen.ended;
+  assert.equal(code, 0, stderr);
+  const secret = /^Signing secret: (whsec_\S+)$/m.exec(stderr)?.[1] ?? '';
+  const types = new Set<string>();
+  for (const { text, headers, event } of receiver.received) {
+    assert.deepEqual(new Webhook(secret).verify(text, headers as Record<string, string>), event);
+    assert.equal(event.workflowId, 'people');
+    types.add(event.type);
+  }
+  assert.deepEqual([...types].sort(), ['workflow_finished', 'workflow_queued']);
+  assert.match(stdout, /#\d+ {2}workflow_queued {2}people {2}evt_\w+ {2}→ 500 {2}[\d.]+ m?s\n/);
+  assert.match(stdout, /#\d+ {2}workflow_finished {2}people {2}evt_\w+ {2}→ 204 {2}/);
+  assert.match(stdout, /^ {2}"eventType": "workflow_finished",$/m);
+
+  const event = receiver.received.at(-1)?.event.id ?? '';
+  const target = ['webhooks', 'listen', '--forward-to', receiver.url, '--server', second.url, '--key', KEY];
+  const [again, unknown, refused] = await Promise.all([
+    place.run(...target, '--resend', event, '--json', '--secret', secret),
+    place.run(...target, '--resend', 'evt_1'),
+    place.run(...target.slice(0, -1), 'wrong'),
+  ]);
+  assert.deepEqual([again.code, (JSON.parse(again.stdout) as { status: number }).status], [0, 204]);
+  const last = receiver.received.at(-1);
+  assert.equal(last?.event.id, event);
+  assert.ok(new Webhook(secret).verify(last?.text ?? '', last?.headers as Record<string, string>));
+  assert.deepEqual([unknown.code, refused.code], [3, 4]);
+  assert.match(unknown.stderr, /No event found/);
+});
+
+test('a server that comes back with a new database is listened to from its newest event on', async (t) => {
+  const place = await makePlace(t, WORKFLOWS);
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const first = await startServerProcess(place.environment);
+  const { port } = new URL(first.url);
+  for (let n = 0; n < 3; n++) assert.equal((await place.run('run', 'people', '--wait')).code, 0);
+  const listen = place.start(
+    ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
+  );
+  await listen.says(/^Listening for events/m);
+  await first.kill();
+  await listen.says(/cannot be reached/);
+  const second = await startServerProcess({
+    ...place.environment,
+    FLOWHOOK_DATA: `${place.directory}/new`,
+    FLOWHOOK_PORT: port,
+  });
+  t.after(() => second.stop());
+  await listen.says(/The newest event of the server is #\d+, before #\d+: it has another database now/);
+  await queue(second, 'people');
+  await receiver.until(() => receiver.received.length > 0, 'an event of the new database');
+  assert.ok((receiver.received[0]?.event.sequence ?? 99) < 5);
+  listen.process.kill('SIGINT');
+  assert.equal((await listen.ended).code, 0);
+});
+
+test('what is wrong with the call is said at once; a receiver that is away is an outcome', async (t) => {
+  const place = await makePlace(t, WORKFLOWS, false);
+  const forward = ['webhooks', 'listen', '--forward-to', 'http://127.0.0.1:1/'];
+  for (const [args, sentence] of [
+    [
+      ['webhooks', 'listen', '--forward-to', 'nowhere', '--key', 'x'],
+      /--forward-to must be an absolute http/,
+    ],
+    [forward, /needs an API key: give it with --key or FLOWHOOK_KEY/],
+    [[...forward, '--key', 'x', '--events', 'workflow_finishd'], /did you mean "workflow_finished"\?/],
+    [[...forward, '--key', 'x', '--secret', 'short'], /--secret must be whsec_/],
+  ] as const) {
+    const { code, stderr } = await place.run(...args);
+    assert.match(stderr, sentence);
+    assert.equal(code, 2);
+  }
+  const away = await place.run(
+    ...forward,
+    '--server',
+    'http://127.0.0.1:1',
+    '--key',
+    'x',
+    '--resend',
+    'evt_1',
+  );
+  assert.equal(away.code, 6);
+  assert.match(away.stderr, /The server http:\/\/127\.0\.0\.1:1 cannot be reached/);
+});

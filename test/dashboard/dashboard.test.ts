@@ -1,0 +1,8 @@
+/** What people do in the dashboard, in a real browser, which all cases of a process share. */
+import './administration.ts';
+import './data.ts';
+import './keyboard.ts';
+import './runs.ts';
+import './sign-in.ts';
+import './webhooks.ts';
+import './welcome.ts';

@@ -1,0 +1,30 @@
+/** The pages of docs/reference are what the code says. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { references } from '../../site/reference/references.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { environmentName } from '../../src/config/sources.ts';
+
+const made = await references();
+
+for (const [page, text] of Object.entries(made)) {
+  test(`docs/reference/${page} is what the code says`, () => {
+    assert.ok(
+      readFileSync(join(import.meta.dirname, '../..', 'docs', 'reference', page), 'utf8') === text,
+      `docs/reference/${page} is stale: run \`npm run reference\` and commit what it writes`,
+    );
+  });
+}
+
+test('every setting is there by each of its names, with what it must be', () => {
+  for (const { name, expected, sentence } of SETTINGS) {
+    const row =
+      (made['settings.md'] ?? '').split('\n').find((line) => line.startsWith(`| \`${name}\``)) ?? '';
+    assert.match(row, new RegExp(`\`${environmentName(name)}\``), name);
+    assert.ok(row.includes(expected), name);
+    assert.match(sentence, /^[A-Z'a-z].*[.]$/, `the sentence of ${name} ends in a full stop`);
+    assert.equal(row.split(/(?<!\\)\|/).length, 6, `${name} has four cells`);
+  }
+});

@@ -1,0 +1,41 @@
+/** A server that is killed while it replays: the next one goes on where it was. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Flowhook } from 'flowhook-client';
+import { makePlace } from '../support/place.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { startServerProcess } from '../support/server-process.ts';
+
+const EVENTS = 300;
+
+test('a replay goes on after its server was killed: every event is sent by one delivery, and arrives', async (t) => {
+  const place = await makePlace(t, { 'default/inbox.yaml': 'source: { type: push }\n' });
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  let server = await startServerProcess(place.environment);
+  t.after(() => server.stop());
+  const client = () =>
+    new Flowhook({ url: server.url, key: place.environment.FLOWHOOK_BOOTSTRAP_KEY ?? '' }).webhooks;
+  const { id } = await client().subscribeToAll({ url: receiver.url, events: ['webhook_test'] });
+  await Promise.all(Array.from({ length: EVENTS }, () => client().test(id)));
+  await receiver.until((all) => all.length === EVENTS, 'all of them');
+  const selection = { since: new Date(0), states: ['delivered' as const] };
+  while ((await client().planReplay(id, selection)).count < EVENTS);
+
+  const { id: replayId } = await client().replaySince(id, selection);
+  await receiver.until((all) => all.length >= EVENTS + 50, 'some of them once more');
+  await server.kill();
+  server = await startServerProcess(place.environment);
+  let replay = await client().readReplay(id, replayId);
+  while (replay.state === 'running' || replay.outcome.underWay > 0) {
+    replay = await client().readReplay(id, replayId);
+  }
+  assert.equal(replay.made, EVENTS);
+  assert.equal(replay.outcome.arrived, EVENTS);
+  const again = receiver.received.slice(EVENTS).map(({ event }) => event.id);
+  assert.equal(new Set(again).size, EVENTS);
+  const sent = await client()
+    .deliveries(id, { state: ['delivered'] })
+    .take(3 * EVENTS);
+  assert.equal(sent.filter(({ origin }) => origin === 'replay').length, EVENTS);
+});

@@ -1,0 +1,159 @@
+/**
+ * A transaction that is held open keeps PostgreSQL from removing any dead row. What makes statements slower is the
+ * number of dead rows, not the time, so the jobs run as fast as the database can take them. The buffers that one call
+ * of each statement touches are compared before and after that load.
+ *
+ * `HELD_JOBS=12000` is what 60 s bring at 200 jobs a second. With it the same load also runs in turns beside such a
+ * transaction and without one, and the times are compared; `npm run soak` does that for ten minutes and prints them.
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import pg from 'pg';
+import { silentLogger } from '../../src/observe/log.ts';
+import { openStore } from '../../src/store/open.ts';
+import { administer, startCluster } from '../support/postgres.ts';
+import { makeBesideLoads, makeQueueLoad } from '../support/queue-load.ts';
+
+const { HELD_JOBS } = process.env;
+const JOBS = Number(HELD_JOBS ?? 240);
+const TEAMS = 4;
+const WORKFLOWS = 5;
+/** Jobs of one claim. */
+const AT_ONCE = 5;
+/** So many claims take at least one survey (`claim-bounds.ts`). */
+const CLAIMS_TO_SURVEY = 60;
+const ROUNDS_MEASURED = 3;
+const ROUNDS_COMPARED = 5;
+
+/**
+ * What runs as chance has it, so that a later round may have none: after a search of all lanes that was slow, and loading
+ * a lane, which has a text for each choice of classes.
+ */
+const BY_CHANCE = /^select pg_relation_size|^\s*with wanted \(class, most\)/;
+
+/** Buffers that one call touches, on average, by statement. */
+type Costs = Map<string, number>;
+
+const cluster = await startCluster({
+  shared_preload_libraries: 'pg_stat_statements',
+  autovacuum_naptime: '1s',
+});
+after(() => cluster.stop());
+
+test('beside a transaction that is held open no statement walks over all that has ended', async (t) => {
+  await administer(cluster.url, 'create database counted');
+  const url = new URL(cluster.url);
+  url.pathname = '/counted';
+  let nowMs = Date.now();
+  const store = await openStore(url.href, { clock: () => nowMs, publicUrl: () => '', log: silentLogger });
+  const load = await makeQueueLoad(store, { teams: TEAMS, workflows: WORKFLOWS, atOnce: AT_ONCE });
+  const [held, own] = await Promise.all([1, 2].map(() => connect(url.href)));
+  assert.ok(held && own);
+  t.after(() => Promise.all([held.end(), own.end(), store.close()]));
+  const round = () => {
+    // Whatever was written in a round is older than any transaction in the next one.
+    nowMs += 20_000;
+    return load.round();
+  };
+  /** A round whose claims begin behind everything that has ended before it. */
+  const measured = async () => {
+    nowMs += 20_000;
+    for (let n = 0; n < CLAIMS_TO_SURVEY; n += 1) {
+      assert.deepEqual(
+        await store.jobs.claim({ nodeId: 'node-of-surveys', limit: 1, leaseMs: 1, perTeam: 0 }),
+        [],
+      );
+    }
+    return costs(own, round);
+  };
+  await own.query('create extension pg_stat_statements');
+  await round();
+  await own.query('vacuum analyze');
+  await held.query('begin isolation level repeatable read');
+  await held.query('select 1 from job limit 1');
+
+  const before = await measured();
+  for (let jobs = 0; jobs < JOBS; jobs += load.jobs) await round();
+  const last: Costs[] = [];
+  for (let n = 0; n < ROUNDS_MEASURED; n += 1) last.push(await measured());
+
+  const jobs = JOBS + ROUNDS_MEASURED * load.jobs;
+  for (const [query, first] of before) {
+    const later = last.map((one) => one.get(query)).filter((buffers) => buffers !== undefined);
+    if (later.length === 0) {
+      assert.match(query, BY_CHANCE);
+      continue;
+    }
+    const least = Math.min(...later);
+    assert.ok(least <= 2 * first + 100 + passedBy(query, jobs), `${first} buffers became ${least}: ${query}`);
+  }
+  for (const known of WALKS.keys()) assert.ok([...before.keys()].some((query) => known.test(query)));
+});
+
+test('a transaction that is held open does not halve what is done beside it', {
+  skip: HELD_JOBS === undefined && 'it compares times: only with HELD_JOBS',
+}, async (t) => {
+  const loads = await makeBesideLoads(cluster.url, { teams: TEAMS, workflows: WORKFLOWS });
+  t.after(() => loads.end());
+  await loads.hold();
+  const took = { alone: [] as number[], beside: [] as number[] };
+  // In turns, so that whatever else the machine does slows both.
+  for (let jobs = 0; jobs < JOBS; jobs += loads.beside.jobs) {
+    for (const name of ['alone', 'beside'] as const) {
+      const startMs = performance.now();
+      await loads[name].round();
+      took[name].push(performance.now() - startMs);
+    }
+  }
+  const [alone, beside] = [took.alone, took.beside].map((rounds) => median(rounds.slice(-ROUNDS_COMPARED)));
+  t.diagnostic(`a round takes ${alone} ms alone, ${beside} ms beside it`);
+  assert.ok((beside as number) <= 2 * (alone as number), `${alone} ms became ${beside} ms`);
+});
+
+/**
+ * Statements that still pass by what has ended, and the buffers that this costs. The look at all lanes passes by each
+ * delivery in several steps, which is why it rests after it was slow. Whatever asks for the unfinished jobs of a
+ * workflow passes by those that this workflow has had: two entries each, once for the index that keeps slots unique and
+ * once to see them.
+ */
+const WALKS = new Map<RegExp, (jobs: number) => number>([
+  [/^\s*with recursive waiting_lane/, (jobs) => 8 * jobs],
+  // Those of a team's workflows are queued together.
+  [/^\s*insert into job\b/, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
+  [/^\s*select job\.\* from .* order by slot/s, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
+  [/^\s*with recursive.*update job\s+set state = .* from free/s, (jobs) => AT_ONCE * ofOneWorkflow(jobs)],
+]);
+
+function ofOneWorkflow(jobs: number): number {
+  return (4 * jobs) / (TEAMS * WORKFLOWS);
+}
+
+function passedBy(query: string, jobs: number): number {
+  return [...WALKS].find(([known]) => known.test(query))?.[1](jobs) ?? 0;
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client;
+}
+
+async function costs(client: pg.Client, round: () => Promise<void>): Promise<Costs> {
+  await client.query('select pg_stat_statements_reset()');
+  await round();
+  const { rows } = await client.query<{ query: string; buffers: number }>(
+    `select query, ((shared_blks_hit + shared_blks_read) / calls)::float8 as buffers
+     from pg_stat_statements where query ~* '^\\s*(select|with|insert|update|delete)' and calls >= 2`,
+  );
+  const costs: Costs = new Map();
+  for (const { query, buffers } of rows) {
+    // What was prepared before the reset is told with its constants, and anything else with parameters in their place.
+    const text = query.replaceAll(/'[^']*'|\$\d+|\b\d+\b/g, '?');
+    costs.set(text, Math.max(buffers, costs.get(text) ?? 0));
+  }
+  return costs;
+}

@@ -1,0 +1,276 @@
+/**
+ * What the hot paths cost on SQLite, in statements and pages: a guard against getting slower that no noise can trip.
+ * Each operation is counted in a database with a past, and in one with a hundred times that.
+ */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { planWrites } from '../../src/model/staging.ts';
+import { silentLogger } from '../../src/observe/log.ts';
+import { load, MANY, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
+import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';
+import type { ClaimedJob, Enqueued } from '../../src/store/job-operations.ts';
+import { openStore } from '../../src/store/open.ts';
+import { abandoned } from '../../src/store/operations/attempts.ts';
+import { compare } from '../../src/store/operations/compare.ts';
+import { history } from '../../src/store/operations/event-history.ts';
+import { list as listJobs } from '../../src/store/operations/job-lists.ts';
+import { get as getJob } from '../../src/store/operations/jobs.ts';
+import { byHash } from '../../src/store/operations/keys.ts';
+import { laneNames } from '../../src/store/operations/lanes.ts';
+import { page } from '../../src/store/operations/records.ts';
+import { due as schedulesDue } from '../../src/store/operations/schedules.ts';
+import { settlementRow } from '../../src/store/operations/settle.ts';
+import { version } from '../../src/store/operations/versions.ts';
+import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';
+import { dueLanes, lane, load as loadLane } from '../../src/store/sqlite/lanes.ts';
+import { Counter, type Work } from '../support/count-work.ts';
+import { multiply, type Past } from '../support/multiply.ts';
+
+const PAST: Past = { workflows: 10, webhooks: 10, jobs: 100, deliveries: 500 };
+const TIMES = 100;
+const HASH = 'a'.repeat(64);
+
+/**
+ * What each costs at most, counted and no more than that: statements, pages looked at in the database with the large
+ * past, pages written. Whoever makes something cheaper lowers its numbers; whoever makes it dearer says why.
+ */
+const MOST: Record<string, [statements: number, read: number, written: number]> = {
+  'a key is looked up': [1, 3, 0],
+  'a workflow is looked up': [1, 5, 0],
+  'a job is queued': [10, 41, 10],
+  'a job is refused': [4, 9, 0],
+  'a job is looked up': [1, 4, 0],
+  'a job is claimed': [15, 47, 18],
+  'there is nothing to claim': [4, 3, 0],
+  'a running job is renewed': [3, 4, 1],
+  'a batch is compared': [6, 9, 0],
+  'a batch is written': [7, 13, 4],
+  'a run with changes is published': [20, 56, 25],
+  'a run without changes is published': [12, 53, 22],
+  'a version is looked up': [1, 7, 0],
+  'a page of records is read': [2, 6, 0],
+  'all lanes are looked through': [2, 12, 0],
+  'a lane is looked at': [1, 12, 0],
+  'a lane is loaded': [6, 20, 0],
+  'a delivery is settled': [5, 20, 5],
+  'three deliveries are settled together': [9, 20, 5],
+  'the first page of jobs': [1, 6, 0],
+  'the first page of jobs of a workflow': [2, 27, 0],
+  'the first page of events': [2, 24, 0],
+  'the first page of workflows': [1, 8, 0],
+  'schedules are looked at': [1, 2, 0],
+  'abandoned jobs are looked for': [1, 2, 0],
+};
+/**
+ * The B-trees that a queue call adds an entry to, each a table or an index: their number and width is what most of its
+ * time on the writer's thread goes to.
+ */
+const ENTRIES = ['event', 'event_id', 'event_workflow', 'job', 'job_due', 'job_slot'];
+/** And for each webhook that the event is for. */
+const ENTRIES_OF_DELIVERY = ['delivery', 'delivery_event', 'delivery_history', 'delivery_order'];
+/** Where a page of a tree splits is a matter of what was written before. */
+const SPLITS = 2;
+
+test('hot paths cost no more than is known, and hardly more with a past of a hundred times as much', {
+  skip: process.platform === 'linux' ? false : 'pages are counted by /proc',
+}, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-counts-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const small = await countAll(join(directory, 'small.db'), PAST);
+  const large = await countAll(join(directory, 'large.db'), {
+    workflows: PAST.workflows * TIMES,
+    webhooks: PAST.webhooks * TIMES,
+    jobs: PAST.jobs * TIMES,
+    deliveries: PAST.deliveries * TIMES,
+  });
+  const said: string[] = [];
+  assert.deepEqual([...large.keys()], Object.keys(MOST));
+  for (const [name, [statements, read, written]] of Object.entries(MOST)) {
+    const work = large.get(name) as Work;
+    const before = small.get(name) as Work;
+    for (const [what, count, most] of [
+      ['statements', work.statements, statements],
+      ['pages looked at', work.read, read + SPLITS],
+      ['pages written', work.written, written === 0 ? 0 : written + SPLITS],
+    ] as const) {
+      if (count > most) said.push(`${name}: ${count} ${what}, where ${most} were enough`);
+    }
+    // Trees with a hundred times the entries are a level deeper or two.
+    if (work.read > 3 * before.read)
+      said.push(`${name}: ${work.read} pages looked at with ${TIMES} times the past, ${before.read} without`);
+  }
+  assert.deepEqual(said, []);
+});
+
+test('a queue call adds entries to the B-trees that are known, and to no others', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-entries-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, 'past.db');
+  const teamId = await makePast(path, { ...PAST, webhooks: 1 });
+  const counter = new Counter(path, Date.now);
+  /** The trees that a call adds an entry to, as often as it does. It takes none away. */
+  const addedBy = async (workflowId: string) => {
+    const before = counter.entries();
+    await counter.write('jobs.enqueue', { teamId, workflowId, origin: 'api', idempotencyKey: null });
+    const after = [...counter.entries()];
+    return after.flatMap(([name, entries]) =>
+      Array.from({ length: entries - (before.get(name) ?? 0) }, () => name),
+    );
+  };
+  const alone = await addedBy('past-2');
+  const delivered = await addedBy('past-1');
+  counter.close();
+  assert.deepEqual(alone.sort(), ENTRIES);
+  assert.deepEqual(delivered.sort(), [...ENTRIES, ...ENTRIES_OF_DELIVERY].sort());
+});
+
+/** Every operation once, on a workflow and a webhook that have a past of their own. */
+async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
+  const teamId = await makePast(path, past);
+  const at = { teamId, workflowId: 'past-3' };
+  const counter = new Counter(path, Date.now);
+  const found = new Map<string, Work>();
+  const note = async <Value>(
+    name: string,
+    counted: Promise<{ value: Value; work: Work }>,
+  ): Promise<Value> => {
+    const { value, work } = await counted;
+    found.set(name, work);
+    return value;
+  };
+  const enqueue = () =>
+    counter.write<Enqueued>('jobs.enqueue', { ...at, origin: 'api', idempotencyKey: null });
+  const claim = () => counter.write<ClaimedJob[]>('jobs.claim', { ...CLAIM, limit: 1 });
+  const publish = {
+    guards: { minRecords: 0, maxDropPercent: null },
+    state: undefined,
+    fields: ['id', 'name'],
+  };
+
+  await note(
+    'a key is looked up',
+    counter.read((view) => byHash(view, { hash: HASH })),
+  );
+  await note(
+    'a workflow is looked up',
+    counter.read((view) => getWorkflow(view, { teamId, id: at.workflowId })),
+  );
+  const queued = await note('a job is queued', enqueue());
+  assert.ok(queued.outcome === 'queued');
+  await note('a job is refused', enqueue());
+  await note(
+    'a job is looked up',
+    counter.read((view) => getJob(view, { teamId, id: queued.job.id })),
+  );
+  const [claimed] = await note('a job is claimed', claim());
+  assert.ok(claimed !== undefined);
+  const held = heldOf(claimed.job);
+  await note('there is nothing to claim', claim());
+  await note('a running job is renewed', counter.write('jobs.beat', { ...CLAIM, held: [held] }));
+
+  const records = new Map(people({ '1': 'Ada', '2': 'Grace' }).map(({ id, body }) => [id, body]));
+  const compared = await note(
+    'a batch is compared',
+    counter.read((view) => compare(view, { held, ids: [...records.keys()] })),
+  );
+  const { writes } = planWrites({ ...compared, mode: 'replace', records });
+  await note('a batch is written', counter.write('records.stage', { held, writes }));
+  await note('a run with changes is published', counter.write('records.publish', { held, ...publish }));
+  await enqueue();
+  const [again] = (await claim()).value;
+  assert.ok(again !== undefined);
+  await note(
+    'a run without changes is published',
+    counter.write('records.publish', { held: heldOf(again.job), ...publish }),
+  );
+  await note(
+    'a version is looked up',
+    counter.read((view) => version(view, at)),
+  );
+  await note(
+    'a page of records is read',
+    counter.read((view) => page(view, { ...at, version: 1, afterSeq: 0, rows: 1_000 })),
+  );
+
+  const [name] = await note(
+    'all lanes are looked through',
+    counter.read(async (view) => dueLanes(view, await laneNames(view))),
+  );
+  assert.ok(name !== undefined);
+  await note(
+    'a lane is looked at',
+    counter.read((view) => lane(view, name)),
+  );
+  const due = await note(
+    'a lane is loaded',
+    counter.read((view) => loadLane(view, { ...name, limits: MANY, ordered: false })),
+  );
+  const settle = (count: number) =>
+    counter.write('deliveries.settle', {
+      rows: due.splice(0, count).map((one) => settlementRow(settlement(one, 1, { state: 'delivered' }, OK))),
+    });
+  await note('a delivery is settled', settle(1));
+  await note('three deliveries are settled together', settle(3));
+
+  await note(
+    'the first page of jobs',
+    counter.read((view) => listJobs(view, { teamId, limit: 50 })),
+  );
+  await note(
+    'the first page of jobs of a workflow',
+    counter.read((view) => listJobs(view, { ...at, limit: 50 })),
+  );
+  await note(
+    'the first page of events',
+    counter.read((view) => history(view, { teamId, limit: 50 })),
+  );
+  await note(
+    'the first page of workflows',
+    counter.read((view) => listWorkflows(view, { teamId, limit: 10 })),
+  );
+  await note(
+    'schedules are looked at',
+    counter.read((view) => schedulesDue(view, { limit: 100 })),
+  );
+  await note(
+    'abandoned jobs are looked for',
+    counter.read((view) => abandoned(view, { nodeId: null })),
+  );
+  counter.close();
+  return found;
+}
+
+/** A database with what the service leaves of one run, multiplied. Answers the team. */
+async function makePast(path: string, past: Past): Promise<string> {
+  const store = await openStore(`sqlite:${path}`, {
+    publicUrl: () => '',
+    log: silentLogger,
+    synchronous: 'OFF',
+  });
+  const model = await makeWorkflow(store, { id: 'model' });
+  const { teamId } = model;
+  await store.keys.create({
+    teamId,
+    name: 'key',
+    hash: HASH,
+    prefix: 'fh',
+    scopes: ['read'],
+    expiresAt: null,
+  });
+  const webhookId = await subscribe(store, model);
+  await publishRun(store, model, { '1': 'Ada' });
+  const settlements = (await load(store, teamId, webhookId)).map((due) =>
+    settlement(due, 1, { state: 'delivered' }, OK),
+  );
+  await store.deliveries.settle({ settlements });
+  await store.close();
+  const counter = new Counter(path, Date.now);
+  const rows = async (sql: string, values: (string | number)[]) =>
+    (await counter.read(({ db }) => db.all<Record<string, unknown>>(sql, ...values))).value;
+  await multiply(rows, { past, model });
+  counter.close();
+  return teamId;
+}
