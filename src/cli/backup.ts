@@ -7,9 +7,10 @@ import { localAuthor } from '../model/audit.ts';
 import { bytesWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { createLiveLine, createProgressBar } from '../std/progress-bar.ts';
-import type { BackupProgress, Inspection } from '../store/backup.ts';
 import {
+  type BackupProgress,
   backupDirectories,
+  type Inspection,
   type ListedBackup,
   listBackups,
   readManifest,

@@ -1,6 +1,5 @@
 /** What a whole database holds, and what is wrong with its rows: the same for backups and for databases in use. */
-import type { Inspection } from './backup.ts';
-import type { BackupCounts } from './backup-files.ts';
+import type { BackupCounts, Inspection } from './backup-files.ts';
 import { REFUSAL } from './copy/marker.ts';
 import { MARKER } from './copy/tables.ts';
 import { NEWEST_SCHEMA } from './migrations.ts';

@@ -4,8 +4,14 @@ import type { Author } from '../model/audit.ts';
 import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
-import type { BackupProgress, Inspection, MadeBackup, RestoredBackup, VerifiedBackup } from './backup.ts';
-import type { BackupOrigin } from './backup-files.ts';
+import type {
+  BackupOrigin,
+  BackupProgress,
+  Inspection,
+  MadeBackup,
+  RestoredBackup,
+  VerifiedBackup,
+} from './backup-files.ts';
 import { REFUSAL } from './copy/marker.ts';
 import { MARKER, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
@@ -151,12 +157,14 @@ export async function createBackup(
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
   const { backup } = await import('./sqlite/backup.ts');
   const { directory, now, origin, ...how } = options;
-  return backup({ path: pathOf(url), directory, now, origin }, how);
+  return backup({ path: pathOf(url), directory, now, origin }, how).catch(async (error) => {
+    throw await explainFailure(url, error);
+  });
 }
 
 /** Verifies a whole backup file. Blocks this thread meanwhile. */
 export async function verifyBackup(file: string): Promise<VerifiedBackup> {
-  return (await import('./sqlite/backup-check.ts')).verifyFile(file);
+  return (await import('./sqlite/backup.ts')).verifyFile(file);
 }
 
 /** Verifies a whole PostgreSQL database, in one snapshot. Rejects with a Problem when it cannot be reached. */
@@ -176,7 +184,7 @@ export async function findDamage(
 ): Promise<string[] | undefined> {
   const { full, signal } = options;
   if (isPostgres(url)) return full ? (await verifyDatabase(url)).mistakes : [];
-  return (await import('./sqlite/integrity.ts')).findDamage({ path: pathOf(url), full }, signal);
+  return (await import('./sqlite/file-tasks.ts')).findDamage({ path: pathOf(url), full }, signal);
 }
 
 /** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may swallow them). */

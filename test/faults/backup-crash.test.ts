@@ -66,7 +66,7 @@ test('kill -9 while a backup is made leaves none that is listed but whole', {
   const { place, data } = await largePlace(t, 'default');
   const directory = join(data, 'backups');
   const create = async () => {
-    // Where only the command was killed, what it started still holds the directory for a moment.
+    // A killed command holds the directory until the system has taken away its locks.
     for (;;) {
       const made = await place.run('backup', 'create');
       if (made.code === 5) continue;

@@ -1,6 +1,6 @@
 /** What reads or rewrites a whole database: copies, checks of what was restored, and scrubbing after an erasure. */
 import { type Logger, silentLogger } from '../../observe/log.ts';
-import type { Inspection } from '../backup.ts';
+import type { Inspection } from '../backup-files.ts';
 import { TABLES, type Tables } from '../copy/tables.ts';
 import type { Scrubbed } from '../erasure-operations.ts';
 import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';

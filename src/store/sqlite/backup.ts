@@ -1,20 +1,68 @@
-/** Makes a backup while the database is in use, in a low-priority process of its own. */
-import { rmSync, statSync, truncateSync } from 'node:fs';
-import { InUseError } from '../../model/error.ts';
-import type { BackupProgress, MadeBackup } from '../backup.ts';
-import type { BackupStep, BackupTask, Copied, FromBackup } from './backup-process.ts';
-import { runChildTask } from './child-task.ts';
+/** Makes backups of a database in use, and checks database files: every page, index and table. */
 
+import { createHash } from 'node:crypto';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { toIso } from '../../std/clock.ts';
+import {
+  type BackupManifest,
+  type BackupOrigin,
+  type BackupProgress,
+  backupName,
+  type Inspection,
+  type MadeBackup,
+  readManifest,
+  sweepUnfinished,
+  syncDirectory,
+  syncFile,
+  unfinishedFile,
+  type VerifiedBackup,
+  writeManifest,
+} from '../backup-files.ts';
+import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';
+import { type Database, FULL, isOutside, resultCode, schemaVersion, withDatabase } from './database.ts';
+import { runFileTask } from './file-tasks.ts';
+import { holdFile } from './owner.ts';
+
+/** Free space needed, relative to the size of the backup: other files grow meanwhile. */
+const ROOM = 1.1;
 /** How often the size of the growing file is reported. */
 const PROGRESS_MS = 100;
 
+export interface BackupInput {
+  /** The database file. */
+  path: string;
+  /** Created if missing. */
+  directory: string;
+  now: number;
+  origin: BackupOrigin;
+}
+
 /**
+ * Makes a backup while the database is in use: a snapshot of one moment, which is verified before it gets its name.
+ * Whatever reads all of a file does so in a low-priority process of its own.
+ *
  * @param options.copyTo copies the database into an empty file without holding a read open; if it rejects, or is not
  *   given, a snapshot is read
- * @throws what `beginBackup` throws, or Error when the process was killed, by the signal or otherwise
+ * @throws InUseError when another backup is being made there, Error with a sentence when there is no room, or nothing
+ *   can be written there, or the process was killed, by the signal or otherwise
  */
 export async function backup(
-  task: Omit<BackupTask, 'inSteps'>,
+  input: BackupInput,
   {
     signal,
     onProgress = () => {},
@@ -25,46 +73,249 @@ export async function backup(
     copyTo?: (file: string, signal?: AbortSignal) => Promise<void>;
   },
 ): Promise<MadeBackup> {
-  let watching: NodeJS.Timeout | undefined;
-  let growing: string | undefined;
-  let copying: Promise<void> | undefined;
-  const onLine = (line: string, tell: (answer: Copied) => void) => {
-    clearInterval(watching);
-    const step = JSON.parse(line) as BackupStep;
-    if ('checking' in step) return onProgress({ doing: 'check' });
-    const { copying: file, total } = step;
-    growing = file;
-    watching = setInterval(() => onProgress({ doing: 'copy', bytes: sizeOf(file), total }), PROGRESS_MS);
-    copying = copyTo?.(file, signal).then(
-      () => tell({ isCopied: true }),
-      () => {
-        // What there is of it would be taken for a database.
-        truncateSync(file);
-        tell({ isCopied: false });
-      },
-    );
-  };
+  const { path, directory } = input;
+  const total = bytesOf(path);
+  const { file, discard } = beginBackup(directory, total);
+  const tell = () => onProgress({ doing: 'copy', bytes: sizeOf(file), total });
+  tell();
+  const watching = setInterval(tell, PROGRESS_MS);
   try {
-    const purpose = 'The process that makes the backup';
-    const whole = { ...task, inSteps: copyTo !== undefined } satisfies BackupTask;
-    const answer = await runChildTask<FromBackup, Copied>(whole, {
-      program: './backup-process',
-      purpose,
-      onLine,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    if ('made' in answer) return answer.made;
-    throw answer.inUse ? new InUseError(answer.failed) : new Error(answer.failed);
+    const isCopied = await copyTo?.(file, signal).then(
+      () => true,
+      () => false,
+    );
+    if (isCopied !== true) {
+      // What there is of a copy would be taken for a database.
+      truncateSync(file);
+      await runFileTask('writeSnapshot', { path, file, directory }, { signal });
+    }
+    clearInterval(watching);
+    onProgress({ doing: 'check' });
+    return await runFileTask('finishBackup', { ...input, file }, { signal });
   } finally {
     clearInterval(watching);
-    await copying?.catch(() => undefined);
-    // A killed process could not clean up.
-    for (const end of growing === undefined ? [] : ['', '-journal', '-wal', '-shm']) {
-      rmSync(`${growing}${end}`, { force: true });
-    }
+    // The file has another name by now, or must go.
+    discard();
   }
+}
+
+/** The same at once, in this thread, which has opened the database anyway. */
+export function backUpNow(input: BackupInput): MadeBackup {
+  const { path, directory } = input;
+  const { file, discard } = beginBackup(directory, bytesOf(path));
+  try {
+    writeSnapshot({ path, file, directory });
+    return finishBackup({ ...input, file });
+  } finally {
+    discard();
+  }
+}
+
+/** Takes the directory for one backup, which has a file, still empty, but no name yet. */
+function beginBackup(directory: string, bytes: number): { file: string; discard(): void } {
+  prepare(directory);
+  const lock = holdFile(
+    join(directory, '.lock'),
+    `Another backup is being made in ${directory}. Try again when it is there`,
+  );
+  const file = unfinishedFile(directory);
+  const discard = () => {
+    for (const end of ['', '-journal', '-wal', '-shm']) rmSync(file + end, { force: true });
+    lock.release();
+  };
+  try {
+    sweepUnfinished(directory);
+    refuseWithoutRoom(directory, bytes);
+    // Created here, so that nobody else can ever read it.
+    closeSync(openSync(file, 'wx', 0o600));
+    return { file, discard };
+  } catch (error) {
+    discard();
+    throw explained(directory, error);
+  }
+}
+
+/**
+ * Copies a snapshot of the database into an empty file. `VACUUM INTO` does not block writers, and leaves out deleted
+ * content; measured: 560 MB/s, a fifth slower than copying the pages. The log of the database grows by all that is written
+ * meanwhile.
+ */
+export function writeSnapshot(of: { path: string; file: string; directory: string }): void {
+  try {
+    withDatabase(of.path, { readOnly: true }, (db) => db.run('vacuum into ?', of.file));
+  } catch (error) {
+    throw explained(of.directory, error);
+  }
+}
+
+/** Checks the file and gives it its name, unless it is no longer wanted. */
+export function finishBackup({
+  file: unfinished,
+  directory,
+  now,
+  origin,
+  isWanted = () => true,
+}: BackupInput & { file: string; isWanted?: () => boolean }): MadeBackup {
+  try {
+    // A copy of the pages is in WAL mode as the database is, and could not be opened where nothing can be written.
+    withDatabase(unfinished, {}, (db) => db.get('pragma journal_mode = delete'));
+    syncFile(unfinished);
+    const { schema, counts, encryptionKey, mistakes } = inspect(unfinished);
+    const manifest: BackupManifest = {
+      format: 1,
+      createdAt: toIso(now),
+      origin,
+      schema,
+      bytes: statSync(unfinished).size,
+      sha256: sha256Of(unfinished),
+      encryptionKey,
+      counts,
+      verifiedAt: mistakes.length === 0 ? toIso(now) : null,
+    };
+    if (!isWanted()) throw new Error('Whoever wanted this backup is gone');
+    const file = freeFile(directory, { createdAt: now, schema, origin });
+    writeManifest(file, manifest);
+    renameSync(unfinished, file);
+    syncDirectory(directory);
+    return { file, ...manifest, mistakes };
+  } catch (error) {
+    throw explained(directory, error);
+  }
+}
+
+/** The error, or a sentence if the disk is full. */
+function explained(directory: string, cause: unknown): unknown {
+  const isFull = resultCode(cause) === FULL || (cause as NodeJS.ErrnoException).code === 'ENOSPC';
+  if (!isFull) return cause;
+  return new Error(
+    `The disk became full while the backup was written to ${directory}, and nothing of it was left there. ` +
+      'Free some room, or name another place',
+    { cause },
+  );
+}
+
+function prepare(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new Error(
+      `Backups cannot be written to ${directory}: ${(cause as Error).message}. ` +
+        'Let this user read and write it, or name another directory with --to or FLOWHOOK_BACKUP_DIRECTORY',
+      { cause },
+    );
+  }
+}
+
+/** How large the backup becomes at most. */
+function bytesOf(path: string): number {
+  const sql = 'select page_count * page_size as bytes from pragma_page_count, pragma_page_size';
+  return withDatabase(path, { readOnly: true }, (db) => db.get<{ bytes: number }>(sql)?.bytes ?? 0);
 }
 
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** A backup must not fill the disk, which is often the database's too. */
+function refuseWithoutRoom(directory: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(directory);
+  const [needed, free] = [bytes * ROOM, bavail * bsize].map((one) => Math.ceil(one / 1_000_000));
+  if (needed === undefined || free === undefined || bavail * bsize >= bytes * ROOM) return;
+  throw new Error(
+    `There is not enough room for a backup in ${directory}: it needs some ${needed} MB, and ${free} MB are free. ` +
+      'Nothing was written. Free some room, or name another place',
+  );
+}
+
+/** Names are by second: a second backup within one second is named after the next. */
+function freeFile(directory: string, made: Parameters<typeof backupName>[0]): string {
+  for (let createdAt = made.createdAt; ; createdAt += 1_000) {
+    const file = join(directory, backupName({ ...made, createdAt }));
+    if (!existsSync(file)) return file;
+  }
+}
+
+const TABLES = ['instance', 'version', 'team', 'workflow', 'job', 'record', 'event', 'webhook', 'delivery'];
+const CHUNK_BYTES = 1_048_576;
+
+/**
+ * Checks a backup: its bytes against the manifest beside it, then as `inspect` does. Changes nothing.
+ *
+ * @param copy of it, which is read in its place
+ */
+export function verifyFile(file: string, copy = file): VerifiedBackup {
+  const manifest = readManifest(file);
+  const { size: bytes } = statSync(copy);
+  const inspection = inspect(copy);
+  const checksumMatches =
+    manifest === undefined ? null : manifest.bytes === bytes && manifest.sha256 === sha256Of(copy);
+  if (checksumMatches === false) {
+    inspection.mistakes.unshift(
+      `The file is not the one that was made: it has ${bytes} bytes and another checksum than its manifest`,
+    );
+  }
+  return { file, bytes, checksumMatches, ...inspection };
+}
+
+/** Checks every page, index and table of a database file. Damage is reported, not thrown. */
+export function inspect(file: string): Inspection {
+  let schema = 0;
+  try {
+    return withDatabase(nameToRead(file), { readOnly: true }, (db) => {
+      schema = schemaVersion(db);
+      return contentsOf(db, schema);
+    });
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    return unreadable(schema, `The file is damaged, or is no database: ${(error as Error).message}`);
+  }
+}
+
+/** As `immutable`, unless it has a log: SQLite would create a WAL beside a file in WAL mode even to read it. */
+function nameToRead(file: string): string {
+  if (existsSync(`${file}-wal`) || existsSync(`${file}-journal`)) return file;
+  const url = pathToFileURL(file);
+  url.searchParams.set('immutable', '1');
+  return url.href;
+}
+
+/** The SHA-256 of a file, in hexadecimal. */
+export function sha256Of(file: string): string {
+  const hash = createHash('sha256');
+  const fd = openSync(file, 'r');
+  try {
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    for (;;) {
+      const bytes = readSync(fd, chunk, 0, CHUNK_BYTES, null);
+      if (bytes === 0) return hash.digest('hex');
+      hash.update(chunk.subarray(0, bytes));
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * The first three mistakes in the pages of a file; or all of one table, where it is named. `quick_check` does
+ * not compare indexes with their tables.
+ */
+export function damageIn(db: Database, check: 'integrity_check' | 'quick_check', table?: string): string[] {
+  const of = table === undefined ? '3' : `'${table.replaceAll("'", "''")}'`;
+  return db
+    .all<Record<string, string>>(`pragma ${check}(${of})`)
+    .map((row) => (row[check] ?? '').replaceAll('\n', ' '))
+    .filter((sentence) => sentence !== 'ok');
+}
+
+function contentsOf(db: Database, schema: number): Inspection {
+  const damage = damageIn(db, 'integrity_check');
+  if (damage.length > 0)
+    return unreadable(schema, ...damage.map((sentence) => `The file is damaged: ${sentence}`));
+  const there = db.all<{ name: string }>("select name from sqlite_schema where type = 'table'");
+  const missing = TABLES.filter((name) => !there.some((table) => table.name === name));
+  if (missing.length > 0) {
+    return unreadable(schema, `This is no database of flowhook: it has no table ${missing.join(', ')}`);
+  }
+  return inspectionOf(schema, db.get(CONTENTS) as Contents, db.all(VERSIONS.sqlite));
 }

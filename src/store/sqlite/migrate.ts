@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
-import { writeBackup } from './backup-write.ts';
+import { backUpNow } from './backup.ts';
 import { Database, isBusy, schemaVersion, withDatabase } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
 
@@ -40,7 +40,7 @@ export function migrate(input: {
     }
     if (found === newest) return;
     if (found > 0 && input.own !== true) ownership = takeOwnership(input.path);
-    if (found > 0) backUp(db, input);
+    if (found > 0) backUp(input);
     run(db, migrations);
     input.log.info({ path: input.path, from: found, to: newest }, 'database.migrated');
   } finally {
@@ -86,9 +86,9 @@ function run(db: Database, migrations: readonly Migration[]): void {
   }
 }
 
-function backUp(db: Database, { path, now, log }: { path: string; now: number; log: Logger }): void {
+function backUp({ path, now, log }: { path: string; now: number; log: Logger }): void {
   const directory = join(dirname(path), 'backups');
-  const { file, mistakes } = writeBackup(db, { directory, now, origin: 'migration' });
+  const { file, mistakes } = backUpNow({ path, directory, now, origin: 'migration' });
   if (mistakes.length > 0) log.warn({ path, mistakes }, 'database.damaged');
   log.info({ path, backup: file }, 'database.backed_up');
 }

@@ -17,11 +17,11 @@ import type { DueLane } from '../webhook-operations.ts';
 import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
+import { runFileTask } from './file-tasks.ts';
 import { migrate } from './migrate.ts';
 import { SQLITE_OPERATIONS, type WriteName } from './operations.ts';
 import { type Ownership, OwnFiles, takeOwnership } from './owner.ts';
 import { reading } from './reader.ts';
-import { scrub } from './scrub.ts';
 import { startWriter, type Writer } from './writer.ts';
 
 export interface SqliteOptions {
@@ -142,7 +142,7 @@ function compose(parts: {
     erasure: {
       ...calls.erasure,
       scrub: untilClosed((input) => {
-        const scrubbed = scrubbing.then(() => scrub({ path, ...input }));
+        const scrubbed = scrubbing.then(() => runFileTask('scrub', { path, ...input }));
         scrubbing = scrubbed.catch(() => undefined);
         return scrubbed;
       }),
