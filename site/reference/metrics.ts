@@ -1,5 +1,5 @@
 /** The reference of all metrics, made of the registry of a node that has everything. */
-import { type MeasuredNode, nodeMetrics, streamMetrics } from '../../src/http/node-metrics.ts';
+import { type MeasuredNode, nodeMetrics, streamMetrics } from '../../src/http/server/node-metrics.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
 import { processMetrics, traceMetrics } from '../../src/observe/process-metrics.ts';
 import { workMetrics } from '../../src/observe/work-metrics.ts';

@@ -1,9 +1,8 @@
 /** The headers of an answer that holds records. */
-import type { FastifyReply } from 'fastify';
 import type { Encoding } from '../records/encodings.ts';
 import type { Format } from '../records/formats.ts';
 import type { DataVersion } from '../store/record-operations.ts';
-import { addVary } from './vary.ts';
+import type { Reply } from './server/exchange.ts';
 
 const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   json: 'application/json; charset=utf-8',
@@ -17,8 +16,8 @@ export function dataTag(version: DataVersion, format: Format, encoding: Encoding
 }
 
 /** Sets the headers that a 304 carries as well. */
-export function setValidators(reply: FastifyReply, tag: string, version: DataVersion): void {
-  addVary(reply, 'accept', 'accept-encoding');
+export function setValidators(reply: Reply, tag: string, version: DataVersion): void {
+  reply.vary('accept', 'accept-encoding');
   reply.headers({
     etag: tag,
     'cache-control': 'private, no-cache',

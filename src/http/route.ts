@@ -1,10 +1,10 @@
 /** Routes, the lines of the table in `routes.ts`, and the operations that answer them. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../model/error.ts';
 import type { Weight } from '../model/load-limit.ts';
 import type { Scope } from '../model/team.ts';
 import type { Caller } from '../teams/keys.ts';
-import type { CallServices } from './services.ts';
+import type { Reply, Request } from './server/exchange.ts';
+import type { Services } from './services.ts';
 
 /**
  * One line of the table. The scope `any` accepts every valid key. A GET also answers HEAD, and every path answers
@@ -76,7 +76,7 @@ export function pathParameter(name: string, description: string): Parameter {
 
 /** A request, as an operation gets it. The body is not read yet: see `bodyFields`. */
 export interface Call {
-  services: CallServices;
+  services: Services;
   operation: Declared;
   /** The path's parameters, percent-decoded once; undefined where the encoding is invalid. */
   params: Readonly<Record<string, string | undefined>>;
@@ -84,8 +84,8 @@ export interface Call {
   query: string;
   /** Its `traceparent`, passed on to the job that it queues. */
   trace: string | null;
-  request: FastifyRequest;
-  reply: FastifyReply;
+  request: Request;
+  reply: Reply;
 }
 
 /** A call that is authenticated and has the route's scope. */

@@ -1,5 +1,4 @@
 /** Every route: method, path, the scope its key needs (any: every key; null: no key), and what answers it. */
-
 import { type Route, route } from './route.ts';
 import { listAudit } from './routes/audit.ts';
 import { readWorkflowChanges } from './routes/changes.ts';
@@ -60,6 +59,13 @@ const { readOpenApi, readOpenApiYaml, readReference } = openApiOperations(() => 
 
 /** The methods that an inspector accepts, besides HEAD. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+/** What every node answers, whatever its role. */
+export const routesOfNode: readonly Route[] = [
+  route('GET', '/livez', null, live),
+  route('GET', '/readyz', null, ready),
+  route('GET', '/metrics', null, readMetrics),
+];
 
 // `{webhookId=wh_*}` matches only values that start with `wh_`: any other path is unknown.
 export const routes: readonly Route[] = [
@@ -137,7 +143,5 @@ export const routes: readonly Route[] = [
   route('GET', '/openapi.json', null, readOpenApi),
   route('GET', '/openapi.yaml', null, readOpenApiYaml),
   route('GET', '/docs', null, readReference),
-  route('GET', '/livez', null, live),
-  route('GET', '/readyz', null, ready),
-  route('GET', '/metrics', null, readMetrics),
+  ...routesOfNode,
 ];

@@ -1,4 +1,4 @@
-/** What the HTTP application is given: the parts of the service, and its settings. */
+/** What HTTP is given: the parts that operations use, and those that only the server itself needs. */
 import type { PushJobs } from '../jobs/push-job.ts';
 import type { Examination } from '../model/finding.ts';
 import type { Quotas } from '../model/quota.ts';
@@ -17,21 +17,22 @@ import type { ApiSecret } from '../workflows/api-secrets.ts';
 import type { Ceilings } from '../workflows/ceilings.ts';
 import type { DefinitionChecks } from '../workflows/definition-checks.ts';
 import type { WorkflowFile } from '../workflows/files.ts';
-import type { Certificate } from './certificate.ts';
 import type { ConnectionLimits } from './limits/connection-limits.ts';
 import type { InFlight } from './limits/in-flight.ts';
 import type { Overload } from './limits/overload.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
 import type { Timeouts } from './limits/timeouts.ts';
 import type { NodeStatus } from './routes/system.ts';
+import type { Certificate } from './server/certificate.ts';
 import type { EventWaits } from './streams/event-waits.ts';
 import type { LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
 import type { UiServices } from './ui/services.ts';
 
-/** What HTTP needs from the rest of the service. */
-export interface HttpServices {
+/** What operations use. Each names in its type those that it needs: see `Call`. */
+export interface Services {
   store: Store;
+  log: Logger;
   authenticator: Authenticator;
   representations: RepresentationCache;
   erasure: ErasureDeps;
@@ -43,6 +44,9 @@ export interface HttpServices {
   /** Checks definitions made over the API, in a thread. */
   definitions: DefinitionChecks;
   inspection: Inspection;
+  eventWaits: EventWaits;
+  longCalls: LongCalls;
+  streams: Streams;
   /** The state of this node. */
   node(): NodeStatus;
   /** What is wrong with the installation; at most 30 s old. */
@@ -52,38 +56,37 @@ export interface HttpServices {
   apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
   /** The file that defines a workflow, on a node that has it; `team` is a slug. */
   workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
-  log: Logger;
-  observer: Observer;
-  /** Undefined where tracing is off. */
-  tracing?: Tracing | undefined;
   /** Whether the service has started and is not stopping. */
   isReady(): boolean;
   isStopping(): boolean;
   overload: Overload;
   inFlight: InFlight;
-  /** Undefined unless the operator has set some. */
-  rateLimits?: RateLimits;
-  connections: ConnectionLimits;
-  timeouts: Timeouts;
   /** Undefined where metrics are off. */
   metrics?: Metrics;
   /** From where metrics are read without a key. */
   metricsAllow?: NetworkList | undefined;
-  /** Whether this node has the API, or only health checks and metrics. */
-  servesApi: boolean;
   /** The proxies whose `x-forwarded-*` headers are believed. */
   trustProxy: TrustedProxies | false;
-  /** With one the server speaks HTTPS, else HTTP. */
-  certificate?: Certificate;
-  /** The origins whose pages may call the API from a browser; `*` for all. */
-  corsOrigins: readonly string[];
   /** Undefined where there is no dashboard. */
   ui?: UiServices;
 }
 
-/** What operations get: the services, and what only HTTP has. */
-export interface CallServices extends HttpServices {
-  eventWaits: EventWaits;
-  longCalls: LongCalls;
-  streams: Streams;
+/** What the server needs, whatever its operations are. */
+export interface ServerParts
+  extends Pick<Services, 'log' | 'authenticator' | 'overload' | 'inFlight' | 'trustProxy'> {
+  observer: Observer;
+  /** Undefined where tracing is off. */
+  tracing?: Tracing | undefined;
+  /** Undefined unless the operator has set some. */
+  rateLimits?: RateLimits;
+  connections: ConnectionLimits;
+  timeouts: Timeouts;
+  /** Whether this node has the API, or only health checks and metrics. */
+  servesApi: boolean;
+  /** With one the server speaks HTTPS, else HTTP. */
+  certificate?: Certificate;
+  /** The origins whose pages may call the API from a browser; `*` for all. */
+  corsOrigins: readonly string[];
+  /** What must be ended before the server can close. */
+  lasting: readonly { close(): Promise<void> | void }[];
 }

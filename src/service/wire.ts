@@ -1,41 +1,47 @@
 /** Creates the HTTP server of a node from its parts and its settings. */
-import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/config.ts';
-import { createApp } from '../http/app.ts';
 import { ConnectionLimits } from '../http/limits/connection-limits.ts';
 import { RateLimits } from '../http/limits/rate-limits.ts';
-import type { HttpServices } from '../http/services.ts';
+import { routes, routesOfNode } from '../http/routes.ts';
+import { type App, createApp } from '../http/server/app.ts';
+import { streamMetrics } from '../http/server/node-metrics.ts';
+import type { ServerParts, Services } from '../http/services.ts';
+import { EventWaits } from '../http/streams/event-waits.ts';
+import { LongCalls } from '../http/streams/long-calls.ts';
+import { Streams } from '../http/streams/streams.ts';
+import { withDashboard } from '../http/ui/paths.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 import { findWorkflowFile } from '../workflows/files.ts';
 import { apiSecrets } from '../workflows/secrets.ts';
 
-/** Services that are created here from the settings. */
-type Made =
-  | 'apiSecrets'
-  | 'ceilings'
-  | 'connections'
-  | 'corsOrigins'
-  | 'erasure'
-  | 'inspection'
-  | 'metricsAllow'
-  | 'quotas'
-  | 'rateLimits'
-  | 'timeouts'
-  | 'trustProxy'
-  | 'webhooks'
-  | 'workflowFile';
+/** What is made elsewhere; all else comes from the settings. */
+type Given = Pick<
+  Services,
+  | 'store'
+  | 'authenticator'
+  | 'representations'
+  | 'definitions'
+  | 'node'
+  | 'examine'
+  | 'pushes'
+  | 'isReady'
+  | 'isStopping'
+  | 'overload'
+  | 'inFlight'
+  | 'metrics'
+  | 'ui'
+> &
+  Pick<ServerParts, 'log' | 'observer' | 'tracing' | 'servesApi' | 'certificate'> & {
+    sealer: Sealer;
+    resolver: Resolver;
+    /** Removes the cached response bodies of a workflow. */
+    forget(place: { teamId: string; workflowId: string }): Promise<void>;
+    publicUrl(): string;
+  };
 
-export interface WireParts extends Omit<HttpServices, Made> {
-  sealer: Sealer;
-  resolver: Resolver;
-  /** Removes the cached response bodies of a workflow. */
-  forget(place: { teamId: string; workflowId: string }): Promise<void>;
-  publicUrl(): string;
-}
-
-export function createWire(config: Config, given: WireParts): FastifyInstance {
+export function createWire(config: Config, given: Given): App {
   const { sealer, resolver, forget, publicUrl, ...parts } = given;
   const { store, log } = parts;
   const {
@@ -45,15 +51,31 @@ export function createWire(config: Config, given: WireParts): FastifyInstance {
     rateLimitPerAddress: perAddress,
   } = config;
   const directory = config.workflowsDirectory;
+  const eventWaits = new EventWaits(store);
+  const longCalls = new LongCalls(store);
+  const streams = new Streams({ store, longCalls, log });
+  if (parts.metrics !== undefined) streamMetrics(parts.metrics, streams);
+  const inspection = new Inspection({ store, sealer, policy, resolver, publicUrl });
+  const ofApi = parts.ui === undefined ? routes : withDashboard(routes);
   return createApp({
     ...parts,
-    erasure: { store, sealer, directories: [config.dataDirectory, config.backupDirectory], forget },
-    webhooks: { store, sealer, policy, resolver, log, limit: config.maxWebhooksPerWorkflow },
-    quotas: config.quotas,
-    ceilings: config.ceilings,
-    inspection: new Inspection({ store, sealer, policy, resolver, publicUrl }),
-    apiSecrets: (team) => apiSecrets({ directory, team, environment: config.environment }),
-    workflowFile: (of) => findWorkflowFile(directory, of),
+    routes: parts.servesApi ? ofApi : routesOfNode,
+    services: {
+      ...parts,
+      eventWaits,
+      longCalls,
+      streams,
+      inspection,
+      erasure: { store, sealer, directories: [config.dataDirectory, config.backupDirectory], forget },
+      webhooks: { store, sealer, policy, resolver, log, limit: config.maxWebhooksPerWorkflow },
+      quotas: config.quotas,
+      ceilings: config.ceilings,
+      apiSecrets: (team) => apiSecrets({ directory, team, environment: config.environment }),
+      workflowFile: (of) => findWorkflowFile(directory, of),
+      trustProxy,
+      metricsAllow: config.metricsAllow,
+    },
+    lasting: [eventWaits, streams, inspection],
     ...(perKey === null && perAddress === null ? {} : { rateLimits: new RateLimits({ perKey, perAddress }) }),
     connections: new ConnectionLimits({
       most: config.maxConnections,
@@ -67,7 +89,6 @@ export function createWire(config: Config, given: WireParts): FastifyInstance {
       keepAliveMs: config.keepAliveTimeoutMs,
     },
     trustProxy,
-    metricsAllow: config.metricsAllow,
     corsOrigins: config.corsOrigins,
   });
 }

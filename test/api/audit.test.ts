@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { UNAUDITED } from '../../src/http/author.ts';
 import { routes } from '../../src/http/routes.ts';
-import { SESSION_ROUTES } from '../../src/http/ui/paths.ts';
+import { UNAUDITED } from '../../src/http/server/caller.ts';
+import { withDashboard } from '../../src/http/ui/paths.ts';
 import type { AuditLine } from '../../src/model/audit.ts';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
@@ -264,7 +264,7 @@ function signIn(body: unknown, headers: Record<string, string> = {}): Promise<Re
   });
 }
 
-const changing = [...routes, ...SESSION_ROUTES].filter(
+const changing = [...routes, ...withDashboard([])].filter(
   ({ method, path, operation }) =>
     method !== 'GET' && !path.startsWith('/inspect/') && !(operation.id in NOT_OURS),
 );

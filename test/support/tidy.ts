@@ -139,7 +139,7 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
 
   'status-chosen-once': (files) =>
     production(files)
-      .filter((file) => file.path.startsWith('src/http/') && file.path !== 'src/http/problem.ts')
+      .filter((file) => file.path.startsWith('src/http/') && file.path !== 'src/http/server/problem.ts')
       .flatMap((file) =>
         [...file.bare.matchAll(/(?<![\w.])[45]\d\d(?![\w.])/g)].map(
           ([status]) =>

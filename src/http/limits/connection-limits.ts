@@ -11,7 +11,7 @@ import { Problem } from '../../model/error.ts';
 import type { TrustedProxies } from '../../net/host.ts';
 import { subscriberOf } from '../../net/host.ts';
 import type { Logger } from '../../observe/log.ts';
-import { refusalBytes } from '../client-error.ts';
+import { refusalBytes } from '../server/client-error.ts';
 
 /** Unanswered requests on one connection: Node parses a thousand at once from a chunk of 64 KiB. */
 const MAX_WAITING = 16;

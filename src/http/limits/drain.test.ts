@@ -1,9 +1,9 @@
 /** Graceful shutdown while requests have arrived that are not read yet. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import fastify from 'fastify';
 import { drain } from './drain.ts';
 import { InFlight } from './in-flight.ts';
 
@@ -11,17 +11,19 @@ const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
 test('answers requests that arrived on idle connections before the shutdown, with `connection: close`', async (t) => {
   const inFlight = new InFlight();
-  const app = fastify();
-  app.addHook('onRequest', async (_request, reply) => inFlight.add(reply.raw, 'brief', 'a'));
-  app.get('/', async () => 'answered');
-  await app.listen({ port: 0, host: '127.0.0.1' });
-  t.after(() => app.close());
-  const { port } = app.server.address() as AddressInfo;
+  const server = createServer((_request, response) => {
+    inFlight.add(response, 'brief', 'a');
+    response.end('answered');
+  });
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  t.after(close);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
   const connections = await Promise.all(Array.from({ length: 30 }, () => used(port)));
   const answers = connections.map(({ untilClosed }) => untilClosed);
   // Written within one turn: the server has had no time to read any of them.
   for (const { socket } of connections) socket.write(REQUEST);
-  const { cut } = await drain({ app, inFlight, withinMs: 60_000 });
+  const { cut } = await drain({ app: { server, close }, inFlight, withinMs: 60_000 });
   assert.equal(cut, 0);
   for (const answer of await Promise.all(answers)) {
     assert.match(answer, /^HTTP\/1\.1 200 .*connection: close.*answered$/is);

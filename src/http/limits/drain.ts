@@ -1,6 +1,6 @@
 /** Graceful shutdown of the server: no new connections, accepted requests are answered, and late ones are cut off. */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import type { App } from '../server/app.ts';
 import type { InFlight } from './in-flight.ts';
 
 /** How long, once nothing is in flight, a client that has sent half a request has for the other half. */
@@ -18,7 +18,7 @@ const TURNS = 4;
  * @returns how many were cut off
  */
 export async function drain(input: {
-  app: FastifyInstance;
+  app: Pick<App, 'close' | 'server'>;
   inFlight: InFlight;
   withinMs: number;
 }): Promise<{ cut: number }> {

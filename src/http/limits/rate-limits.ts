@@ -5,11 +5,11 @@
  *     request ──▶ of its address ──▶ the key is looked up ──▶ of its key ──▶ answered
  *                      └──────────── 429 ◀────────────────────────┘
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../model/error.ts';
 import type { Rate } from '../../model/rate.ts';
 import { subscriberOf } from '../../net/host.ts';
-import { clientAddress } from '../client-address.ts';
+import { clientAddress } from '../server/caller.ts';
+import type { Reply, Request } from '../server/exchange.ts';
 import { RateLimitWindow, type Standing } from './rate-limit-window.ts';
 
 /** A request with an invalid key counts as this many. */
@@ -43,7 +43,7 @@ export class RateLimits {
    *
    * @throws Problem `rate_limited`
    */
-  countAddress(request: FastifyRequest, reply: FastifyReply): void {
+  countAddress(request: Request, reply: Reply): void {
     this.#count('address', () => subscriberOf(clientAddress(request)), reply);
   }
 
@@ -52,19 +52,19 @@ export class RateLimits {
    *
    * @throws Problem `rate_limited`
    */
-  countKey(keyId: string, reply: FastifyReply): void {
+  countKey(keyId: string, reply: Reply): void {
     this.#count('key', () => keyId, reply);
   }
 
   /** Counts a request again whose key turned out to be invalid, to slow down guessing. */
-  countWrongKey(request: FastifyRequest, reply: FastifyReply): void {
+  countWrongKey(request: Request, reply: Reply): void {
     const window = this.#windows.address;
     if (window === undefined) return;
     const standing = window.take(subscriberOf(clientAddress(request)), performance.now(), WRONG_KEY_COST - 1);
     reply.header('ratelimit', standingItem('address', standing));
   }
 
-  #count(policy: Policy, who: () => string, reply: FastifyReply): void {
+  #count(policy: Policy, who: () => string, reply: Reply): void {
     const window = this.#windows[policy];
     if (window === undefined) return;
     const standing = window.take(who(), performance.now());
@@ -78,7 +78,7 @@ export class RateLimits {
 }
 
 /** Adds the headers of one policy to those of the other. */
-function setHeaders(reply: FastifyReply, policy: Policy, rate: Rate, standing: Standing): void {
+function setHeaders(reply: Reply, policy: Policy, rate: Rate, standing: Standing): void {
   append(reply, 'ratelimit-policy', `"${policy}";q=${rate.count};w=${rate.windowMs / 1_000}`);
   append(reply, 'ratelimit', standingItem(policy, standing));
 }
@@ -87,7 +87,7 @@ function standingItem(policy: Policy, { left, untilMs }: Standing): string {
   return `"${policy}";r=${left};t=${secondsOf(untilMs)}`;
 }
 
-function append(reply: FastifyReply, field: string, item: string): void {
+function append(reply: Reply, field: string, item: string): void {
   const before = reply.getHeader(field);
   reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
 }

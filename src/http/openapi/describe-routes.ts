@@ -1,8 +1,8 @@
 /** Makes an OpenAPI 3.1 document of the routes. */
 import { type ErrorCode, statusOf } from '../../model/error.ts';
-import { plainPath } from '../match.ts';
 import { MAX_NUMBER } from '../query.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
+import { plainPath } from '../server/match.ts';
 import { isStrict } from '../strict.ts';
 import { jsonResponse } from './content.ts';
 import { describeWebhooks } from './describe-events.ts';

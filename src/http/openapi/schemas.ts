@@ -2,7 +2,6 @@
  * `components.schemas` of the OpenAPI document: the JSON Schemas that have names, each from beside the code that makes
  * what it describes.
  */
-
 import { auditLineSchema } from '../../resources/audit-line.ts';
 import {
   deliveryDetailSchema,
@@ -16,12 +15,12 @@ import { keySchema } from '../../resources/key.ts';
 import { logLineSchema } from '../../resources/log-line.ts';
 import { webhookDetailSchema } from '../../resources/webhook.ts';
 import { workflowSchema } from '../../resources/workflow.ts';
-import { problemSchema } from '../problem.ts';
 import { changeSchema } from '../routes/changes.ts';
 import { webhookSchema } from '../routes/list-webhooks.ts';
 import { systemSchema } from '../routes/system.ts';
 import { systemChecksSchema } from '../routes/system-checks.ts';
 import { versionSchema } from '../routes/versions.ts';
+import { problemSchema } from '../server/problem.ts';
 import { eventSchemas } from './describe-events.ts';
 
 export const schemas = {

@@ -1,5 +1,4 @@
 /** Events, newest first, for people; and the deliveries of one event. */
-
 import { Problem } from '../../model/error.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
 import type { Job } from '../../model/job.ts';

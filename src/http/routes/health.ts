@@ -1,10 +1,10 @@
 /** Health checks: liveness and readiness. They need no key and are not logged. */
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
-import { renderProblem } from '../problem.ts';
 import { queryValues } from '../query.ts';
-import { type Check, readiness } from '../readiness.ts';
 import type { Call, Operation } from '../route.ts';
+import { renderProblem } from '../server/problem.ts';
+import { type Check, readiness } from '../server/readiness.ts';
 
 const ok = jsonResponse('Yes', {
   type: 'object',

@@ -39,7 +39,7 @@ export function inspectBy(method: Method): Operation<Call> {
       if (!isInspectorId(address)) throw new Problem('inspector_not_found');
       const status = await services.inspection.receive(address, {
         method: request.method,
-        path: request.originalUrl,
+        path: request.raw.url ?? '',
         headers: joined(request.raw.headersDistinct),
         read: async () => {
           const { bytes, size, isWhole } = await readBeginning(request.raw, BOUNDS);

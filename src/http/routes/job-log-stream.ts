@@ -1,5 +1,4 @@
 /** The log of a job as server-sent events, from its beginning or a resumed place to the end of the job. */
-
 import type { Job } from '../../model/job.ts';
 import { ENDED, shownJob } from '../../resources/job.ts';
 import { shownLine } from '../../resources/log-line.ts';

@@ -1,5 +1,4 @@
 /** The log of a job, one attempt at a time. */
-
 import { shownLine, textOf } from '../../resources/log-line.ts';
 import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';

@@ -1,9 +1,9 @@
 /** The metrics of this node, for Prometheus. */
 import { Problem } from '../../model/error.ts';
-import { authenticateKey, keyOf } from '../authenticate.ts';
-import { hasAllowedAddress } from '../metrics-access.ts';
-import { isOwnHost } from '../own-host.ts';
 import type { Call, Operation } from '../route.ts';
+import { authenticate, keyOf } from '../server/caller.ts';
+import { hasAllowedAddress } from '../server/metrics-access.ts';
+import { isOwnHost } from '../server/own-host.ts';
 
 const REFUSAL =
   'Unauthorized: /metrics takes a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, ' +
@@ -37,7 +37,7 @@ export const readMetrics: Operation<Call> = {
       isOwnHost(request.headers.host, services.node().url);
     if (!isKeyless) {
       const key = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
-      await authenticateKey(authenticator, key, 'operator').catch((error) => {
+      await authenticate(authenticator, key, 'operator').catch((error) => {
         throw error instanceof Problem && error.code === 'unauthorized'
           ? new Problem('unauthorized', { sentence: REFUSAL })
           : error;

@@ -1,5 +1,4 @@
 /** A stream of what changes in a team, for programs that show it. */
-
 import type { KeyedCall, Operation } from '../route.ts';
 import { EventStream } from '../streams/event-stream.ts';
 import { MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';

@@ -1,25 +1,27 @@
 /** Clients that stall and clients that read, on a real socket. */
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
-import fastify from 'fastify';
+import { Reply, Request } from '../server/exchange.ts';
 import { EventStream } from './event-stream.ts';
 
 const MESSAGE = { event: 'much', data: 'x'.repeat(100_000) };
 
 async function serve(run: (stream: EventStream) => Promise<void>, bounds: { heartbeatMs?: number } = {}) {
-  const app = fastify();
   let done: Promise<void> = Promise.resolve();
-  app.get('/', (_, reply) => {
+  const server = createServer((request, response) => {
+    const reply = new Reply(new Request(request, false), response);
     const stream = new EventStream(reply, { maxBuffered: 1_000_000, ...bounds });
     done = run(stream);
-    return reply;
   });
-  const url = new URL(await app.listen({ port: 0 }));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   return {
     url,
     done: () => done,
-    close: () => app.close(),
+    close: () => new Promise((resolve) => server.close(resolve)),
     /** Asks, and then reads nothing. */
     stalled: () => {
       const socket = connect(Number(url.port), url.hostname);

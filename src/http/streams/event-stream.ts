@@ -1,6 +1,5 @@
 /** One response of server-sent events, with a bound on what the client may leave unread. */
-import type { OutgoingHttpHeaders } from 'node:http';
-import type { FastifyReply } from 'fastify';
+import type { Reply } from '../server/exchange.ts';
 
 /** Proxies close connections without traffic. */
 const HEARTBEAT_MS = 15_000;
@@ -21,18 +20,18 @@ export interface StreamMessage {
 export class EventStream {
   /** Resolves when the client has disconnected, or the stream was ended or cut off. */
   readonly closed: Promise<void>;
-  readonly #raw: FastifyReply['raw'];
+  readonly #raw: Reply['raw'];
   readonly #maxBuffered: number;
   readonly #heartbeat: NodeJS.Timeout;
   /** Bytes unread at the last heartbeat. */
   #leftUnread = 0;
 
-  constructor(reply: FastifyReply, { maxBuffered, heartbeatMs = HEARTBEAT_MS }: StreamBounds) {
+  constructor(reply: Reply, { maxBuffered, heartbeatMs = HEARTBEAT_MS }: StreamBounds) {
     reply.hijack();
     this.#raw = reply.raw;
     this.#maxBuffered = maxBuffered;
     this.#raw.writeHead(reply.statusCode, {
-      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      ...reply.getHeaders(),
       'content-type': 'text/event-stream; charset=utf-8',
       // Otherwise nginx buffers what it should pass on.
       'x-accel-buffering': 'no',

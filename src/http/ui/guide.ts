@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Call, Operation } from '../route.ts';
+import { contentPolicy, newNonce } from '../server/headers.ts';
 import type { BackgroundBuild } from './background-build.ts';
 import { GUIDE } from './build-targets.ts';
 import { BuiltDirectory, INDEX } from './built-files.ts';
-import { contentPolicy, newNonce } from './page-headers.ts';
 import { placeholderPage } from './placeholder-page.ts';
 import { acceptsHtml, sendFile } from './send-file.ts';
 import { uiOf } from './services.ts';

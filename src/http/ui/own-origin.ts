@@ -1,6 +1,6 @@
 /** Protection against cross-site request forgery: browsers send the session cookie whichever page makes the request. */
-import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../model/error.ts';
+import type { Request } from '../server/exchange.ts';
 
 /** Where clients reach this service. */
 export interface Place {
@@ -16,7 +16,7 @@ const FORM_TYPES = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-da
  *
  * @throws Problem `origin_refused`, or `content_unsupported` for a body that a form could have sent
  */
-export function requireOwnOrigin(place: Place, request: FastifyRequest): void {
+export function requireOwnOrigin(place: Place, request: Request): void {
   const { headers, method } = request;
   const site = headers['sec-fetch-site'];
   const isRead = method === 'GET' || method === 'HEAD';
@@ -37,18 +37,18 @@ export function requireOwnOrigin(place: Place, request: FastifyRequest): void {
 }
 
 /** Whether the client uses TLS, as far as is known: to this server, or to a proxy at the public URL. */
-export function isSecure(place: Place, request: FastifyRequest): boolean {
+export function isSecure(place: Place, request: Request): boolean {
   if (request.protocol === 'https') return true;
   const { protocol, host } = new URL(place.publicUrl());
   return protocol === 'https:' && host === request.headers.host;
 }
 
-function isOwnOrigin(place: Place, { headers, protocol, host }: FastifyRequest): boolean {
+function isOwnOrigin(place: Place, { headers, protocol, host }: Request): boolean {
   const { origin } = headers;
   if (origin === undefined) return false;
   return origin === `${protocol}://${host}` || origin === new URL(place.publicUrl()).origin;
 }
 
-function hasBody({ headers }: FastifyRequest): boolean {
+function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

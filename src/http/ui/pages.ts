@@ -3,9 +3,9 @@
  */
 import { Problem } from '../../model/error.ts';
 import type { Call, Operation } from '../route.ts';
+import { contentPolicy, newNonce } from '../server/headers.ts';
 import { DASHBOARD } from './build-targets.ts';
 import { BuiltDirectory, INDEX } from './built-files.ts';
-import { contentPolicy, newNonce } from './page-headers.ts';
 import { type BuildState, placeholderPage } from './placeholder-page.ts';
 import { acceptsHtml, sendFile } from './send-file.ts';
 import { uiOf } from './services.ts';

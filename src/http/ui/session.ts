@@ -1,16 +1,15 @@
 /** Sessions of the dashboard: signing in with a key or a link, authentication of requests, signing out. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Author } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
 import { allows, type Scope } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
 import type { Begun, SignedIn } from '../../teams/sessions.ts';
-import { authorOf } from '../author.ts';
 import { bodyFields } from '../body.ts';
-import { clientAddress } from '../client-address.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import type { Call, Operation } from '../route.ts';
+import { authorOf, clientAddress } from '../server/caller.ts';
+import type { Reply, Request } from '../server/exchange.ts';
 import { invalid } from '../values.ts';
 import { requireOwnOrigin } from './own-origin.ts';
 import { type UiServices, uiOf } from './services.ts';
@@ -89,7 +88,7 @@ export const endSession: Operation<Call> = {
  */
 export async function authenticateSession(
   ui: UiServices,
-  call: { request: FastifyRequest; reply: FastifyReply },
+  call: { request: Request; reply: Reply },
   scope: Scope | 'any',
 ): Promise<Caller> {
   requireOwnOrigin(ui, call.request);
@@ -104,7 +103,7 @@ export async function authenticateSession(
 
 async function signedIn(
   ui: UiServices,
-  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { request, reply }: { request: Request; reply: Reply },
 ): Promise<Begun> {
   const secret = sessionSecret(request);
   const found = secret === undefined ? undefined : await ui.sessions.find(secret);

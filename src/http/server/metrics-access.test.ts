@@ -1,7 +1,7 @@
 /** Which addresses read metrics without a key. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseNetworkList, parseTrustedProxies } from '../net/host.ts';
+import { parseNetworkList, parseTrustedProxies } from '../../net/host.ts';
 import { hasAllowedAddress } from './metrics-access.ts';
 
 const allowed = parseNetworkList('loopback, 10.0.0.0/8');

@@ -1,17 +1,17 @@
 /** Requests that arrive slowly, on a server with short timeouts. */
 import assert from 'node:assert/strict';
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { Problem } from '../model/error.ts';
-import { silentLogger } from '../observe/log.ts';
-import { type Answering, createClientErrorHandler } from './client-error.ts';
+import { Problem } from '../../model/error.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { createClientErrorHandler } from './client-error.ts';
 
 /** Sends half a body, lets the server find that it took too long, sends the rest, and answers what came back. */
 async function sendSlowly(t: TestContext, hasTime: boolean): Promise<{ status: number; text: string }> {
-  const answering: Answering = new WeakMap();
+  const answering = new WeakMap<object, ServerResponse>();
   const handle = createClientErrorHandler({
-    answering,
+    answerOf: (socket) => answering.get(socket),
     isFrozen: () => false,
     unknownMethod: () => new Problem('route_not_found'),
     hasTime: () => hasTime,
@@ -31,7 +31,7 @@ async function sendSlowly(t: TestContext, hasTime: boolean): Promise<{ status: n
   );
   const tooSlow = Promise.withResolvers<void>();
   server.on('clientError', (error, socket) => {
-    handle(error as Parameters<typeof handle>[0], socket);
+    handle(error, socket);
     tooSlow.resolve();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

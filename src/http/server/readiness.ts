@@ -1,7 +1,7 @@
 /** Whether this node is ready, and why. These messages are public: they name no address, path or person. */
-import { Problem } from '../model/error.ts';
+import { Problem } from '../../model/error.ts';
+import type { Services } from '../services.ts';
 import { toProblem } from './problem.ts';
-import type { HttpServices } from './services.ts';
 
 /** One check. `off` (not a task of this node) and `noted` (information) do not affect readiness. */
 export interface Check {
@@ -16,7 +16,7 @@ export interface Readiness {
   checks: Check[];
 }
 
-type Asked = Pick<HttpServices, 'store' | 'isReady' | 'isStopping' | 'overload' | 'node'>;
+type Asked = Pick<Services, 'store' | 'isReady' | 'isStopping' | 'overload' | 'node'>;
 
 export async function readiness(services: Asked): Promise<Readiness> {
   const { store } = services;

@@ -1,5 +1,5 @@
-/** Cross-origin requests (CORS): which other origins' pages may call this service from a browser. None by default. */
-import type { IncomingMessage } from 'node:http';
+/** Headers for browsers: which other origins' pages may call this service (CORS), and what its own pages may do. */
+import { randomBytes } from 'node:crypto';
 
 /** Response headers that such pages may read, besides those that CORS always exposes. */
 const EXPOSED = [
@@ -38,16 +38,15 @@ const PREFLIGHT_S = 600;
  * The headers that let the requesting page read the answer; none for origins that are not allowed. Pages send the key
  * themselves, so credentials (cookies) are never allowed.
  *
+ * @param origin of the request
  * @param origins as browsers write them (`https://app.example.com`), or `*` alone for all
  * @param allow the methods of the path, for a preflight request
  */
 export function corsHeaders(
-  request: IncomingMessage,
+  origin: string | undefined,
   origins: readonly string[],
   allow?: string,
 ): Record<string, string> {
-  const { origin } = request.headers;
-  if (origins.length === 0) return {};
   const isAny = origins.includes('*');
   if (origin === undefined || !(isAny || origins.includes(origin))) return {};
   return {
@@ -61,4 +60,31 @@ export function corsHeaders(
           'access-control-max-age': String(PREFLIGHT_S),
         }),
   };
+}
+
+/** Of the dashboard's and the guide's files, pages and the API that they call. */
+export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'referrer-policy': 'no-referrer',
+};
+
+/** A `Content-Security-Policy`: pages load only from this service; inline styles need the nonce. */
+export function contentPolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+export function newNonce(): string {
+  return randomBytes(16).toString('base64');
 }

@@ -1,8 +1,8 @@
 /** Matching request targets with paths. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { routes } from '../routes.ts';
 import { createMatcher, splitTarget } from './match.ts';
-import { routes } from './routes.ts';
 
 const match = createMatcher(routes);
 const found = (path: string) => {

@@ -1,6 +1,6 @@
 /** Decides which clients may read the metrics without a key: those at an address that the setting names. */
-import type { FastifyRequest } from 'fastify';
-import type { NetworkList, TrustedProxies } from '../net/host.ts';
+import type { NetworkList, TrustedProxies } from '../../net/host.ts';
+import type { Request } from './exchange.ts';
 
 /** Headers with which proxies name the client behind them. */
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip'];
@@ -10,12 +10,12 @@ const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip'];
  * trusted, or an untrusted one forwards the request, the client's address is unknown.
  */
 export function hasAllowedAddress(
-  request: Pick<FastifyRequest, 'ip' | 'headers'>,
+  request: Pick<Request, 'ip' | 'headers'>,
   { allowed, trustProxy }: { allowed: NetworkList | undefined; trustProxy: TrustedProxies | false },
 ): boolean {
   if (allowed === undefined) return false;
   const isForwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
   // Of the headers of trusted proxies only `x-forwarded-for` is evaluated.
   const isKnown = trustProxy && !trustProxy.isEverybody && request.headers['x-forwarded-for'] !== undefined;
-  return (!isForwarded || isKnown) && allowed.contains(request.ip);
+  return (!isForwarded || isKnown) && request.ip !== undefined && allowed.contains(request.ip);
 }

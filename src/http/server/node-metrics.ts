@@ -4,13 +4,13 @@
  */
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Metrics } from '../observe/metrics.ts';
-import type { RepresentationCache } from '../records/representation-cache.ts';
-import { listBackups } from '../store/backup-files.ts';
-import type { Store } from '../store/store.ts';
-import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
-import type { InFlight } from './limits/in-flight.ts';
-import type { Overload } from './limits/overload.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { RepresentationCache } from '../../records/representation-cache.ts';
+import { listBackups } from '../../store/backup-files.ts';
+import type { Store } from '../../store/store.ts';
+import type { DeliveryEngine } from '../../webhooks/delivery-engine.ts';
+import type { InFlight } from '../limits/in-flight.ts';
+import type { Overload } from '../limits/overload.ts';
 
 /** Jobs and deliveries are not counted beyond this. */
 const MOST = 10_000;

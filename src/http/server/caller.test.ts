@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { clientAddress } from './client-address.ts';
+import { clientAddress } from './caller.ts';
 
 const socket = { remoteAddress: '10.0.0.1' } as Socket;
 

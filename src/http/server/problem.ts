@@ -2,8 +2,8 @@
  * Turns errors into answers; nothing else chooses a status. The body is exactly `{ "error": sentence }`, or problem details
  * (RFC 9457) for those that ask for them.
  */
-import { ERRORS, type ErrorCode, Problem, statusOf } from '../model/error.ts';
-import { VersionGoneError } from '../records/read.ts';
+import { ERRORS, type ErrorCode, Problem, statusOf } from '../../model/error.ts';
+import { VersionGoneError } from '../../records/read.ts';
 
 /** In seconds, for errors that last longer than the usual second. */
 const RETRY_AFTER: Partial<Record<ErrorCode, string>> = { disk_full: '30', disk_failed: '30' };

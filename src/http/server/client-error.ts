@@ -3,18 +3,15 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Problem } from '../model/error.ts';
-import type { Logger } from '../observe/log.ts';
-import { STATUS_CODES } from '../std/http-names.ts';
+import { Problem } from '../../model/error.ts';
+import type { Logger } from '../../observe/log.ts';
+import { STATUS_CODES } from '../../std/http-names.ts';
 import { renderProblem } from './problem.ts';
 
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
 const MAX_LINE_BYTES = 8_192;
 /** How long further input is still discarded: closing on unread bytes resets the connection, and loses the answer. */
 const LINGER_MS = 1_000;
-
-/** The latest answer of each connection: the parser reports errors without a request. */
-export type Answering = WeakMap<Duplex, ServerResponse>;
 
 /** What Node's parser reports; `rawPacket` holds the bytes at hand. */
 interface ParserError extends Error {
@@ -29,20 +26,22 @@ interface ParserError extends Error {
  * @param input.isFrozen whether an operation of the contract would answer
  */
 export function createClientErrorHandler(input: {
-  answering: Answering;
+  /** The latest answer on a connection: the parser reports errors without a request. */
+  answerOf(socket: Duplex): ServerResponse | undefined;
   unknownMethod(target: string): Problem;
   isFrozen(method: string, target: string): boolean;
-  /** Whether the body of this request may take longer than the timeout to arrive. */
-  hasTime(request: IncomingMessage): boolean;
+  /** Whether the body that arrives on a connection may take longer than the timeout. */
+  hasTime(socket: Duplex): boolean;
   log: Logger;
-}): (error: ParserError, socket: Duplex) => void {
+}): (error: Error, socket: Duplex) => void {
   const closing = new WeakSet<Duplex>();
-  return (error, socket) => {
-    const current = input.answering.get(socket);
+  return (raised, socket) => {
+    const error = raised as ParserError;
+    const current = input.answerOf(socket);
     // The parser keeps reporting errors in the bytes that follow the first.
     if (closing.has(socket)) return;
     // Node reports this once for each request: an operation that `hasTime` bounds its body by itself.
-    if (error.code === TOO_SLOW && current !== undefined && input.hasTime(current.req)) return;
+    if (error.code === TOO_SLOW && current !== undefined && input.hasTime(socket)) return;
     // Browsers open connections ahead and may never use them: those are closed without an answer.
     const isUnused = error.code === TOO_SLOW && socket instanceof Socket && socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {

@@ -1,6 +1,6 @@
 /** Refuses requests that Node's parser accepts and HTTP/1.1 (RFC 9112) does not. */
 import type { IncomingMessage } from 'node:http';
-import { Problem } from '../model/error.ts';
+import { Problem } from '../../model/error.ts';
 
 /** An address or a name with an optional port, or nothing (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Server as PlainServer } from 'node:http';
 import { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
-import type { Logger } from '../observe/log.ts';
+import type { Logger } from '../../observe/log.ts';
 
 /** How often the files are read: certificates are renewed every few weeks. */
 const LOOK_MS = 10_000;

@@ -8,28 +8,23 @@ import { type AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { PushJobs } from '../jobs/push-job.ts';
-import { Problem } from '../model/error.ts';
-import { NO_QUOTAS } from '../model/quota.ts';
-import { parseAllowNetworks } from '../net/address-policy.ts';
-import { createResolver } from '../net/resolver.ts';
-import { type Logger, silentLogger } from '../observe/log.ts';
-import { wideLines } from '../observe/wide-lines.ts';
-import { BodyWriter } from '../records/body-writer.ts';
-import { Ingester } from '../records/ingester.ts';
-import { RepresentationCache } from '../records/representation-cache.ts';
-import { createSealer } from '../std/seal.ts';
-import { definition, makeRunning, makeWorkflow, stageRecords } from '../store/conformance/setup.ts';
-import { openStore } from '../store/open.ts';
-import type { Store } from '../store/store.ts';
-import { Authenticator, mintKey } from '../teams/keys.ts';
-import { Inspection } from '../webhooks/inspection.ts';
-import { NO_CEILINGS } from '../workflows/ceilings.ts';
-import { DefinitionChecks } from '../workflows/definition-checks.ts';
+import { Problem } from '../../model/error.ts';
+import { NO_QUOTAS } from '../../model/quota.ts';
+import { type Logger, silentLogger } from '../../observe/log.ts';
+import { wideLines } from '../../observe/wide-lines.ts';
+import { BodyWriter } from '../../records/body-writer.ts';
+import { RepresentationCache } from '../../records/representation-cache.ts';
+import { createSealer } from '../../std/seal.ts';
+import { definition, makeRunning, makeWorkflow, stageRecords } from '../../store/conformance/setup.ts';
+import { openStore } from '../../store/open.ts';
+import type { Store } from '../../store/store.ts';
+import { Authenticator, mintKey } from '../../teams/keys.ts';
+import { ConnectionLimits } from '../limits/connection-limits.ts';
+import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from '../limits/in-flight.ts';
+import { Overload } from '../limits/overload.ts';
+import { routes } from '../routes.ts';
+import type { Services } from '../services.ts';
 import { createApp } from './app.ts';
-import { ConnectionLimits } from './limits/connection-limits.ts';
-import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from './limits/in-flight.ts';
-import { Overload } from './limits/overload.ts';
 
 const RECORDS = 400;
 const BIG = 'x'.repeat(100_000);
@@ -58,7 +53,7 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** An application on that store, or on what it is changed into. */
+/** An application with some routes on that store, or on what it is changed into. */
 async function startApp(change: (store: Store) => Store = (store) => store) {
   const lines: Line[] = [];
   const listeners = new Set<() => void>();
@@ -68,63 +63,30 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   };
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   const authenticator = new Authenticator(store);
-  const addressed = {
-    store,
-    sealer: createSealer(randomBytes(32)),
-    policy: parseAllowNetworks('none'),
-    resolver: createResolver(),
-  };
   const inFlight = new InFlight();
   const overload = new Overload({ inFlight, waitMs: () => 0, log });
-  const app = createApp({
+  const parts = { log, authenticator, overload, inFlight, trustProxy: false } as const;
+  const writer = new BodyWriter({ databaseUrl: '', log });
+  const used: Partial<Services> = {
+    ...parts,
     store: change(store),
-    authenticator,
-    representations: new RepresentationCache({
-      store,
-      writer: new BodyWriter({ databaseUrl: '', log }),
-      directory,
-      maxBytes: 0,
-      log,
-    }),
-    erasure: { store, sealer: createSealer(randomBytes(32)), directories: [], forget: async () => {} },
-    webhooks: { ...addressed, limit: 10 },
+    representations: new RepresentationCache({ store, writer, directory, maxBytes: 0, log }),
     quotas: NO_QUOTAS,
-    ceilings: NO_CEILINGS,
-    node: () => ({
-      version: '0.0.0',
-      role: 'all',
-      nodeId: 'local',
-      startedAt: 0,
-      url: '',
-      listening: { host: '127.0.0.1', port: 0 },
-      openCircuits: 0,
-      eventLoop: { p50Ms: 0, p99Ms: 0, maxMs: 0 },
-      settings: [],
-    }),
-    definitions: new DefinitionChecks(),
-    examine: () => assert.fail('Nobody asks'),
-    inspection: new Inspection({ ...addressed, publicUrl: () => '' }),
-    pushes: new PushJobs({
-      store,
-      ingester: new Ingester({ databaseUrl: '', log }),
-      log,
-      observer: {},
-      nodeId: 'local',
-      random: Math.random,
-    }),
-    log,
-    observer: wideLines(log),
-    servesApi: true,
-    apiSecrets: async () => new Map(),
-    workflowFile: async () => undefined,
+    webhooks: { store, sealer: createSealer(randomBytes(32)) } as Services['webhooks'],
     isReady: () => true,
     isStopping: () => false,
-    overload,
-    inFlight,
+    node: () => ({ role: 'all', openCircuits: 0 }) as ReturnType<Services['node']>,
+  };
+  const app = createApp({
+    ...parts,
+    routes,
+    services: used as Services,
+    observer: wideLines(log),
     connections: new ConnectionLimits({ most: 100, perAddress: 100, trustProxy: false, log }),
     timeouts: { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 },
-    trustProxy: false,
+    servesApi: true,
     corsOrigins: [],
+    lasting: [],
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   stops.push(async () => {

@@ -1,0 +1,361 @@
+/** The HTTP application: the table of routes on `node:http`, in the contract's order of checks. */
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { Readable } from 'node:stream';
+import { Problem } from '../../model/error.ts';
+import { storedTrace, type Traced, UNTRACED } from '../../observe/trace-context.ts';
+import { authoredBy } from '../../store/audited.ts';
+import { refuseBody } from '../body.ts';
+import { compressed } from '../compression.ts';
+import { holdContinue, isUninvited } from '../continue.ts';
+import { NEW_CALLERS, UNKNOWN_TEAM } from '../limits/in-flight.ts';
+import { boundUnread } from '../limits/linger.ts';
+import { retryAfter } from '../limits/overload.ts';
+import { isRateLimitField } from '../limits/rate-limits.ts';
+import { RequestTurns } from '../limits/request-turns.ts';
+import { serverTimeouts } from '../limits/timeouts.ts';
+import type { KeyedCall, Operation, Route } from '../route.ts';
+import type { ServerParts, Services } from '../services.ts';
+import { isStrict, refuseUnknownQuery } from '../strict.ts';
+import { prefersHtml } from '../ui/pages.ts';
+import { authenticateSession } from '../ui/session.ts';
+import { sessionSecret } from '../ui/session-cookie.ts';
+import { authenticate, authorOf, hopsTo, keyOf, UNAUDITED } from './caller.ts';
+import { answerConnect, createClientErrorHandler } from './client-error.ts';
+import { Reply, Request } from './exchange.ts';
+import { corsHeaders, SAFE_HEADERS } from './headers.ts';
+import { createMatcher, type Match, splitTarget } from './match.ts';
+import { isLoggedElsewhere, isServerError, renderProblem, toProblem, wantsDetails } from './problem.ts';
+import { requireSound } from './sound-request.ts';
+
+/** A request under way, with what was found out about it. */
+interface Exchange {
+  request: Request;
+  reply: Reply;
+  match: Match | undefined;
+  route: Route | undefined;
+  query: string;
+  /** The target is `*`: the server as a whole. */
+  isServer: boolean;
+  teamId: string | null;
+  keyId: string | null;
+  /** It was refused because of overload: counted as that only, and not logged. */
+  isShed: boolean;
+  traced: Traced;
+}
+
+export interface App {
+  server: Server;
+  listen(at: { host: string; port: number; backlog?: number }): Promise<void>;
+  /** Ends what lasts and stops accepting; resolves when all connections are closed. */
+  close(): Promise<void>;
+}
+
+const MAX_HEADER_BYTES = 16 * 1_024;
+/** A connection without any traffic for this long is closed: a client that has stalled for good holds a file open. */
+const IDLE_MS = 10 * 60_000;
+
+/** What `OPTIONS *` is told. */
+const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+const NOT_HERE =
+  'This node has no API: it answers /livez, /readyz and /metrics. Ask one whose FLOWHOOK_ROLE is all or api';
+
+const OVERLOADED = new Problem('overloaded');
+
+/** Builds the application, which does not listen yet. */
+export function createApp(parts: ServerParts & { services: Services; routes: readonly Route[] }): App {
+  const { services, authenticator, overload, inFlight, rateLimits, connections, corsOrigins, log } = parts;
+  const turns = new RequestTurns();
+  const match = createMatcher(parts.routes);
+  /** `/` is a page in a browser, and nothing else. */
+  const find = (path: string, accept?: string) =>
+    path === '/' && !prefersHtml(accept) ? undefined : match(path);
+  /** The latest exchange of each connection: the parser reports errors without a request. */
+  const latest = new WeakMap<object, Exchange>();
+
+  const handle = (raw: IncomingMessage, response: ServerResponse): void => {
+    const { path, query, isServer = false } = splitTarget(raw.url ?? '');
+    const found = find(path, raw.headers.accept);
+    const { traceparent } = raw.headers;
+    const request = new Request(raw, parts.trustProxy);
+    const exchange: Exchange = {
+      request,
+      reply: new Reply(request, response),
+      match: found,
+      route: found?.known.routes.get(request.method),
+      query,
+      isServer,
+      teamId: null,
+      keyId: null,
+      isShed: false,
+      traced: parts.tracing?.arrive(typeof traceparent === 'string' ? traceparent : undefined) ?? UNTRACED,
+    };
+    latest.set(raw.socket, exchange);
+    boundUnread(raw, response);
+    setCommonHeaders(exchange);
+    answer(exchange).catch((error) => fail(exchange, error));
+  };
+
+  /** Why a request cannot be answered whose path was found, without its method, or was not found. */
+  const unroutable = (found: Match | undefined): Problem =>
+    found === undefined
+      ? new Problem('route_not_found', parts.servesApi ? {} : { sentence: NOT_HERE })
+      : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
+
+  /** The headers of every answer to this request, errors included. */
+  function setCommonHeaders(exchange: Exchange): void {
+    const { request, reply, route } = exchange;
+    reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
+    // Answers with an `ETag` may be kept by the client itself: they replace this.
+    if (route?.scope) {
+      reply.header('cache-control', 'private, no-store');
+      // Whoever changes the key or signs in anew must not be shown what the one before was.
+      reply.vary(route.bySession ? 'cookie' : 'x-api-key');
+    }
+    if (isOfPages(exchange)) {
+      reply.headers(SAFE_HEADERS).header('cache-control', 'no-store');
+      return;
+    }
+    if (corsOrigins.length === 0) return;
+    reply.headers(corsHeaders(request.headers.origin, corsOrigins));
+    // Caches must not give one origin the answer to another.
+    reply.vary('origin');
+  }
+
+  async function answer(exchange: Exchange): Promise<void> {
+    const { reply } = exchange;
+    const result = await respond(exchange);
+    if (!reply.sent) await send(exchange, result === reply ? reply.body : result);
+  }
+
+  /** @returns the reply, or what to send as JSON with it */
+  async function respond(exchange: Exchange): Promise<unknown> {
+    const { request, reply, route } = exchange;
+    const weight = route?.operation.weight ?? 'brief';
+    // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
+    if (!connections.admits(reply.raw)) return refuse(exchange).header('connection', 'close');
+    const team = assumedTeam(exchange);
+    if (!overload.admits(weight, team)) {
+      await turns.take(team);
+      return refuse(exchange);
+    }
+    inFlight.add(reply.raw, weight, team);
+    observeEnd(exchange);
+    if (!isHealth(exchange)) rateLimits?.countAddress(request, reply);
+    requireSound(request.raw);
+    return route === undefined ? answerOptions(exchange) : callOperation(exchange, route);
+  }
+
+  async function callOperation(exchange: Exchange, route: Route): Promise<unknown> {
+    const { request, reply, query } = exchange;
+    const { operation } = route;
+    const { weight = 'brief' } = operation;
+    const hops = route.scope === null ? 0 : hopsTo(request.raw, route);
+    const trace = storedTrace(exchange.traced.trace, hops);
+    const params = exchange.match?.params ?? {};
+    const call = { services, operation, params, query, trace, request, reply };
+    if (route.scope === null) {
+      if (weight !== 'light') await turns.take(UNKNOWN_TEAM);
+      await refuseUnknown(call, route);
+      return route.operation.handle(call);
+    }
+    const caller =
+      route.bySession && services.ui !== undefined
+        ? await authenticateSession(services.ui, call, route.scope)
+        : await authenticate(authenticator, keyOf(request.raw), route.scope);
+    exchange.teamId = caller.teamId;
+    exchange.keyId = caller.keyId;
+    const isAdmitted = overload.count(reply.raw, weight, caller.teamId);
+    exchange.isShed = !isAdmitted;
+    if (isAdmitted) rateLimits?.countKey(caller.keyId, reply);
+    await turns.take(caller.teamId);
+    if (!isAdmitted) return refuse(exchange);
+    await refuseUnknown(call, route);
+    const { operation: keyed } = route as { operation: Operation<KeyedCall> };
+    // A GET changes nothing.
+    if (route.method === 'GET' || operation.id in UNAUDITED) return keyed.handle({ ...call, caller });
+    const author = authorOf(request, { kind: route.bySession ? 'session' : 'key', id: caller.keyId });
+    const store = authoredBy(services.store, author);
+    const { webhooks, erasure } = services;
+    const audited = { ...services, store, webhooks: { ...webhooks, store }, erasure: { ...erasure, store } };
+    return keyed.handle({ ...call, caller, services: audited });
+  }
+
+  /** What no route answers: every path has OPTIONS. */
+  function answerOptions(exchange: Exchange): Reply {
+    const { request, reply, match: found } = exchange;
+    const allow = exchange.isServer ? ALL_METHODS : found?.known.allow;
+    if (allow === undefined || request.method !== 'OPTIONS') throw unroutable(found);
+    const cors = isOfPages(exchange) ? {} : corsHeaders(request.headers.origin, corsOrigins, allow);
+    return reply.code(204).headers({ allow, ...cors });
+  }
+
+  function refuse({ request, reply }: Exchange): Reply {
+    const { status, headers, body } = renderProblem(OVERLOADED, answerTo(request, undefined));
+    return reply
+      .code(status)
+      .headers({ ...headers, 'retry-after': retryAfter() })
+      .send(body);
+  }
+
+  async function send(exchange: Exchange, body: unknown): Promise<void> {
+    const { request, reply } = exchange;
+    let sent: string | Uint8Array | Readable | undefined;
+    if (typeof body === 'string' || body instanceof Uint8Array || body instanceof Readable) sent = body;
+    else if (body !== undefined) sent = JSON.stringify(body);
+    if (sent !== undefined && !reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8');
+    const bytes = typeof sent === 'string' ? await compressed(request, reply, sent) : sent;
+    // The client may send the body now, or not at all: its next bytes would be taken for either.
+    if (isUninvited(request.raw)) reply.header('connection', 'close');
+    reply.write(bytes, (error) => fail(exchange, error));
+  }
+
+  function fail(exchange: Exchange, error: unknown): void {
+    const { request, reply, route, match: found, traced } = exchange;
+    const problem = toProblem(error);
+    // When the client has disconnected, the error is only how its work was ended.
+    if (isServerError(problem) && !isLoggedElsewhere(problem) && !request.socket.destroyed) {
+      const err = problem.cause ?? problem;
+      const { traceId } = traced.trace ?? {};
+      log.error({ err, route: found?.known.path ?? null, requestId: request.id, traceId }, 'request.failed');
+    }
+    if (problem.code === 'unauthorized') rateLimits?.countWrongKey(request, reply);
+    if (reply.sent || reply.raw.headersSent) {
+      reply.raw.destroy();
+      return;
+    }
+    const { status, headers, body } = renderProblem(problem, answerTo(request, route));
+    // Those of the answer that this replaces, such as its encoding and its ETag, go.
+    for (const name of Object.keys(reply.getHeaders())) if (!isRateLimitField(name)) reply.removeHeader(name);
+    setCommonHeaders(exchange);
+    reply.code(status).headers(headers);
+    send(exchange, body).catch(() => reply.raw.destroy());
+  }
+
+  /** The team of a key or session that was used before, before it is checked: says only for whom it is counted. */
+  function assumedTeam({ route, request }: Exchange): string {
+    const secret = route?.bySession ? sessionSecret(request) : keyOf(request.raw);
+    if (secret === undefined) return UNKNOWN_TEAM;
+    const known = route?.bySession ? services.ui?.sessions.teamOf(secret) : authenticator.teamOf(secret);
+    return known ?? NEW_CALLERS;
+  }
+
+  /**
+   * Reports the end of a request: method, path pattern, status, team and key id; `aborted` when the client or an error
+   * cut the answer off. Never the key itself, and never the path as it was sent, which may hold personal data.
+   */
+  function observeEnd(exchange: Exchange): void {
+    const { request, reply, match: found } = exchange;
+    const { raw } = reply;
+    const { socket } = request;
+    const startedAt = services.store.now();
+    const startedMs = performance.now();
+    const sentBefore = socket.bytesWritten;
+    // `close` follows `finish`, and also comes when the connection broke.
+    raw.once('close', () => {
+      if (exchange.isShed) return;
+      const code = reply.getHeader('x-error-code');
+      parts.observer.requestDone?.({
+        requestId: request.id,
+        method: request.method,
+        route: found?.known.path ?? null,
+        status: raw.statusCode,
+        startedAt,
+        durationMs: performance.now() - startedMs,
+        sentBytes: socket.bytesWritten - sentBefore,
+        teamId: exchange.teamId,
+        keyId: exchange.keyId,
+        errorCode: typeof code === 'string' ? code : null,
+        aborted: !raw.writableFinished,
+        ...exchange.traced,
+      });
+    });
+  }
+
+  const server = createHttpServer(parts, handle);
+  const unknownMethod = (target: string): Problem => unroutable(find(splitTarget(target).path));
+  server.on(
+    'clientError',
+    createClientErrorHandler({
+      answerOf: (socket) => latest.get(socket)?.reply.raw,
+      unknownMethod,
+      isFrozen: (method, target) => isOfContract(find(splitTarget(target).path)?.known.routes.get(method)),
+      // Only with a valid key.
+      hasTime(socket) {
+        const exchange = latest.get(socket);
+        return exchange?.route?.operation.hasTime === true && exchange.teamId !== null;
+      },
+      log,
+    }),
+  );
+  server.on('connect', answerConnect(unknownMethod));
+  holdContinue(server);
+  parts.certificate?.follow(server);
+  connections.follow(server);
+
+  return {
+    server,
+    async listen(at) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      server.once('error', reject).listen(at, () => resolve(server.off('error', reject) && undefined));
+      await promise;
+    },
+    async close() {
+      // Open streams and long polls would keep the server from closing.
+      for (const part of parts.lasting) await part.close();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function createHttpServer({ certificate, timeouts }: ServerParts, handle: RequestListener): Server {
+  const options = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    ...serverTimeouts(timeouts),
+  };
+  const server =
+    certificate === undefined
+      ? createServer(options, handle)
+      : createSecureServer({ ...options, ...certificate.pair }, handle);
+  return server.setTimeout(IDLE_MS);
+}
+
+/** Fields of a body that the operation takes are checked where it is read: see `bodyFields`. */
+async function refuseUnknown(
+  call: { request: Request; query: string },
+  { method, operation }: Route,
+): Promise<void> {
+  refuseUnknownQuery(operation, call.query);
+  const takesNone = method !== 'GET' && operation.requestBody === undefined;
+  if (takesNone && isStrict(operation)) await refuseBody({ request: call.request, operation });
+}
+
+/** How an error of a request is to be rendered. */
+function answerTo({ headers, id }: Request, route: Route | undefined) {
+  const isFrozen = isOfContract(route);
+  return { isFrozen, detailsOf: !isFrozen && wantsDetails(headers.accept) ? id : undefined };
+}
+
+/** Whether it answers as the contract says, with its statuses and nothing but `{ "error": … }`. */
+function isOfContract(route: Route | undefined): boolean {
+  return route?.operation.frozen === true && route.bySession !== true;
+}
+
+/** Health checks are exempt from rate limits. */
+function isHealth({ match }: Exchange): boolean {
+  return match?.known.path === '/livez' || match?.known.path === '/readyz';
+}
+
+/** Whether it is for this service's own pages only: no CORS, and strict security headers. */
+function isOfPages({ match }: Exchange): boolean {
+  return /^\/(ui|docs\/guide)\//.test(match?.known.path ?? '');
+}
