@@ -24,7 +24,7 @@ export function addDatabase(program: Command): void {
     .command('copy')
     .description(
       'copy a whole database into an empty one: sqlite:/path/to/file, postgres://…, or one of each. No server may be ' +
-        'running on either. If interrupted, the same command continues; at the end both are compared',
+        'running on either. At the end both are compared; a copy that was interrupted has to begin anew',
     )
     .option('--from <url>', 'the database to copy (default: FLOWHOOK_DATABASE)')
     .option(
@@ -67,7 +67,7 @@ async function copy(options: Options): Promise<void> {
   say(AFTERWARDS);
   print(options, { ...report, seconds, rowsPerSecond: perSecond }, [
     ...report.tables.map(({ name, rows, checksum }) => `${name}: ${rows} rows, ${checksum} in both`),
-    `${report.rows} rows copied and compared, ${report.written} of them written now, in ${seconds.toFixed(1)} s (${perSecond}/s)`,
+    `${report.rows} rows copied and compared in ${seconds.toFixed(1)} s (${perSecond}/s)`,
   ]);
 }
 

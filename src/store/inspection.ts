@@ -1,7 +1,6 @@
 /** What a whole database holds, and what is wrong with its rows: the same for backups and for databases in use. */
 import type { BackupCounts, Inspection } from './backup-files.ts';
-import { REFUSAL } from './copy/marker.ts';
-import { MARKER } from './copy/tables.ts';
+import { MARKER, REFUSAL } from './copy/tables.ts';
 import { NEWEST_SCHEMA } from './migrations.ts';
 import { both } from './sql.ts';
 import { RETIRED } from './team-tables.ts';

@@ -12,8 +12,7 @@ import type {
   RestoredBackup,
   VerifiedBackup,
 } from './backup-files.ts';
-import { REFUSAL } from './copy/marker.ts';
-import { MARKER, type Tables } from './copy/tables.ts';
+import { MARKER, REFUSAL, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
 import type { SchemaState } from './migrations.ts';
 import type { Store, StoreReader } from './store.ts';

@@ -1,21 +1,27 @@
 /**
- * Copies a database into another one, of either kind: table by table in pages, from one snapshot of the source. Each
- * page is written in one transaction with a marker that says where the next page begins, so that a copy that was killed
- * can go on there. At the end both databases are read again and compared. Only then is the marker deleted; a database
- * with a marker is never opened.
+ * Copies a database into another one, of either kind: table by table in pages, from one snapshot of the source, each page
+ * in a transaction of its own. At the end both databases are read again and compared. Only then is the marker deleted
+ * that was set at the beginning; a database with a marker is never opened.
  */
+import { hash } from 'node:crypto';
 import { InUseError } from '../../model/error.ts';
 import type { Sql } from '../sql.ts';
-import { checksumOf } from './checksum.ts';
-import { fingerprint, type Progress, REFUSAL, readMarker, setMarker } from './marker.ts';
-import { type ColumnsOf, countRows, insertRows, readColumns, readPage } from './rows.ts';
-import { TABLES, type Table, type Tables } from './tables.ts';
+import {
+  type Cell,
+  type Columns,
+  type ColumnsOf,
+  countRows,
+  insertRows,
+  type Page,
+  type Place,
+  readColumns,
+  readPage,
+} from './rows.ts';
+import { MARKER, REFUSAL, TABLES, type Table, type Tables } from './tables.ts';
 
 export interface CopyReport {
   tables: { name: string; rows: number; checksum: string }[];
   rows: number;
-  /** Rows that this run wrote: fewer when it resumed an interrupted copy. */
-  written: number;
 }
 
 /** Called after each page: how many rows are done, of how many (of both databases, while they are compared). */
@@ -37,91 +43,58 @@ export async function copyTables(input: {
   const inUse = force ? undefined : await source.inUse();
   if (inUse !== undefined) throw new InUseError(inUse);
   return source.read(async (from) => {
-    if ((await readMarker(from)) !== undefined) throw new Error(`--from: ${REFUSAL}`);
+    if (await hasMarker(from)) throw new Error(`--from: ${REFUSAL}`);
     const columnsOf = await readColumns(from);
-    const counts = await countRows(from);
-    const marker = await begin(target, await fingerprint(from, columnsOf, counts));
-    const copy = new Copy({ from, target, columnsOf, marker });
-    const total = sum(counts.values());
-    let done = await copy.alreadyThere();
-    let written = 0;
+    const total = sum((await countRows(from)).values());
+    await begin(target);
+    let done = 0;
     for (const table of TABLES) {
-      for await (const rows of copy.rest(table)) {
-        done += rows;
-        written += rows;
+      const columns = columnsOf.get(table.name) ?? {};
+      for await (const rows of pagesOf(from, table, columns)) {
+        await target.write((db) => insertRows(db, table, columns, rows));
+        done += rows.length;
         onCopied({ doing: 'copy', done, total });
       }
     }
     await target.analyze();
     const tables = await compare({ from, target, columnsOf, onCopied, total });
-    await copy.end();
-    return { tables, rows: sum(tables.map(({ rows }) => rows)), written };
+    await target.write(async (db) => {
+      await db.run('delete from instance where name = $1', MARKER);
+    });
+    return { tables, rows: sum(tables.map(({ rows }) => rows)) };
   });
 }
 
-/** Marks an empty database as an unfinished copy, or reads the marker of one. */
-async function begin(target: Tables, source: string): Promise<string> {
-  const found = await target.read(readMarker);
-  if (found !== undefined) {
-    if ((JSON.parse(found) as Progress).source === source) return found;
-    throw new InUseError(
-      'The destination holds an unfinished copy of another database, or of this one before it was changed. ' +
-        'Make the destination anew, and copy again',
-    );
-  }
+async function hasMarker(db: Sql): Promise<boolean> {
+  return (await db.get('select 1 from instance where name = $1', MARKER)) !== undefined;
+}
+
+/** Marks an empty database as an unfinished copy. */
+async function begin(target: Tables): Promise<void> {
+  const isMarked = await target.read(hasMarker);
   const [full] = [...(await target.read(countRows))].find(([, rows]) => rows > 0) ?? [];
+  const makeAnew = 'Make the destination anew, and copy again';
+  if (isMarked) throw new InUseError(`The destination holds an unfinished copy. ${makeAnew}`);
   if (full !== undefined) {
     throw new InUseError(
       `The destination is not empty: its table ${full} has rows. Name a database that nothing was ever served from`,
     );
   }
-  const becomes = JSON.stringify({ source, tables: {} } satisfies Progress);
-  await target.write((db) => setMarker(db, { was: undefined, becomes }));
-  return becomes;
+  await target.write(async (db) => {
+    const set = await db.run(
+      `insert into instance (name, value) values ($1, '') on conflict do nothing`,
+      MARKER,
+    );
+    if (set === 0) throw new InUseError('Another `flowhook database copy` writes into the same database');
+  });
 }
 
-/** A copy under way, with its marker. */
-class Copy {
-  readonly #from: Sql;
-  readonly #target: Tables;
-  readonly #columnsOf: ColumnsOf;
-  #marker: string;
-
-  constructor(of: { from: Sql; target: Tables; columnsOf: ColumnsOf; marker: string }) {
-    this.#from = of.from;
-    this.#target = of.target;
-    this.#columnsOf = of.columnsOf;
-    this.#marker = of.marker;
-  }
-
-  /** The number of rows that an earlier run has written. */
-  async alreadyThere(): Promise<number> {
-    return sum((await this.#target.read(countRows)).values());
-  }
-
-  /** Writes the rest of a table; yields the number of rows of each page. */
-  async *rest(table: Table): AsyncGenerator<number> {
-    const columns = this.#columnsOf.get(table.name) ?? {};
-    for (;;) {
-      const { source, tables } = JSON.parse(this.#marker) as Progress;
-      const after = tables[table.name];
-      if (after === null) return;
-      const { rows, next } = await readPage(this.#from, table, columns, after ?? null);
-      const becomes = JSON.stringify({
-        source,
-        tables: { ...tables, [table.name]: next },
-      } satisfies Progress);
-      await this.#target.write(async (db) => {
-        await insertRows(db, table, columns, rows);
-        await setMarker(db, { was: this.#marker, becomes });
-      });
-      this.#marker = becomes;
-      yield rows.length;
-    }
-  }
-
-  end(): Promise<void> {
-    return this.#target.write((db) => setMarker(db, { was: this.#marker, becomes: undefined }));
+async function* pagesOf(db: Sql, table: Table, columns: Columns): AsyncGenerator<Cell[][]> {
+  for (let after: Place | null = null; ; ) {
+    const { rows, next }: Page = await readPage(db, table, columns, after);
+    yield rows;
+    if (next === null) return;
+    after = next;
   }
 }
 
@@ -156,6 +129,38 @@ async function compare(input: {
     tables.push({ name: table.name, rows: ours.rows, checksum: ours.digits });
   }
   return tables;
+}
+
+/** A checksum of a whole table that depends neither on the order of its rows nor on the kind of database. */
+async function checksumOf(
+  db: Sql,
+  table: Table,
+  columns: Columns,
+  onRead: (rows: number) => void,
+): Promise<{ rows: number; digits: string }> {
+  let count = 0;
+  let digest = 0n;
+  for await (const rows of pagesOf(db, table, columns)) {
+    for (const row of rows) {
+      // The sum of 128 bits of the SHA-256 of each row.
+      const bytes = hash('sha256', canonical(row), 'buffer');
+      digest += (bytes.readBigUInt64BE(0) << 64n) + bytes.readBigUInt64BE(8);
+    }
+    count += rows.length;
+    onRead(rows.length);
+  }
+  return { rows: count, digits: (digest % MODULUS).toString(16).padStart(32, '0') };
+}
+
+const MODULUS = 2n ** 128n;
+
+/** A row as text. PostgreSQL cannot store NUL: U+FFFD takes its place there, and so it does here. */
+function canonical(row: readonly Cell[]): string {
+  return JSON.stringify(
+    row.map((cell) =>
+      typeof cell === 'string' && cell.includes('\0') ? cell.replaceAll('\0', '\ufffd') : cell,
+    ),
+  );
 }
 
 function sum(numbers: Iterable<number>): number {

@@ -14,6 +14,10 @@ export interface Table {
 /** The name of the row in `instance` that marks an unfinished copy. */
 export const MARKER = 'unfinished_copy';
 
+/** Why a database with a marker is not opened. */
+export const REFUSAL =
+  'This database is a copy that is not finished. Make it anew, and run `flowhook database copy` again';
+
 /**
  * Every table, with the key that it has on PostgreSQL; what others refer to comes first. `rows.ts` says what SQLite has
  * instead. The columns are those that the databases have.
