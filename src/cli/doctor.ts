@@ -5,7 +5,7 @@ import type { Flowhook } from 'flowhook-client';
 import { ConfigError } from '../config/config.ts';
 import { misspeltVariables } from '../config/sources.ts';
 import type { Check } from '../doctor/check.ts';
-import { examineInstallation } from '../doctor/installation.ts';
+import { examineInstallation } from '../doctor/doctor.ts';
 import { EXAMPLES } from '../doctor/network.ts';
 import { CHECK_GROUPS, type CheckGroup, type Finding, type FindingStatus } from '../model/finding.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
@@ -53,7 +53,7 @@ export function addDoctor(program: Command): void {
       'examine the machine, the settings, the files, the database, backups, the network and recent failures, also ' +
         'while a server is running; for every problem, say what it leads to and what to do. Changes nothing',
     )
-    .option('--full', 'read all of the database and of the newest backup, however long that takes')
+    .option('--full', 'read all of the database, however long that takes')
     .option(
       '--online [urls...]',
       'also try DNS and outgoing requests, with these URLs or some examples; otherwise no request leaves this machine',

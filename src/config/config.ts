@@ -1,5 +1,4 @@
 /** Reads and checks the settings, and what follows from several of them. Nothing else reads the environment. */
-
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Quotas } from '../model/quota.ts';

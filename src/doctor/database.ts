@@ -1,11 +1,25 @@
-/** The database: whether it can be reached, has the right tables, is undamaged, and fits the encryption key. */
-import { bytesWords } from '../std/amounts.ts';
+/** The database: whether it can be reached, has the right tables, is undamaged, fits the encryption key, has backups. */
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { bytesWords, durationWords } from '../std/amounts.ts';
+import { backupDirectories, type ListedBackup, listBackups } from '../store/backup-files.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { findDamage, hearsNotifications } from '../store/open.ts';
-import { MOST_LOG_BYTES } from '../store/status-operations.ts';
 import { keyFile, keyFingerprint } from '../teams/encryption-key.ts';
-import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
-import { listed } from './listed.ts';
+import {
+  type Check,
+  type ExaminedSettings,
+  error,
+  listed,
+  ofSettings,
+  ofStore,
+  ok,
+  type Result,
+  skipped,
+  warning,
+} from './check.ts';
+import { existing } from './machine.ts';
 
 /** How long the search for damage may take unless --full is given. */
 const DAMAGE_MS = 30_000;
@@ -119,22 +133,6 @@ function damageResult(mistakes: readonly string[], isFull: boolean): Result {
   });
 }
 
-export const log: Check = ofStore('database', 'write-ahead-log', async (store) => {
-  const { walBytes } = await store.status.database();
-  if (walBytes === null) return skipped('Not checked', 'PostgreSQL manages its own');
-  return logResult(walBytes);
-});
-
-export function logResult(bytes: number): Result {
-  const what = `The write-ahead log is ${bytesWords(bytes)}`;
-  if (bytes <= MOST_LOG_BYTES) return ok(what);
-  return warning({
-    what,
-    why: 'It grows while a program reads one old state of the database: reads slow down, the disk fills, and writes stop for a moment at its end',
-    fix: 'Wait for `flowhook backup create`, or let the service make backups (FLOWHOOK_BACKUP_EVERY), which reads no old state; stop other programs that have the file open (sqlite3, a copy, a backup tool)',
-  });
-}
-
 export const encryptionKey: Check = ofStore('database', 'encryption-key', async (store, settings) => {
   const expected = await store.instance.get({ name: 'encryption_key' });
   let here: string | undefined;
@@ -182,3 +180,77 @@ export const notifications: Check = ofStore('database', 'notifications', async (
     fix: 'Point FLOWHOOK_DATABASE at PostgreSQL itself, or set FLOWHOOK_DATABASE_LISTEN=off to stop trying',
   });
 });
+
+const DAY_MS = 24 * 3_600_000;
+/** Without a schedule: the age at which a database should have a backup, and a backup a successor. */
+const OLD_MS = 7 * DAY_MS;
+/** Allows for a backup that is being made or retried. */
+const PATIENCE_MS = 3_600_000;
+const OF_POSTGRES = 'PostgreSQL is backed up with its own tools (docs/operate/backup.md)';
+
+export const backupAge: Check = ofStore('backups', 'backup-age', async (store, settings) => {
+  if (isPostgres(settings.databaseUrl)) return skipped('Not checked', OF_POSTGRES);
+  const now = store.now();
+  const [oldest] = await store.teams.list({ limit: 1 });
+  const sinceMs = now - Math.min(now, oldest?.createdAt ?? now);
+  const newest = backupsOf(settings)[0];
+  const ageMs = newest === undefined ? null : now - newest.createdAt;
+  return backupAgeResult({ everyMs: settings.backupEveryMs, ageMs, sinceMs });
+});
+
+/**
+ * @param found.ageMs of the newest backup; null when there is none
+ * @param found.sinceMs how long there have been data to lose
+ */
+export function backupAgeResult(found: {
+  everyMs: number | null;
+  ageMs: number | null;
+  sinceMs: number;
+}): Result {
+  const { everyMs, ageMs, sinceMs } = found;
+  const late = (everyMs === null ? OLD_MS : everyMs) + PATIENCE_MS;
+  const what = ageMs === null ? 'There is no backup' : `The newest backup is ${durationWords(ageMs)} old`;
+  if ((ageMs ?? sinceMs) <= late) {
+    return ok(everyMs === null ? `${what}; automatic backups are off (FLOWHOOK_BACKUP_EVERY=off)` : what);
+  }
+  return warning({
+    what: everyMs === null ? what : `${what}; FLOWHOOK_BACKUP_EVERY is ${durationWords(everyMs)}`,
+    why: 'A failed disk or a mistaken deletion loses everything not backed up',
+    fix:
+      everyMs === null
+        ? 'Set FLOWHOOK_BACKUP_EVERY=24h, and run `flowhook backup create` now'
+        : 'Look for backup.failed in the log, and try `flowhook backup create`',
+  });
+}
+
+export const backupPlace: Check = ofSettings('backups', 'backup-place', async (settings) => {
+  if (isPostgres(settings.databaseUrl)) return skipped('Not checked', OF_POSTGRES);
+  const made = backupsOf(settings).filter(({ origin }) => origin !== 'migration');
+  if (made.length === 0 && settings.backupEveryMs === null) return ok('There are no backups yet');
+  const { backupDirectory, dataDirectory } = settings;
+  if (existsSync(join(backupDirectory, basename(keyFile(settings))))) {
+    return warning({
+      what: `The encryption key is stored with the backups (${backupDirectory})`,
+      why: 'Anyone who obtains a backup can then decrypt its secrets too',
+      fix: 'Store the key elsewhere, just as safely',
+    });
+  }
+  const [data, backups] = await Promise.all([stat(existing(dataDirectory)), stat(existing(backupDirectory))]);
+  if (data.dev !== backups.dev)
+    return ok(`Backups and the database are on different disks (${backupDirectory})`);
+  const isInside = backupDirectory.startsWith(`${dataDirectory}/`);
+  return warning({
+    what: isInside
+      ? `Backups are in the data directory, with the database and the encryption key (${backupDirectory})`
+      : `Backups are on the same disk as the database (${backupDirectory})`,
+    why: 'If that disk fails, all of it is lost',
+    fix: 'Set FLOWHOOK_BACKUP_DIRECTORY to another disk, or copy backups elsewhere (restic, rclone) and the key to a third place',
+  });
+});
+
+/** Newest first. */
+function backupsOf(settings: ExaminedSettings): ListedBackup[] {
+  return backupDirectories(settings)
+    .flatMap(listBackups)
+    .sort((a, b) => b.createdAt - a.createdAt);
+}

@@ -1,50 +1,24 @@
-/** The machine: versions of Node and SQLite, memory, open files, the clock. */
-
-import { readFile } from 'node:fs/promises';
-import { totalmem } from 'node:os';
-import { bytesWords, durationWords } from '../std/amounts.ts';
+/** The machine: versions, memory, the clock, free space and the kind of file system. */
+import { existsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { tmpdir, totalmem } from 'node:os';
+import { dirname } from 'node:path';
+import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { everyRow } from '../store/page.ts';
-import type { Store } from '../store/store.ts';
-import { type Check, error, ofStore, ok, type Result, skipped, warning } from './check.ts';
+import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
-const LEAST_NODE = [26];
-/** As `store/sqlite/database.ts` says, and why. */
-const LEAST_SQLITE = [3, 51, 3];
-const LEAST_FILES = 4_096;
 /** Memory of the service itself under load, with its threads. */
 const SERVICE_BYTES = 300_000_000;
 /** Smaller differences may be the time of the query, and do not matter. */
 const CLOCK_MS = 2_000;
-/** Times further in the future were written before the clock was set back. */
-const AHEAD_MS = 60_000;
-
 export const versions: Check = {
   group: 'machine',
   name: 'versions',
-  run: () => versionsResult(process.versions.node, process.versions.sqlite ?? '0'),
+  // A command on an older Node ends with a sentence before it gets here.
+  run: () => ok(`Node ${process.versions.node} with SQLite ${process.versions.sqlite}`),
 };
-
-/** @param sqlite the version in Node, which also locks the data directory when the database is PostgreSQL */
-export function versionsResult(node: string, sqlite: string): Result {
-  const found = `Node ${node} with SQLite ${sqlite}`;
-  if (isAtLeast(node, LEAST_NODE) && isAtLeast(sqlite, LEAST_SQLITE)) return ok(found);
-  return error({
-    what: `${found} is too old`,
-    why: 'Flowhook needs Node 26 or newer, with SQLite 3.51.3 or newer: older ones can lose commits',
-    fix: 'Install a newer Node, from nodejs.org or the image named in the Dockerfile',
-  });
-}
-
-function isAtLeast(version: string, least: readonly number[]): boolean {
-  const parts = version.split('.').map(Number);
-  for (const [place, wanted] of least.entries()) {
-    const part = parts[place] ?? 0;
-    if (part !== wanted) return part > wanted;
-  }
-  return true;
-}
 
 export const memory: Check = ofStore('machine', 'memory', async (store, settings) => {
   const limits: number[] = [];
@@ -77,53 +51,127 @@ export function memoryResult(found: { runsBytes: number; limitBytes: number; isL
   });
 }
 
-export const openFiles: Check = {
-  group: 'machine',
-  name: 'open-files',
-  async run() {
-    const text = await readFile('/proc/self/limits', 'utf8').catch(() => undefined);
-    const soft = /^Max open files\s+(\S+)/m.exec(text ?? '')?.[1];
-    if (soft === undefined) return skipped('Not checked', 'Only Linux reports it');
-    return openFilesResult(soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft));
-  },
-};
+export const clock: Check = ofStore('machine', 'clock', (store, settings, subject) => {
+  if (!isPostgres(settings.databaseUrl))
+    return skipped('Not compared', 'The database uses the clock of this machine');
+  const aheadMs = subject.clock() - store.now();
+  if (Math.abs(aheadMs) <= CLOCK_MS)
+    return ok(`It is ${toIso(store.now())}, also by the clock of the database`);
+  const away = durationWords(Math.abs(aheadMs));
+  return warning({
+    what: `This machine's clock is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
+    why: "Jobs and deliveries use the database's clock; logs and certificates use this machine's",
+    fix: 'Synchronize both by NTP (chrony, systemd-timesyncd)',
+  });
+});
 
-export function openFilesResult(limit: number): Result {
-  const what = `Limit of open files and connections per process: ${Number.isFinite(limit) ? limit.toLocaleString('en-GB') : 'none'}`;
-  if (limit >= LEAST_FILES) return ok(what);
+const LITTLE_BYTES = 1_000_000_000;
+/** Below this, the write-ahead log and cached response bodies no longer fit. */
+const NO_BYTES = 100_000_000;
+const FEW_FILES = 1_000;
+
+/** By Linux's magic number of the file system (`man 2 statfs`). */
+const REMOTE: Readonly<Record<number, string>> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4283649346: 'SMB',
+  4266872130: 'SMB',
+  16914839: 'a host share (9p)',
+  1702057286: 'a FUSE file system',
+};
+const TMPFS = 0x01021994;
+const OVERLAY = 0x794c7630;
+
+export const rooms: readonly Check[] = [
+  ofSettings('machine', 'disk-space-data', async (settings) =>
+    room({ noun: 'the data directory', path: settings.dataDirectory, needed: 0 }),
+  ),
+  ofSettings('machine', 'disk-space-backups', async (settings, subject) => {
+    if (isPostgres(settings.databaseUrl)) return skipped('Not checked', 'PostgreSQL is backed up elsewhere');
+    const { store } = subject.database;
+    // A backup is a copy without deleted data.
+    const needed = settings.backupEveryMs === null ? 0 : (await store?.status.database())?.bytes;
+    return room({ noun: 'backups', path: settings.backupDirectory, needed: needed ?? 0 });
+  }),
+  ofSettings('machine', 'disk-space-temporary', async () =>
+    room({ noun: 'temporary files of runs', path: tmpdir(), needed: 0 }),
+  ),
+];
+
+async function room(place: { noun: string; path: string; needed: number }): Promise<Result> {
+  const { bavail, bsize, files, ffree } = await statfs(existing(place.path));
+  return roomResult({ ...place, freeBytes: bavail * bsize, freeFiles: files > 0 ? ffree : null });
+}
+
+/** @param found.freeFiles free inodes; null for file systems without a fixed number */
+export function roomResult(found: {
+  noun: string;
+  path: string;
+  needed: number;
+  freeBytes: number;
+  freeFiles: number | null;
+}): Result {
+  const { noun, path, needed, freeBytes, freeFiles } = found;
+  const what = `${bytesWords(freeBytes)} free for ${noun} (${path})`;
+  if (freeFiles !== null && freeFiles < FEW_FILES) {
+    return error({
+      what: `Only ${countWords(freeFiles, 'free inode')} for ${noun} (${path})`,
+      why: 'Without free inodes no file can be created, whatever space is left',
+      fix: 'Delete unneeded files there, or recreate the file system with more inodes',
+    });
+  }
+  if (freeBytes < NO_BYTES) {
+    return error({
+      what,
+      why: 'Writes are refused when the disk is full; acknowledged ones are kept',
+      fix: 'Delete old backups or other files, or use a larger disk',
+    });
+  }
+  if (freeBytes >= Math.max(LITTLE_BYTES, needed)) return ok(what);
   return warning({
     what,
-    why: 'Every client connection, webhook connection and open file counts; beyond the limit they are refused',
-    fix: `Raise it to ${LEAST_FILES.toLocaleString('en-GB')} or more: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or \`ulimit -n\``,
+    why:
+      freeBytes < needed
+        ? `The next backup needs up to ${bytesWords(needed)}, and will be refused`
+        : 'Migrations copy the database first, and the log of a busy hour takes a few hundred MB',
+    fix: 'Free up space, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_REPRESENTATION_CACHE_MB, FLOWHOOK_KEEP_EVENTS_DAYS',
   });
 }
 
-export const clock: Check = ofStore('machine', 'clock', async (store, settings, subject) => {
-  const aheadMs = subject.clock() - store.now();
-  if (isPostgres(settings.databaseUrl) && Math.abs(aheadMs) > CLOCK_MS) {
-    const away = durationWords(Math.abs(aheadMs));
-    return warning({
-      what: `This machine's clock is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
-      why: "Jobs and deliveries use the database's clock; logs and certificates use this machine's",
-      fix: 'Synchronize both by NTP (chrony, systemd-timesyncd)',
-    });
-  }
-  const newest = await newestEventAt(store);
-  if (newest !== undefined && newest - store.now() > AHEAD_MS) {
-    return warning({
-      what: `The newest event is dated ${toIso(newest)}, in the future: the clock was set back, or was wrong before`,
-      why: 'Schedules and retries set by the earlier clock run late',
-      fix: 'Correct the clock and synchronize it by NTP. The effect ends once that time has passed',
-    });
-  }
-  return ok(`It is ${toIso(store.now())}, and no event is dated later`);
+export const fileSystem: Check = ofSettings('machine', 'file-system', async ({ dataDirectory }) => {
+  const { type } = await statfs(existing(dataDirectory));
+  return fileSystemResult(type, dataDirectory);
 });
 
-async function newestEventAt(store: Store): Promise<number | undefined> {
-  let newest: number | undefined;
-  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
-    const [event] = (await store.events.history({ teamId, limit: 1 })).events;
-    if (event !== undefined && (newest === undefined || event.createdAt > newest)) newest = event.createdAt;
+export function fileSystemResult(type: number, path: string): Result {
+  const remote = REMOTE[type];
+  if (remote !== undefined) {
+    return warning({
+      what: `The data directory ${path} is on ${remote}`,
+      why: "SQLite's locks and shared memory are unreliable there, so the database may be corrupted",
+      fix: 'Move the data directory to a local disk (FLOWHOOK_DATA), and use this one for backups',
+    });
   }
-  return newest;
+  if (type === TMPFS) {
+    return warning({
+      what: `The data directory ${path} is in memory (tmpfs)`,
+      why: 'All data is lost when the machine or container restarts',
+      fix: 'Point FLOWHOOK_DATA at a disk or volume',
+    });
+  }
+  if (type === OVERLAY) {
+    return warning({
+      what: `The data directory ${path} is in a container layer (overlayfs)`,
+      why: 'All data is lost when the container is removed, or recreated for an upgrade',
+      fix: 'Mount a volume there, or point FLOWHOOK_DATA at one',
+    });
+  }
+  return ok(`The data directory ${path} appears to be on a local disk`);
+}
+
+/** The nearest existing directory: a new one below it will be on the same disk. */
+export function existing(path: string): string {
+  let found = path;
+  while (!existsSync(found) && dirname(found) !== found) found = dirname(found);
+  return found;
 }

@@ -1,48 +1,38 @@
-/** DNS and outgoing requests, tried in the same way as by deliveries and HTTP sources. */
-import { getServers } from 'node:dns';
-import { hostname } from 'node:os';
+/** The network: outgoing requests as deliveries send them, the certificate, and the port and who listens on it. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
+import { createServer, isIP } from 'node:net';
 import { request } from 'undici';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
+import { hostOf } from '../net/host.ts';
+import { createResolver } from '../net/resolver.ts';
+import { durationWords } from '../std/amounts.ts';
+import { toIso } from '../std/clock.ts';
 import { maskedUrl } from '../std/printable.ts';
-import { type Check, error, ofSettings, ok, skipped, warning } from './check.ts';
-import { listed } from './listed.ts';
+import {
+  type Check,
+  type ExaminedSettings,
+  error,
+  listed,
+  ofSettings,
+  ok,
+  type Result,
+  skipped,
+  type Trouble,
+  warning,
+} from './check.ts';
 
 const ANSWER_MS = 8_000;
 /** The URLs tried when none are given. */
 export const EXAMPLES = ['https://example.com/', 'https://www.iana.org/'];
 
-export const names: Check = ofSettings(
-  'network',
-  'name-resolution',
-  async (_settings, { resolver, online }) => {
-    try {
-      await resolver.resolve('localhost');
-      if (online === null) {
-        const servers = getServers();
-        if (servers.length > 0) return ok(`Name servers: ${listed(servers)}`);
-        return warning({
-          what: 'This machine has no name server',
-          why: 'Webhooks and sources with a host name cannot be reached',
-          fix: 'Add one to /etc/resolv.conf',
-        });
-      }
-      const asked = online.map((url) => new URL(url).hostname);
-      for (const name of asked) await resolver.resolve(name);
-      return ok(`Resolved: ${listed(asked)}`);
-    } catch (cause) {
-      return error({
-        what: (cause as Error).message,
-        why: `Webhooks and sources with a host name cannot be reached from ${hostname()}`,
-        fix: 'Check /etc/resolv.conf, and that its name servers are reachable (in containers: from their network)',
-      });
-    }
-  },
-);
-
 export const outbound: Check = ofSettings(
   'network',
   'outbound',
-  async ({ allowNetworks: policy }, { resolver, online }) => {
+  async ({ allowNetworks: policy }, { online }) => {
     if (online === null) {
       return skipped(
         'Not tried',
@@ -50,7 +40,7 @@ export const outbound: Check = ofSettings(
         `\`flowhook doctor --online\` tries ${EXAMPLES.map((url) => new URL(url).host).join(' and ')}, \`--online URL\` another URL`,
       );
     }
-    const dispatcher = createGuardedDispatcher({ policy, resolver });
+    const dispatcher = createGuardedDispatcher({ policy, resolver: createResolver() });
     const failures: string[] = [];
     try {
       for (const url of online) {
@@ -77,3 +67,210 @@ export const outbound: Check = ofSettings(
   },
   30_000,
 );
+
+const DAY_MS = 24 * 3_600_000;
+/** Automatic renewal usually happens 30 days before expiry. */
+const SOON_MS = 21 * DAY_MS;
+export const certificate: Check = ofSettings('network', 'certificate', async (settings, { clock }) => {
+  const { tlsCert, tlsKey, publicUrl } = settings;
+  if (tlsCert === undefined) return skipped('Not checked', 'The service does not terminate TLS itself');
+  const why = 'Clients that verify it, as they should, cannot connect';
+  const fix = 'Correct FLOWHOOK_TLS_CERT and FLOWHOOK_TLS_KEY, which name PEM files';
+  let found: X509Certificate;
+  try {
+    found = new X509Certificate(await readFile(tlsCert));
+    const key = tlsKey === undefined ? undefined : createPrivateKey(await readFile(tlsKey));
+    if (key !== undefined && !found.checkPrivateKey(key)) {
+      return error({ what: `The key ${tlsKey} does not match the certificate ${tlsCert}`, why, fix });
+    }
+  } catch (cause) {
+    return error({ what: `The certificate cannot be used: ${(cause as Error).message}`, why, fix });
+  }
+  const host = publicUrl === undefined ? undefined : hostOf(publicUrl);
+  return certificateResult(found, { host, now: clock() });
+});
+
+/** @param place.host the host that it must be valid for, if known */
+function certificateResult(found: X509Certificate, place: { host: string | undefined; now: number }): Result {
+  const { host, now } = place;
+  const names = found.subjectAltName ?? found.subject;
+  if (host !== undefined && !isFor(found, host)) {
+    return error({
+      what: `The certificate is for ${names}, not for ${host}`,
+      why: 'Clients that verify it, as they should, refuse to connect',
+      fix: `Get one for ${host}`,
+    });
+  }
+  const [from, until] = [found.validFromDate.getTime(), found.validToDate.getTime()];
+  const trouble = (what: string): Trouble => ({
+    what,
+    why: 'Outside its validity period, clients refuse to connect',
+    fix: 'Renew it, and check that its renewal (certbot, Caddy, cert-manager) works',
+  });
+  if (until <= now) return error(trouble(`The certificate for ${names} expired at ${toIso(until)}`));
+  if (from > now) return error(trouble(`The certificate for ${names} is not valid before ${toIso(from)}`));
+  const left = `The certificate for ${names} expires in ${durationWords(until - now)}`;
+  return until - now < SOON_MS ? warning(trouble(left)) : ok(left);
+}
+
+function isFor(found: X509Certificate, host: string): boolean {
+  return (isIP(host) === 0 ? found.checkHost(host) : found.checkIP(host)) !== undefined;
+}
+
+const READY_MS = 5_000;
+const MAX_BYTES = 4_096;
+
+export const port: Check = ofSettings('network', 'port', async (settings, { node, isServed }) => {
+  const { host, port: number } = settings;
+  if (node !== undefined) return ok(`This node listens on ${host}, port ${node.port}`);
+  if (number === 0) return ok('The service takes any free port (FLOWHOOK_PORT=0)');
+  const place = `Port ${number} on ${host}`;
+  const failed = await tryToListen(host, number);
+  if (failed === undefined) {
+    if (isServed !== true) return ok(`${place} is free`);
+    return warning({
+      what: `${place} is free, but a server is using the data directory`,
+      why: 'It listens elsewhere, is starting or stopping, or hangs',
+      fix: 'Run doctor with the settings of that server; if it hangs, restart it',
+    });
+  }
+  if (failed === 'EADDRINUSE') return takenBy(settings, place, isServed);
+  return error({
+    what: `${place} cannot be used: ${failed}`,
+    why: 'The service does not start',
+    fix:
+      failed === 'EACCES'
+        ? 'Set FLOWHOOK_PORT to 1024 or above, or let the service use low ports (AmbientCapabilities=CAP_NET_BIND_SERVICE)'
+        : 'Set FLOWHOOK_HOST to an address of this machine',
+  });
+});
+
+/** The code of the error, or undefined when listening works. */
+async function tryToListen(host: string, number: number): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ host, port: number, exclusive: true });
+    await once(server, 'listening');
+    return undefined;
+  } catch (cause) {
+    return (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+  } finally {
+    server.close();
+  }
+}
+
+async function takenBy(settings: ExaminedSettings, place: string, isServed: boolean | null): Promise<Result> {
+  const ready = await askReady(settings);
+  if (typeof ready === 'object' && ready.isOurs) {
+    if (ready.status === 200) return ok(`${place}: a flowhook server is listening and ready`);
+    return error({
+      what: `${place}: a flowhook server is listening, but not ready (${ready.status}): ${ready.says}`,
+      why: 'It refuses requests with 503',
+      fix: 'Wait if it is starting or stopping; otherwise see its log and the database findings',
+    });
+  }
+  const holder = (await holderOf(settings.port)) ?? 'another program';
+  return takenResult({ place, holder, isServed: isServed === true, isSilent: ready === 'silent' });
+}
+
+/** A port in use by something that does not identify itself as a flowhook server. */
+export function takenResult(found: {
+  place: string;
+  holder: string;
+  /** Whether a server is using the data directory. */
+  isServed: boolean;
+  /** Whether it took the request and did not answer. */
+  isSilent: boolean;
+}): Result {
+  const { place, holder, isServed, isSilent } = found;
+  if (isServed && isSilent) {
+    return error({
+      what: `${place}: ${holder} is listening, but did not answer within ${READY_MS / 1_000} s`,
+      why: 'It is probably the server that uses the data directory, and hangs, is suspended or is overloaded',
+      fix: 'Check its log and the load of this machine. If it stays silent, kill and restart it: nothing acknowledged is lost',
+    });
+  }
+  return error({
+    what: `${place} is in use by ${holder}`,
+    why: isServed
+      ? 'The server that uses the data directory listens elsewhere: clients of this port reach another program'
+      : 'The service does not start',
+    fix: 'Stop that program, or set FLOWHOOK_PORT to another port',
+  });
+}
+
+interface Answered {
+  status: number;
+  isOurs: boolean;
+  says: string;
+}
+
+/** The answer of `/readyz`; `silent` when there is none in time, undefined when it is not HTTP. */
+async function askReady(settings: ExaminedSettings): Promise<Answered | 'silent' | undefined> {
+  const { host, port: number, tlsCert } = settings;
+  const anyHost: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const signal = AbortSignal.timeout(READY_MS);
+  const options = {
+    host: anyHost[host] ?? host,
+    port: number,
+    path: '/readyz',
+    timeout: READY_MS,
+    signal,
+    agent: false as const,
+  };
+  try {
+    // Another check examines the certificate.
+    const asked =
+      tlsCert === undefined ? plainRequest(options) : tlsRequest({ ...options, rejectUnauthorized: false });
+    asked.on('error', () => undefined).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    let body = '';
+    for await (const chunk of answer.setEncoding('utf8')) {
+      body += chunk;
+      if (body.length > MAX_BYTES) break;
+    }
+    const parsed = parse(body);
+    return {
+      status: answer.statusCode ?? 0,
+      // Every answer of flowhook has a request id, and either this body or an error code.
+      isOurs:
+        answer.headers['x-request-id'] !== undefined &&
+        (parsed.status === 'ok' || answer.headers['x-error-code'] !== undefined),
+      says: String(parsed.error ?? parsed.message ?? answer.headers['x-error-code'] ?? ''),
+    };
+  } catch {
+    return signal.aborted ? 'silent' : undefined;
+  }
+}
+
+function parse(body: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(body) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+/** `nginx (process 812)`, if Linux lets this user see it. */
+async function holderOf(number: number): Promise<string | undefined> {
+  const sockets = new Set<string>();
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const text = await readFile(table, 'utf8').catch(() => '');
+    for (const line of text.split('\n').slice(1)) {
+      // Local address and port in hexadecimal, 0A: listening; the tenth field is the inode.
+      const fields = line.trim().split(/\s+/);
+      const isHere = fields[1]?.split(':')[1] === number.toString(16).toUpperCase().padStart(4, '0');
+      if (isHere && fields[3] === '0A' && fields[9] !== undefined) sockets.add(`socket:[${fields[9]}]`);
+    }
+  }
+  const processes = sockets.size === 0 ? [] : await readdir('/proc').catch(() => []);
+  for (const id of processes.filter((name) => /^\d+$/.test(name))) {
+    for (const open of await readdir(`/proc/${id}/fd`).catch(() => [])) {
+      const target = await readlink(`/proc/${id}/fd/${open}`).catch(() => '');
+      if (!sockets.has(target)) continue;
+      const name = await readFile(`/proc/${id}/comm`, 'utf8').catch(() => 'a program');
+      return `${name.trim()} (process ${id})`;
+    }
+  }
+  return undefined;
+}

@@ -13,7 +13,6 @@
  * While it is open, nothing but the probe uses up an attempt. A fault is an endpoint that cannot be reached, does
  * not answer in time, or answers 5xx; an answer that merely refuses (4xx, 3xx) says that the endpoint is there.
  */
-
 import { type Attempt, type DeliveryClass, MAX_RETRY_AFTER_MS } from './delivery.ts';
 
 /** Concurrent requests to one webhook: at the start, and at most. */

@@ -14,7 +14,6 @@
  *                                        different          rewrite it in place
  *     there, and the mode is `append`    –                  nothing
  */
-
 import type { RecordCounts } from './job.ts';
 import { sameJson } from './same-json.ts';
 import type { Definition, Mode } from './workflow.ts';

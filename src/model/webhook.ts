@@ -1,5 +1,4 @@
 /** A webhook: a subscription of one URL to events of one workflow, and what may be subscribed. */
-
 import { canonicalEvents, eventNamesMistake } from './event.ts';
 import type { Breaker } from './lane.ts';
 

@@ -1,5 +1,4 @@
 /** The guard against server-side request forgery: undici dispatchers that connect only to allowed addresses. */
-
 import { subscribe } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
 import { isIP, type Socket } from 'node:net';

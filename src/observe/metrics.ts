@@ -8,7 +8,6 @@
  *
  * No label may have unbounded values: no workflow, team, key, URL, or text that somebody else chose.
  */
-
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
 import type { Counter as CounterOf, Gauge as GaugeOf } from 'prom-client';

@@ -207,7 +207,6 @@ export async function startService(
       settings: config,
       doubts: misspeltVariables(config.environment),
       store,
-      resolver,
       node: () => ({ port: listening.port, openCircuits: lanes.load.circuits.open }),
     });
     const app = createWire(config, {

@@ -2,16 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,9 +28,10 @@ test('files that others may read are warnings, each with the command that closes
   const opened = await find('data-directory');
   assertTold(opened, 'warning', /Other users on this machine can access .* \(mode 0755\)/);
   assert.equal(opened.fix, `chmod 700 ${data}`);
-  assert.equal((await find('encryption-key-file')).status, 'ok');
+  assert.equal((await find('secret-files')).status, 'ok');
   chmodSync(join(data, 'encryption.key'), 0o640);
-  assertTold(await find('encryption-key-file'), 'warning', /encryption\.key \(mode 0640\)/);
+  assertTold(await find('secret-files'), 'warning', /encryption\.key \(mode 0640\)/);
+  chmodSync(join(data, 'encryption.key'), 0o600);
 
   mkdirSync(join(directory, 'secrets'));
   const secrets = join(directory, 'secrets', 'default.yaml');
@@ -177,29 +169,22 @@ test('the encryption key: another one, one that is none, and one that is gone', 
   assertTold(await find('encryption-key'), 'error', /is missing/);
 });
 
-test('backups: whole, too short, changed, beside the key and beside the database', async (t) => {
+test('backups: beside the key and beside the database', async (t) => {
   const { data, config, look, find } = await makeInstallation(t);
-  const names = ['backup-age', 'newest-backup', 'backup-place'];
+  const names = ['backup-age', 'backup-place'];
   assert.deepEqual(
     (await look(names)).map(({ status }) => status),
-    ['ok', 'ok', 'ok'],
+    ['ok', 'ok'],
   );
   const directory = config.backupDirectory;
-  const { file, bytes } = await createBackup(config.databaseUrl, {
+  await createBackup(config.databaseUrl, {
     directory,
     now: Date.now(),
     origin: 'command',
   });
-  assert.equal((await find('newest-backup')).status, 'ok');
   assertTold(await find('backup-place'), 'warning', /are in the data directory/);
   copyFileSync(join(data, 'encryption.key'), join(directory, 'encryption.key'));
   assertTold(await find('backup-place'), 'warning', /encryption key is stored with the backups/);
-  const backup = await open(file, 'r+');
-  await backup.write(Buffer.from('?'), 0, 1, bytes - 1);
-  await backup.close();
-  assertTold(await find('newest-backup'), 'error', /its checksum does not match/);
-  truncateSync(file, bytes - 1);
-  assertTold(await find('newest-backup'), 'error', /its size has changed/);
 });
 
 /** A file system of its own in memory; nothing where that is not permitted. */
@@ -219,15 +204,14 @@ function smallDisk(t: TestContext): string | undefined {
   }
 }
 
-test('a full disk, which is memory, is told in three ways', async (t) => {
+test('a full disk, which is memory, is told in two ways', async (t) => {
   const { configure, look } = await makeInstallation(t);
   const disk = smallDisk(t);
   if (disk === undefined) return t.skip('mounting a file system is not permitted here');
   await writeFile(join(disk, 'all'), Buffer.alloc(3_000_000)).catch(() => undefined);
   const settings = configure({ FLOWHOOK_DATA: disk });
-  const found = await look(['disk-space-data', 'file-system', 'disk-writes'], { settings });
-  const [space, kind, writes] = found as [Finding, Finding, Finding];
+  const found = await look(['disk-space-data', 'file-system'], { settings });
+  const [space, kind] = found as [Finding, Finding];
   assertTold(space, 'error', / free for the data directory/);
   assertTold(kind, 'warning', /is in memory/);
-  assertTold(writes, 'error', /Cannot write to .*ENOSPC/);
 });

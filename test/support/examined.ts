@@ -6,7 +6,7 @@ import { after, type TestContext } from 'node:test';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { misspeltVariables } from '../../src/config/sources.ts';
 import { CHECKS } from '../../src/doctor/checks.ts';
-import { examineInstallation } from '../../src/doctor/installation.ts';
+import { examineInstallation } from '../../src/doctor/doctor.ts';
 import type { Finding } from '../../src/model/finding.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -1,18 +1,19 @@
-/** Jobs, schedules and deletions: what keeps failing, is overdue, or is stuck. */
-
+/** Jobs, schedules, webhooks and deliveries: what keeps failing, is overdue, or is stuck. */
+import { canonicalEvents, nearestEvent } from '../model/event.ts';
+import type { Webhook } from '../model/webhook.ts';
 import type { Workflow } from '../model/workflow.ts';
-import { countWords, durationWords } from '../std/amounts.ts';
+import { hostOf } from '../net/host.ts';
+import { countWords, durationWords, grouped } from '../std/amounts.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
-import { type Check, ofStore, ok, skipped, warning } from './check.ts';
-import { listed } from './listed.ts';
+import { type Check, listed, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
 const MINUTE_MS = 60_000;
 /** How many runs in a row must have failed. */
 const RUNS = 3;
 const LATE_MS = 5 * MINUTE_MS;
 const WAITING_MS = 15 * MINUTE_MS;
-const MOST = 1_000;
+const MAX_LATE = 1_000;
 /** How many waiting jobs of each team are examined. */
 const LOOKED_AT = 100;
 
@@ -54,7 +55,7 @@ export const failingWorkflows: Check = ofStore('work', 'workflows', async (store
 export const schedules: Check = ofStore('work', 'schedules', async (store, _settings, { isServed }) => {
   if (isServed === false) return skipped('Not checked', 'Schedules need a running server');
   const now = store.now();
-  const late = (await store.schedules.due({ limit: MOST })).filter(({ dueAt }) => now - dueAt > LATE_MS);
+  const late = (await store.schedules.due({ limit: MAX_LATE })).filter(({ dueAt }) => now - dueAt > LATE_MS);
   const [first] = late;
   if (first === undefined) return ok('No schedule is overdue');
   return warning({
@@ -106,14 +107,90 @@ async function stuckJobs(store: Store): Promise<string[]> {
   return stuck;
 }
 
-export const deletions: Check = ofStore('work', 'deletions', async (store, _settings, { isServed }) => {
-  const retired = await Array.fromAsync(everyRow(store.teams.retired, {}), ({ slug }) => slug);
-  if (retired.length === 0) return ok('No team is being deleted');
-  const what = `Deleted teams with rows left: ${listed(retired)}`;
-  if (isServed !== false) return ok(`${what}; a server deletes them in small batches`);
+const HOUR_MS = 3_600_000;
+/** By then a delivery has had four attempts. */
+const LONG_MS = HOUR_MS;
+/** Webhooks and deliveries that are looked at. */
+const MOST = 10_000;
+
+export const webhookHealth: Check = ofStore('work', 'webhooks', async (store, _settings, { node }) => {
+  const all = await webhooksOf(store);
+  return webhooksResult(all, { now: store.now(), openCircuits: node?.openCircuits ?? 0 });
+});
+
+export function webhooksResult(
+  all: readonly Pick<Webhook, 'id' | 'url' | 'state' | 'failingSince' | 'pausedReason'>[],
+  { now, openCircuits }: { now: number; openCircuits: number },
+): Result {
+  const failing = all.filter(
+    ({ state, failingSince }) => state === 'active' && failingSince !== null && now - failingSince >= HOUR_MS,
+  );
+  // A webhook that was paused while it did not fail was paused on purpose.
+  const paused = all.filter(({ state, failingSince }) => state === 'paused' && failingSince !== null);
+  const words = [
+    ...failing.map(
+      ({ id, url, failingSince }) =>
+        `${id} (${hostOf(url)}) for ${durationWords(now - (failingSince ?? now))}`,
+    ),
+    ...paused.map(({ id, url }) => `${id} (${hostOf(url)}) paused`),
+    ...(openCircuits === 0 ? [] : [`circuit breaker open for ${countWords(openCircuits, 'endpoint')}`]),
+  ];
+  if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, none failing for an hour`);
   return warning({
-    what,
-    why: 'No server is running to finish it, and their data is still on the disk',
-    fix: 'Start the service, or run `flowhook teams delete` again',
+    what: `Failing webhooks: ${listed(words)}`,
+    why: 'Their deliveries wait, and are given up after about four days; replay works for as long as events are kept',
+    fix: '`flowhook webhooks show ID` shows the last responses; then `flowhook webhooks resume ID` and `replay`',
+  });
+}
+
+export const webhookEvents: Check = ofStore('work', 'webhook-events', async (store) =>
+  webhookEventsResult(await webhooksOf(store)),
+);
+
+export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>[]): Result {
+  const words = all.flatMap(({ id, events }) => {
+    // Not the name itself, which is the team's.
+    const unknown = canonicalEvents(events).unknown;
+    const meant = unknown.flatMap((name) => nearestEvent(name) ?? []);
+    const advice = meant.length === 0 ? '' : ` (probably ${listed(meant)})`;
+    return unknown.length === 0 ? [] : [`${id}${advice}`];
+  });
+  if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, all for events that exist`);
+  return warning({
+    what: `Webhooks for events that do not exist: ${listed(words)}`,
+    why: 'Nothing is ever sent for such a name',
+    fix: '`flowhook webhooks show ID` names them; subscribe the right ones, then `flowhook webhooks unsubscribe ID`',
+  });
+}
+
+export const deliveries: Check = ofStore('work', 'deliveries', async (store) => {
+  const { waiting, oldestWaitingAt, complete } = (await store.status.work({ most: MOST })).deliveries;
+  return deliveriesResult({
+    waiting,
+    complete,
+    oldestMs: oldestWaitingAt === null ? 0 : store.now() - oldestWaitingAt,
   });
 });
+
+export function deliveriesResult(found: { waiting: number; complete: boolean; oldestMs: number }): Result {
+  const { waiting, complete, oldestMs } = found;
+  if (waiting === 0) return ok('No deliveries are waiting');
+  const what = `Delivery backlog: ${grouped(waiting)}${complete ? '' : ' or more'}, the oldest waiting ${durationWords(oldestMs)}`;
+  if (oldestMs < LONG_MS) return ok(what);
+  return warning({
+    what,
+    why: 'Endpoints fail, webhooks are paused, or no node sends (FLOWHOOK_ROLE)',
+    fix: 'The webhooks finding names those that fail; `flowhook webhooks deliveries ID` lists the backlog',
+  });
+}
+
+async function webhooksOf(store: Store): Promise<Webhook[]> {
+  const all: Webhook[] = [];
+  for await (const { id: teamId } of everyRow(store.teams.list, {})) {
+    for await (const webhook of everyRow(store.webhooks.list, { teamId })) {
+      all.push(webhook);
+      if (all.length === MOST) return all;
+    }
+  }
+  return all;
+}

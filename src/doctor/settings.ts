@@ -1,7 +1,6 @@
 /** Settings: whether they are valid, and whether valid ones together expose more than intended. */
 import { hostOf, isLoopbackHost } from '../net/host.ts';
-import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
-import type { ExaminedSettings } from './subject.ts';
+import { type Check, type ExaminedSettings, error, ofSettings, ok, type Result, warning } from './check.ts';
 
 export const settings: Check = {
   group: 'settings',

@@ -1,4 +1,4 @@
-/** What is late or stuck, by the clock of the database; and a clock that was set back. */
+/** What is late or stuck, by the clock of the database. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,13 +6,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
-import { createResolver } from '../net/resolver.ts';
 import { silentLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import { parseYamlDefinition } from '../workflows/definition.ts';
+import { examine, type Subject } from './check.ts';
 import { CHECKS } from './checks.ts';
-import { examine } from './examine.ts';
-import type { Subject } from './subject.ts';
 
 const MINUTE_MS = 60_000;
 const START = Date.UTC(2026, 0, 1);
@@ -61,7 +59,6 @@ async function find(name: string, isServed: boolean) {
     database: { store, schema: undefined, mistake: undefined, without: undefined },
     isServed,
     node: undefined,
-    resolver: createResolver(),
     online: null,
     isFull: false,
     clock: () => nowMs,
@@ -133,24 +130,4 @@ test('deliveries that have waited for more than an hour are told', async () => {
   nowMs += 2 * 60 * MINUTE_MS;
   assert.match((await find('deliveries', true)).what, /Delivery backlog: 1, the oldest waiting 2 h/);
   assert.equal((await find('deliveries', true)).status, 'warning');
-});
-
-test('a clock that was set back behind the newest event is told', async () => {
-  const before = nowMs;
-  assert.equal((await find('clock', true)).status, 'ok');
-  nowMs = START - 24 * 60 * MINUTE_MS;
-  const back = await find('clock', true);
-  assert.equal(back.status, 'warning');
-  assert.match(back.what, /in the future: the clock was set back/);
-  nowMs = before;
-});
-
-test('a team whose deletion nobody finishes is told', async () => {
-  const { id } = await store.teams.ensure({ slug: 'gone' });
-  assert.equal((await find('deletions', false)).status, 'ok');
-  await store.teams.retire({ teamId: id, force: false });
-  assert.equal((await find('deletions', true)).status, 'ok', 'a server does it');
-  const left = await find('deletions', false);
-  assert.equal(left.status, 'warning');
-  assert.match(left.what, /: gone$/);
 });

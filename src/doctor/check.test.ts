@@ -2,11 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../model/error.ts';
-import { createResolver } from '../net/resolver.ts';
-import { type Check, ofSettings, ofStore, ok } from './check.ts';
+import { type Check, examine, ofSettings, ofStore, ok, type Subject } from './check.ts';
 import { Doctor } from './doctor.ts';
-import { examine } from './examine.ts';
-import type { Subject } from './subject.ts';
 
 const SUBJECT: Subject = {
   settings: undefined,
@@ -15,7 +12,6 @@ const SUBJECT: Subject = {
   database: { store: undefined, schema: undefined, mistake: undefined, without: undefined },
   isServed: null,
   node: undefined,
-  resolver: createResolver(),
   online: null,
   isFull: false,
   clock: () => 1_000,

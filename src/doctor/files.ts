@@ -1,0 +1,226 @@
+/** Files: who may read those of the service and of its secrets, and whether workflow files are valid and applied. */
+import { constants, existsSync } from 'node:fs';
+import { access, readdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { silentLogger } from '../observe/log.ts';
+import { mayAccess, requireRunAs } from '../sources/process/run-as.ts';
+import { countWords } from '../std/amounts.ts';
+import { keyFile } from '../teams/encryption-key.ts';
+import { storedWorkflows } from '../workflows/apply.ts';
+import { isBroken } from '../workflows/files.ts';
+import { loadWorkflows } from '../workflows/load.ts';
+import { readSecretsFile } from '../workflows/secrets-file.ts';
+import { type Check, error, listed, ofSettings, ok, type Result, warning } from './check.ts';
+
+const OF_OTHERS = 0o077;
+/** Docker and Kubernetes mount secrets there, readable only within the container. */
+const OF_A_CONTAINER = ['/run/secrets/', '/var/run/secrets/'];
+const ROOT = 0;
+
+export const dataDirectory: Check = ofSettings('files', 'data-directory', async ({ dataDirectory: path }) => {
+  const found = await look(path);
+  if (found === undefined) return ok(`${path} does not exist yet: the first start creates it`);
+  if (found.failed !== undefined) return unreadable(path, found.failed);
+  const { mode, uid } = found;
+  try {
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return error({
+      what: `This user cannot read and write ${path}`,
+      why: 'The service exits at once if this user starts it',
+      fix: `chown it to the service user, and chmod 700 ${path}`,
+    });
+  }
+  const own = process.getuid?.() ?? uid;
+  if (uid !== own && own !== ROOT) {
+    return warning({
+      what: `${path} belongs to user ${uid}, and this is user ${own}`,
+      why: 'Its owner can take it away, and files written by one may be unreadable for the other',
+      fix: 'Run doctor as the service user, or chown the directory to it',
+    });
+  }
+  const strangers = await filesOfOthers(path, uid);
+  if (strangers.length > 0) {
+    return warning({
+      what: `Files in ${path} belong to a different user than the directory: ${strangers.join(', ')}`,
+      why: 'A command was run as another user, perhaps with sudo; the service may be unable to write them',
+      fix: `chown them to the owner of the directory (${uid}), and run commands as that user`,
+    });
+  }
+  if ((mode & OF_OTHERS) === 0) return ok(`Only its owner can access ${path}`);
+  return warning({
+    what: `Other users on this machine can access ${path} (mode ${shown(mode)})`,
+    why: 'The database holds key hashes and all records; the encryption key is next to it',
+    fix: `chmod 700 ${path}`,
+  });
+});
+
+async function filesOfOthers(directory: string, uid: number): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of (await readdir(directory)).sort()) {
+    const entry = await look(join(directory, name));
+    if (entry !== undefined && entry.failed === undefined && entry.uid !== uid) found.push(name);
+  }
+  return found.slice(0, 5);
+}
+
+export const secretFiles: Check = ofSettings('files', 'secret-files', async (settings) => {
+  const ofTeams = await teamFiles(settings.workflowsDirectory);
+  const places = [
+    ...(settings.encryptionKey === undefined ? [keyFile(settings)] : []),
+    ...ofTeams,
+    // A secret of a team may have such a name too; its value is no path, and must not be repeated.
+    ...[...settings.environment]
+      .filter(([name, value]) => /^FLOWHOOK_(?!SECRET__).+_FILE$/.test(name) && value !== '')
+      .map(([, path]) => resolve(path)),
+  ];
+  const open: { path: string; mode: number }[] = [];
+  for (const path of places) {
+    const found = await look(path);
+    if (found === undefined) continue;
+    if (found.failed !== undefined) return unreadable(path, found.failed);
+    const isMounted = OF_A_CONTAINER.some((folder) => path.startsWith(folder));
+    if (!isMounted && (found.mode & OF_OTHERS) !== 0) open.push({ path, mode: found.mode });
+  }
+  if (open.length > 0) {
+    return warning({
+      what: `Other users on this machine can access ${open.map(({ path, mode }) => `${path} (mode ${shown(mode)})`).join(', ')}`,
+      why: 'Anyone who reads a secret can use it unnoticed',
+      fix: `chmod 600 ${open.map(({ path }) => path).join(' ')}. Rotate the secrets if someone may have read them already`,
+    });
+  }
+  for (const path of ofTeams) {
+    try {
+      await readSecretsFile(path);
+    } catch (cause) {
+      return error({
+        what: (cause as Error).message,
+        why: 'Runs that use a secret of this team fail',
+        fix: 'Correct the file: it must map names to strings',
+      });
+    }
+  }
+  return ok(
+    places.length === 0
+      ? 'There are no secret files'
+      : `${countWords(places.length, 'secret file')}, accessible only to the owner`,
+  );
+});
+
+async function teamFiles(workflowsDirectory: string): Promise<string[]> {
+  const folder = join(dirname(resolve(workflowsDirectory)), 'secrets');
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.endsWith('.yaml')).map((name) => join(folder, name));
+}
+
+type Looked = { failed: string } | { failed: undefined; mode: number; uid: number };
+
+/** Undefined when it does not exist. */
+async function look(path: string): Promise<Looked | undefined> {
+  try {
+    const { mode, uid } = await stat(path);
+    return { failed: undefined, mode: mode & 0o777, uid };
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? undefined : { failed: message };
+  }
+}
+
+function unreadable(path: string, failed: string): Result {
+  return error({
+    what: `${path} cannot be accessed: ${failed}`,
+    why: 'The service cannot use it either if this user starts it',
+    fix: 'Give this user read access, or run doctor as the service user',
+  });
+}
+
+function shown(mode: number): string {
+  return `0${mode.toString(8)}`;
+}
+
+export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
+  const { runAs: user, dataDirectory, workflowsDirectory } = settings;
+  if (user === undefined) return ok("Sources run as the service's own user");
+  try {
+    await requireRunAs(user, workflowsDirectory);
+  } catch (cause) {
+    return error({
+      what: (cause as Error).message,
+      why: 'The service exits at once if this user starts it',
+      fix: 'Correct FLOWHOOK_RUN_AS or the permissions, or run doctor as root',
+    });
+  }
+  const secrets = join(dirname(resolve(workflowsDirectory)), 'secrets');
+  const files = await readdir(secrets).catch(() => []);
+  const places = [dataDirectory, keyFile(settings), ...files.map((name) => join(secrets, name))].filter(
+    (path) => existsSync(path),
+  );
+  const readable: string[] = [];
+  for (const path of places) if (await mayAccess(user, 'r', path)) readable.push(path);
+  if (readable.length === 0)
+    return ok(`Sources run as ${user.user}, who cannot read what belongs to the service`);
+  return error({
+    what: `Sources run as ${user.user}, who can read ${readable.join(', ')}`,
+    why: 'A program of a workflow can read the database, the encryption key or the secrets of all teams',
+    fix: `chmod go-rwx ${readable.join(' ')}`,
+  });
+});
+
+/** Long, because changed modules are imported to read their settings. */
+const LIMIT_MS = 30_000;
+
+export const workflowFiles: Check = ofSettings(
+  'files',
+  'workflow-files',
+  async (settings, subject, signal) => {
+    const { workflowsDirectory: directory, workflowsNamed } = settings;
+    if (!existsSync(directory)) {
+      if (!workflowsNamed) return ok(`There are no workflow files (${directory})`);
+      return error({
+        what: `The workflows directory ${directory} does not exist`,
+        why: 'The service does not start if a configured directory is missing',
+        fix: 'Create it, or set FLOWHOOK_WORKFLOWS to another one',
+      });
+    }
+    const { store } = subject.database;
+    const stored = store === undefined ? undefined : await storedWorkflows(store);
+    const { found, mistakes, broken } = await loadWorkflows({
+      directory,
+      runAs: settings.runAs,
+      known: (team, id) => stored?.get(`${team}/${id}`)?.hash,
+      log: silentLogger,
+      signal,
+    });
+    if (mistakes.length > 0) {
+      const places = mistakes.map(
+        ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
+      );
+      return error({
+        what: `Invalid workflow files: ${listed(places)}`,
+        why: 'Each workflow keeps its last valid definition, or does not exist',
+        fix: 'Correct them, check with `flowhook workflows validate`, and run `flowhook apply`',
+      });
+    }
+    if (stored === undefined) return ok(`${countWords(found.length, 'workflow file')}, all valid`);
+    const present = new Set(found.map(({ team, id }) => `${team}/${id}`));
+    const changed = found.filter(({ definition }) => definition !== null);
+    const missing = [...stored].flatMap(([name, workflow]) =>
+      present.has(name) || isBroken(broken, workflow) ? [] : [name],
+    );
+    if (changed.length === 0 && missing.length === 0) {
+      return ok(`${countWords(found.length, 'workflow file')}, all applied`);
+    }
+    const words = [
+      ...(changed.length === 0
+        ? []
+        : [`changed or new: ${listed(changed.map(({ team, id }) => `${team}/${id}`))}`]),
+      ...(missing.length === 0 ? [] : [`applied, but without a file: ${listed(missing)}`]),
+    ];
+    return warning({
+      what: `The workflow files differ from what was applied; ${words.join('; ')}`,
+      why: 'Runs use the applied definitions',
+      fix: '`flowhook apply` applies the files; `flowhook apply --prune` archives workflows without a file',
+    });
+  },
+  LIMIT_MS,
+);
