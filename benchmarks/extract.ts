@@ -8,7 +8,7 @@ import { parse } from 'parse5';
 import { stringify } from 'yaml';
 import { parseAllowNetworks } from '../src/net/address-policy.ts';
 import { silentLogger } from '../src/observe/log.ts';
-import { startRun } from '../src/sources/run.ts';
+import { startRun } from '../src/sources/start.ts';
 import { parseYamlDefinition } from '../src/workflows/definition.ts';
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';

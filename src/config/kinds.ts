@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { parseRate, type Rate } from '../model/rate.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList, parseTrustedProxies, type TrustedProxies } from '../net/host.ts';
-import { findRunAs, type RunAs } from '../sources/process/run-as.ts';
+import { findRunAs, type RunAs } from '../sources/process/environment.ts';
 import { parseSize } from '../std/size.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
 import { parseDuration } from '../workflows/duration.ts';

@@ -1,12 +1,12 @@
 /** What a check is, what it examines, its four possible results, and how checks are run. */
+
 import { Problem } from '../model/error.ts';
 import type { CheckGroup, Examination, Finding } from '../model/finding.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { TrustedProxies } from '../net/host.ts';
-import type { RunAs } from '../sources/process/run-as.ts';
+import type { RunAs } from '../sources/process/environment.ts';
 import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';
-
 export type Result = Pick<Finding, 'status' | 'what' | 'why' | 'fix'>;
 
 /** What is wrong, what it leads to, and what to do. */

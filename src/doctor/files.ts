@@ -3,7 +3,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { silentLogger } from '../observe/log.ts';
-import { mayAccess, requireRunAs } from '../sources/process/run-as.ts';
+import { mayAccess, requireRunAs } from '../sources/process/environment.ts';
 import { countWords } from '../std/amounts.ts';
 import { keyFile } from '../teams/encryption-key.ts';
 import { storedWorkflows } from '../workflows/apply.ts';

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Bench, claimAndVanish, ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
-import { isSameProcess } from '../sources/process/process-mark.ts';
+import { isSameProcess } from '../sources/process/groups.ts';
 
 /** Says goodbye, once it listens: then there is a file called `listening`. */
 const POLITE = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
 import { LEASE_MS } from '../model/job.ts';
-import { groupGone, isSameProcess } from '../sources/process/process-mark.ts';
+import { groupGone, isSameProcess } from '../sources/process/groups.ts';
 import type { Store } from '../store/store.ts';
 
 /** Short enough to let it run out. */

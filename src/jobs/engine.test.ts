@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { claimAndVanish, ENDLESS, engineTest, QUICK, takeAway } from '../../test/support/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
-import { groupGone, isSameProcess, markOf } from '../sources/process/process-mark.ts';
+import { groupGone, isSameProcess, markOf } from '../sources/process/groups.ts';
 
 engineTest('runs what is due to its end', async ({ engine, queue, job }) => {
   const queued = await queue('quick', QUICK);

@@ -80,7 +80,7 @@ export interface Push {
   sender?: AbortSignal;
 }
 
-export interface Pushed {
+interface Pushed {
   jobId: string;
   version: number;
   records: RecordCounts;

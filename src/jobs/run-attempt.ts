@@ -10,9 +10,10 @@ import type { Tracing } from '../observe/tracing.ts';
 import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
 import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch.ts';
 import type { Ingester } from '../records/ingester.ts';
-import { createMask } from '../sources/mask.ts';
-import type { RunAs } from '../sources/process/run-as.ts';
-import { type Run, type RunInput, sourceName, startRun } from '../sources/run.ts';
+import type { RunAs } from '../sources/process/environment.ts';
+import type { Run, RunInput } from '../sources/run.ts';
+import { createMask } from '../sources/secrets.ts';
+import { sourceName, startRun } from '../sources/start.ts';
 import { countWords } from '../std/amounts.ts';
 import type { ClaimedJob } from '../store/job-operations.ts';
 import type { Published } from '../store/record-operations.ts';
@@ -58,7 +59,7 @@ export interface RunSignals {
   cancel: AbortSignal;
 }
 
-export interface Attempt extends RunJobDeps {
+interface Attempt extends RunJobDeps {
   claimed: ClaimedJob;
   held: Held;
   reporter: Reporter;

@@ -14,7 +14,7 @@ import { asFailure, RunFailure, type RunJobDeps, type RunSignals, runAttempt } f
 export type Interruption = 'release' | 'fenced';
 
 /** `interrupted`: the end is not written here; the engine releases the job, or another node has it. */
-export type RunOutcome = 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
+type RunOutcome = 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
 
 /**
  * @param signals the reason of `abort` is an `Interruption`

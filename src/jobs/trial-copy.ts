@@ -18,7 +18,7 @@ export interface Scratch {
 }
 
 /** The published records to copy. */
-export interface Published {
+interface Published {
   store: Store;
   place: Place;
   version: DataVersion;

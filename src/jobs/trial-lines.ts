@@ -46,7 +46,7 @@ export async function* watchLines(
   }
 }
 
-export interface Stopwatch {
+interface Stopwatch {
   /** Milliseconds since the last lap, or the start. */
   lap(): number;
   /** Milliseconds since the start. */

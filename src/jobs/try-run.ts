@@ -15,8 +15,9 @@ import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch
 import { Ingester } from '../records/ingester.ts';
 import type { Place } from '../records/read.ts';
 import type { Suppression } from '../records/suppress.ts';
-import type { RunAs } from '../sources/process/run-as.ts';
-import { type RunEnd, startRun } from '../sources/run.ts';
+import type { RunAs } from '../sources/process/environment.ts';
+import type { RunEnd } from '../sources/run.ts';
+import { startRun } from '../sources/start.ts';
 import { openStore } from '../store/open.ts';
 import type { ChangedRow, ChangesCursor } from '../store/record-operations.ts';
 import type { Store } from '../store/store.ts';
@@ -28,7 +29,7 @@ const SHOWN = 10;
 const LOOKED_AT = 500;
 const KILL_GRACE_MS = 2_000;
 
-export interface TryRunInput {
+interface TryRunInput {
   /** As `RunInput` of `sources/run.ts`. */
   workflowsDirectory: string;
   team: string;

@@ -19,7 +19,7 @@ import type { Team } from '../model/team.ts';
 import { serviceUrl } from '../net/host.ts';
 import type { Logger } from '../observe/log.ts';
 import { EventLoopMonitor, processMetrics, traceMetrics } from '../observe/process-metrics.ts';
-import { requireRunAs } from '../sources/process/run-as.ts';
+import { requireRunAs } from '../sources/process/environment.ts';
 import type { Clock } from '../std/clock.ts';
 import { IdleGc } from '../std/idle-gc.ts';
 import { StopOrder } from '../std/stop-order.ts';

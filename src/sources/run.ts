@@ -1,12 +1,15 @@
-/** Starts one attempt of a job in the child process for its kind of source. */
+/** One attempt of a job as a child process: what it is given, what it brings, and what its end means. */
+import type { Duplex } from 'node:stream';
 import type { LogLevel, ProcessMark } from '../model/job.ts';
-import type { Definition, Source } from '../model/workflow.ts';
+import type { Definition } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
+import { createHostTurns } from '../net/host-turns.ts';
+import { serveTurns } from '../net/host-turns-channel.ts';
 import type { Logger } from '../observe/log.ts';
-import { startHttp } from './http/start.ts';
-import { startCommand } from './process/command.ts';
-import { startModule } from './process/module.ts';
-import type { RunAs } from './process/run-as.ts';
+import { formatSize } from '../std/size.ts';
+import type { Child, ChildEnd, ChildInput } from './process/child.ts';
+import type { RunAs } from './process/environment.ts';
+import { temporaryPrefix } from './process/run-files.ts';
 
 export interface RunInput {
   workflowsDirectory: string;
@@ -60,32 +63,77 @@ export type RunEnd =
   | { ok: true; state: unknown; unchanged?: boolean }
   | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
 
-/** @throws Error when the run cannot start, such as for a missing program, secret or directory */
-export async function startRun(input: RunInput): Promise<Run> {
-  const { source } = input.definition;
-  switch (source.type) {
-    case 'command':
-      return startCommand(input, source);
-    case 'module':
-      return startModule(input, source);
-    case 'http':
-      return startHttp(input, source);
-    case 'push':
-      // The job was queued while the definition named another source.
-      throw new Error('This workflow receives its records by push now: there is nothing to run');
-  }
+/** The options that every child of a run has. */
+export function childOptions(
+  input: RunInput,
+): Pick<ChildInput, 'temporaryPrefix' | 'runAs' | 'limits' | 'secrets' | 'listener' | 'log' | 'killGraceMs'> {
+  return {
+    temporaryPrefix: temporaryPrefix(input),
+    runAs: input.runAs,
+    limits: input.definition.limits,
+    secrets: input.secrets,
+    listener: input,
+    log: input.log,
+    ...(input.killGraceMs === undefined ? {} : { killGraceMs: input.killGraceMs }),
+  };
 }
 
-/** The name of a source in the log of its run: `the command ./people.sh`. */
-export function sourceName(source: Source): string {
-  switch (source.type) {
-    case 'command':
-      return `the command ${source.command[0]}`;
-    case 'module':
-      return `the module ${source.file}`;
-    case 'http':
-      return `the HTTP source ${source.urls[0]}`;
-    case 'push':
-      return 'a push';
+/** @param whenDone decides about a child that exited with 0; every other end is a failure for all kinds of sources */
+export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => RunEnd): Run {
+  return {
+    process: child.process,
+    batches: child.batches,
+    get bytes() {
+      return child.bytes();
+    },
+    end: child.end
+      .then((end): RunEnd => failureOf(end, who) ?? whenDone(end))
+      .catch((error: Error) => ({ ok: false, reason: 'error', error: `${who} was lost: ${error.message}` })),
+    stop: child.stop,
+    kill: child.kill,
+  };
+}
+
+/** Why a child failed; undefined if it exited with 0. */
+function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
+  if (end.excess !== undefined) {
+    const { usedBytes, limitBytes } = end.excess;
+    return {
+      ok: false,
+      reason: 'memory',
+      error:
+        `${who} and the processes that it started held ${formatSize(usedBytes)} of memory together and were killed: ` +
+        `\`limits.memory\` is ${formatSize(limitBytes)}. Raise it if the work needs more`,
+    };
   }
+  if (end.outputMistake !== undefined) return { ok: false, reason: 'output', error: end.outputMistake };
+  if (end.stopped) return failed(`${who} was stopped before it had finished`, end);
+  if (end.signal === 'SIGKILL') {
+    return failed(
+      `${who} was killed (SIGKILL) by somebody else: often the system, when memory runs out`,
+      end,
+    );
+  }
+  if (end.signal !== null) return failed(`${who} was ended by the signal ${end.signal}`, end);
+  if (end.code !== 0) return failed(`${who} ended with exit code ${end.code}`, end);
+  return undefined;
+}
+
+/** A failure whose message ends with the last lines of the child's standard error. */
+export function failed(sentence: string, end: ChildEnd): RunEnd {
+  const words =
+    end.tail === '' ? 'It wrote nothing to standard error' : `The end of its standard error:\n${end.tail}`;
+  return { ok: false, reason: 'error', error: `${sentence}. ${words}` };
+}
+
+/** The per-host request limits that all jobs of this process share. */
+const turns = createHostTurns();
+
+/**
+ * Serves them, as a team meets them, to a child over its channel.
+ *
+ * @param options.bindsOthers false for a child that runs code of the team, which may write anything to its channel
+ */
+export function shareTurns(team: string, options: { bindsOthers: boolean }): (channel: Duplex) => void {
+  return (channel) => serveTurns(channel, turns.of(team, options));
 }

@@ -17,8 +17,8 @@ import type { LogLevel } from '../model/job.ts';
 import { InvalidRecordError, idOf, parseExactly } from '../model/record.ts';
 import type { Mode, Source } from '../model/workflow.ts';
 import type { Child } from './process/child.ts';
-import { runOf } from './process/child-run.ts';
 import type { Run, RunEnd } from './run.ts';
+import { runOf } from './run.ts';
 
 /** Messages are parsed in the server's main thread, which yields after this much of them. */
 const SLICE_CHARACTERS = 64 * 1024;

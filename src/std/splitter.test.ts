@@ -39,7 +39,7 @@ test('a JSON array is cut into its elements, wherever the chunks end', () => {
   assertSplits(
     'json',
     '\ufeff \r\n[ {"a":"],[{\\"}\\\\"} ,\t{"b":[1,{"c":[]}]},"é😀,]", -1.5e3 ,null,[[]],{} ]\n ',
-    ['{"a":"],[{\\"}\\\\"} ', '{"b":[1,{"c":[]}]}', '"é😀,]"', '-1.5e3 ', 'null', '[[]]', '{} '],
+    ['{"a":"],[{\\"}\\\\"}', '{"b":[1,{"c":[]}]}', '"é😀,]"', '-1.5e3', 'null', '[[]]', '{}'],
   );
   for (const empty of ['[]', ' [ ] ']) assertSplits('json', empty, []);
 });

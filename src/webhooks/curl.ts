@@ -11,7 +11,7 @@ import { createTeamSigner } from './signing-keys.ts';
 /** How long receivers accept a signature: Standard Webhooks 1.0. */
 const SIGNATURE_VALID_MS = 300_000;
 
-export interface DeliveryCommand {
+interface DeliveryCommand {
   /** For a POSIX shell, over several lines. */
   command: string;
   /** Names of the headers whose values must be filled in for `***`: they are never shown again. */

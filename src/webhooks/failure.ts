@@ -3,7 +3,7 @@ import type { AttemptOutcome } from '../model/delivery.ts';
 import { BlockedAddressError, connectionOf } from '../net/dispatcher.ts';
 import { ResolveError } from '../net/resolver.ts';
 
-export interface Failure {
+interface Failure {
   outcome: Exclude<AttemptOutcome, 'ok' | 'http'>;
   error: string;
 }

@@ -11,7 +11,7 @@ const MAX_SIGNATURES = 16;
 /** Webhooks whose secrets are tried; each costs an HMAC of the body. */
 const MAX_SIGNERS = 50;
 
-export interface InspectedMessage {
+interface InspectedMessage {
   teamId: string;
   /** The URL of the inspector: webhooks with this URL may have signed it. */
   url: string;

@@ -18,7 +18,7 @@ const PER_SECOND = 50;
 const MAX_BUCKETS = 10_000;
 
 /** A request whose body has not been read. */
-export interface Arrived {
+interface Arrived {
   method: string;
   /** Path and query. */
   path: string;

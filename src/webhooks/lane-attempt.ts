@@ -26,7 +26,7 @@ const STORE_AWAY_REST_MS = 1_000;
  * `unsigned`: nothing was sent; the caller drops the lane's queue. `cut`: the signal aborted the attempt, which says
  * nothing about the endpoint. In both cases the delivery was given back and stays due, without an attempt used.
  */
-export type AttemptEnd = Conclusion | 'unsigned' | 'cut';
+type AttemptEnd = Conclusion | 'unsigned' | 'cut';
 
 /** Never rejects. */
 export type AttemptDelivery = (lane: Lane, delivery: DueDelivery, signal: AbortSignal) => Promise<AttemptEnd>;

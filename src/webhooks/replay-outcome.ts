@@ -24,7 +24,7 @@ export interface ReplayOutcome {
   isComplete: boolean;
 }
 
-export interface ReplayFailure {
+interface ReplayFailure {
   outcome: AttemptOutcome | null;
   status: number | null;
   error: string | null;

@@ -22,7 +22,7 @@ export interface ReplayPlan {
   isComplete: boolean;
 }
 
-export interface ReplaySelection {
+interface ReplaySelection {
   teamId: string;
   webhookId: string;
   states: readonly DeliveryState[];

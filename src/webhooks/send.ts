@@ -22,7 +22,7 @@ export interface Sender {
   sign?: (message: Signable, keys: SigningKeys) => Promise<string> | string;
 }
 
-export interface Outgoing {
+interface Outgoing {
   to: Destination;
   keys: SigningKeys;
   /** From the start to the last byte that is read of the response. */

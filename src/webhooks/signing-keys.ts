@@ -8,7 +8,7 @@ import type { SigningKey, Store } from '../store/store.ts';
 import type { WebhookDeps } from './deps.ts';
 
 /** A published key; `key` is `whpk_` and the 32 raw bytes as base64. */
-export interface PublicSigningKey {
+interface PublicSigningKey {
   id: string;
   type: 'ed25519';
   key: string;

@@ -5,7 +5,7 @@
 import type { HttpSource } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
 import type { Source } from '../model/workflow.ts';
-import { PLAIN_HEADERS } from '../sources/http/plain-headers.ts';
+import { PLAIN_HEADERS } from '../sources/http/request.ts';
 
 const MAX_MISTAKES = 100;
 

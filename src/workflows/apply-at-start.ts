@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/log.ts';
-import type { RunAs } from '../sources/process/run-as.ts';
+import type { RunAs } from '../sources/process/environment.ts';
 import type { Store } from '../store/store.ts';
 import { type ApplyReport, applyWorkflows } from './apply.ts';
 import type { ParseYaml } from './load.ts';

@@ -4,7 +4,7 @@ import { Problem } from '../model/error.ts';
 import { firstRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
-import type { RunAs } from '../sources/process/run-as.ts';
+import type { RunAs } from '../sources/process/environment.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './check.ts';

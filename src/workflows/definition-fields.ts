@@ -1,8 +1,7 @@
 /** Checks `fields`: the path of each field of a record, and the conversions of its value. */
 import type { Field, Parse } from '../model/http-source.ts';
-import { isDatePattern } from '../sources/http/convert.ts';
-import { compileText, piecesOf } from '../sources/http/field.ts';
-import { grammarOf } from '../sources/http/grammar.ts';
+import { compileText, isDatePattern, piecesOf } from '../sources/http/fields.ts';
+import { grammarOf } from '../sources/http/paths.ts';
 import { type Checker, describe, isMissing, type Path } from './check.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];

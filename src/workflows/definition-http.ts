@@ -1,7 +1,7 @@
 /** Checks `source: { type: http, … }` and the settings outside of it that only this kind has: `fields` and their guards. */
 import { type HttpSource, PARSES, type Parse, type Remember, TAKES } from '../model/http-source.ts';
-import { known as knownCharset } from '../sources/http/charset.ts';
-import { statesIn } from '../sources/http/placeholders.ts';
+import { known as knownCharset } from '../sources/http/body.ts';
+import { statesIn } from '../sources/http/request.ts';
 import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
 import { checkFields, checkFlag, checkPath } from './definition-fields.ts';
 import { checkFollow, checkPaginate } from './definition-pages.ts';

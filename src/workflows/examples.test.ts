@@ -9,7 +9,7 @@ import { directoryOf, finish, TRIAL } from '../../test/support/sources.ts';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
-import { startRun } from '../sources/run.ts';
+import { startRun } from '../sources/start.ts';
 import { loadWorkflows } from './load.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/workflows');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { directoryOf } from '../../test/support/sources.ts';
 import { silentLogger } from '../observe/log.ts';
-import { readModuleSettings } from '../sources/process/module-settings.ts';
+import { readModuleSettings } from '../sources/process/module.ts';
 import { loadWorkflows } from './load.ts';
 
 const YAML = 'source: { type: command, command: ["true"] }';

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findRunAs } from '../../src/sources/process/run-as.ts';
+import { findRunAs } from '../../src/sources/process/environment.ts';
 import { makeInstallation } from '../support/examined.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';

@@ -7,8 +7,7 @@ import { stringify } from 'yaml';
 import type { HttpSource } from '../../src/model/http-source.ts';
 import type { Definition } from '../../src/model/workflow.ts';
 import { createHostTurns, type HostTurns } from '../../src/net/host-turns.ts';
-import { namedOrigins } from '../../src/sources/http/origins.ts';
-import { createOutbound } from '../../src/sources/http/outbound.ts';
+import { createOutbound, namedOrigins } from '../../src/sources/http/outbound.ts';
 import { readSource, type SourceDeps, type SourceEnd } from '../../src/sources/http/read-source.ts';
 import { parseYamlDefinition } from '../../src/workflows/definition.ts';
 

@@ -7,7 +7,8 @@ import type { TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Definition, Source } from '../../src/model/workflow.ts';
 import { silentLogger } from '../../src/observe/log.ts';
-import { type Run, type RunEnd, type RunInput, startRun } from '../../src/sources/run.ts';
+import type { Run, RunEnd, RunInput } from '../../src/sources/run.ts';
+import { startRun } from '../../src/sources/start.ts';
 import { parseModuleDefinition } from '../../src/workflows/definition.ts';
 
 /** A directory with these files, removed after the test. */

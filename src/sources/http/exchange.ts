@@ -1,14 +1,34 @@
-/** One request and its response: checked against robots.txt, authorized, and decoded. */
-import type { HttpSource, Parse } from '../../model/http-source.ts';
-import type { Authorization } from './authorization.ts';
+/**
+ * Requests and their responses: checked against robots.txt, authorized, sent, and decoded. robots.txt is asked before a
+ * request where its rules apply, else once the response turns out to be HTML, before that is used.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import type { HttpAuth, HttpSource, Parse } from '../../model/http-source.ts';
+import { createCookieJar } from '../../net/cookies.ts';
+import type { HostTurns } from '../../net/host-turns.ts';
+import { createRobots, type RobotsFile } from '../../net/robots.ts';
+import type { Redactor } from '../secrets.ts';
 import { type Body, openBody } from './body.ts';
-import type { Answer, Client } from './client.ts';
-import type { HttpRequest } from './request.ts';
-import type { RobotsCheck } from './robots-check.ts';
-import { SourceError } from './source-error.ts';
+import { type Answer, type Client, type ClientDeps, createClient } from './client.ts';
+import { FIRST_PAGE, type HttpRequest, pageRequest, SourceError, type Values } from './request.ts';
 
-/** Bounds the renewals of a token for one request, for a server that takes its time to refuse every token. */
-const MAX_TRIES = 5;
+export interface ConnectDeps {
+  dispatcher: Dispatcher;
+  /** Per-host request limits, shared by all sources of the server. */
+  turns: HostTurns;
+  /** `flowhook/1.2.3`: the user agent, whose first word is looked up in robots.txt. */
+  agent: string;
+  signal: AbortSignal;
+  log(level: 'debug' | 'info' | 'warn', text: string): void;
+  /** In [0, 1); `Math.random` by default. */
+  random?(): number;
+  /** Epoch milliseconds; `Date.now` by default. */
+  now?(): number;
+  wait?(ms: number, signal: AbortSignal): Promise<void>;
+  /** Makes the client that sends requests; `createClient` by default. */
+  connect?(deps: ClientDeps): Client;
+}
 
 export interface Exchange {
   /** @throws SourceError */
@@ -17,16 +37,44 @@ export interface Exchange {
   open(answer: Answer, parse: Parse | null): Promise<Body>;
 }
 
-export function createExchange(input: {
-  source: HttpSource;
-  client: Client;
-  auth: Authorization;
-  robots: RobotsCheck;
-  warn(text: string): void;
-}): Exchange {
-  const { source, client, auth, robots } = input;
+/** Bounds the renewals of a token for one request, for a server that takes its time to refuse every token. */
+const MAX_TRIES = 5;
+
+/** @param state the values of the placeholders of requests */
+export function connectSource(
+  source: HttpSource,
+  deps: ConnectDeps & { redactor: Redactor },
+  state: Values['state'],
+): { exchange: Exchange; wait: ClientDeps['wait'] } {
+  const now = deps.now ?? Date.now;
+  const wait = deps.wait ?? ((ms, signal) => pause(ms, undefined, { signal }));
+  const clientDeps: ClientDeps = {
+    ...deps,
+    now,
+    wait,
+    pace: { perHost: source.perHost, delayMs: source.delayMs },
+    // Definitions that were applied before this setting existed do not have it.
+    answerMs: source.answerMs ?? null,
+    cookies: source.cookies ? createCookieJar() : undefined,
+    trusted: new Set(
+      source.urls.map((url) => new URL(pageRequest(source, url, FIRST_PAGE, state).url).origin),
+    ),
+    random: deps.random ?? Math.random,
+  };
+  const client = (deps.connect ?? createClient)(clientDeps);
+  // Only token requests go to the token endpoint, and only with their own headers.
+  const trusted = new Set(source.auth?.type === 'oauth2' ? [new URL(source.auth.tokenUrl).origin] : []);
+  const tokens = createClient({ ...clientDeps, trusted });
+  const robots = createRobotsCheck({
+    setting: source.robots,
+    parse: source.parse,
+    agent: deps.agent,
+    client,
+    slowDown: deps.turns.slowDown,
+  });
+  const auth = createAuthorization(source.auth, { client: tokens, redactor: deps.redactor, now });
   let warned = false;
-  return {
+  const exchange: Exchange = {
     async ask(request, accepted) {
       await robots.before(request.url);
       for (let tries = 1; ; tries++) {
@@ -47,10 +95,192 @@ export function createExchange(input: {
         contentEncoding: answer.headers['content-encoding'] ?? '',
         url: answer.url,
       });
-      if (body.warning !== undefined && !warned) input.warn(body.warning);
+      if (body.warning !== undefined && !warned) deps.log('warn', body.warning);
       warned ||= body.warning !== undefined;
       await robots.after(answer.url, body.parse);
       return body;
     },
   };
+  return { exchange, wait };
+}
+
+/** A token is renewed this long before it expires, but not before half of its life. */
+const EARLY_MS = 60_000;
+/** A token that is refused within this time after a renewal is not renewed again. */
+const RENEWAL_MS = 10_000;
+/** The life of tokens without `expires_in`. */
+const LIFE_MS = 300_000;
+const MAX_TOKEN_BYTES = 64 * 1024;
+
+interface Authorization {
+  /** The request with its credentials. */
+  sign(request: HttpRequest): Promise<HttpRequest>;
+  /** To be called when the server answered 401. @returns whether to try again */
+  refused(signed: HttpRequest): boolean;
+}
+
+/** @param deps.client sends token requests; all credentials are added to `deps.redactor` */
+function createAuthorization(
+  auth: HttpAuth | null,
+  deps: { client: Client; redactor: Redactor; now(): number },
+): Authorization {
+  const { redactor } = deps;
+  function fixed(name: string, value: string, ...secrets: string[]): Authorization {
+    redactor.add(value, ...secrets);
+    return {
+      sign: async (request) => ({ ...request, headers: { ...request.headers, [name]: value } }),
+      refused: () => false,
+    };
+  }
+  switch (auth?.type) {
+    case undefined:
+      return { sign: async (request) => request, refused: () => false };
+    case 'bearer':
+      return fixed('authorization', `Bearer ${auth.token}`, auth.token);
+    case 'basic': {
+      const proof = `${auth.username}:${auth.password}`;
+      return fixed('authorization', `Basic ${Buffer.from(proof).toString('base64')}`, proof, auth.password);
+    }
+    case 'header':
+      return fixed(auth.name.toLowerCase(), auth.value);
+    case 'oauth2':
+      return byClientCredentials(auth, deps);
+  }
+}
+
+/** OAuth 2.0 client credentials, RFC 6749 section 4.4. */
+function byClientCredentials(
+  auth: Extract<HttpAuth, { type: 'oauth2' }>,
+  { client, redactor, now }: { client: Client; redactor: Redactor; now(): number },
+): Authorization {
+  let token: Promise<{ value: string; until: number }> | undefined;
+  let current: string | undefined;
+  let renewedAt = Number.NEGATIVE_INFINITY;
+
+  async function ask(): Promise<{ value: string; until: number }> {
+    const form = new URLSearchParams({ grant_type: 'client_credentials' });
+    if (auth.scope !== null) form.set('scope', auth.scope);
+    if (auth.audience !== null) form.set('audience', auth.audience);
+    const [id, secret] = [auth.clientId, auth.clientSecret].map((text) => encodeURIComponent(text));
+    redactor.add(`${id}:${secret}`, auth.clientSecret);
+    const answer = await client.send({
+      method: 'POST',
+      url: auth.tokenUrl,
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+        'accept-encoding': 'identity',
+      },
+      body: form.toString(),
+    });
+    let text = '';
+    for await (const chunk of answer.body) {
+      text += String(chunk);
+      if (text.length > MAX_TOKEN_BYTES) break;
+    }
+    let said: { access_token?: unknown; expires_in?: unknown } = {};
+    try {
+      said = JSON.parse(text) as typeof said;
+    } catch {
+      // Reported below, without the text, which may hold a token.
+    }
+    if (typeof said.access_token !== 'string') {
+      throw new SourceError(`${auth.tokenUrl} answered ${answer.status} without an \`access_token\``);
+    }
+    redactor.add(said.access_token);
+    current = said.access_token;
+    const life = Number(said.expires_in ?? Number.NaN) * 1_000 || LIFE_MS;
+    return { value: said.access_token, until: now() + Math.max(life - EARLY_MS, life / 2) };
+  }
+
+  return {
+    async sign(request) {
+      if (token !== undefined && (await token).until <= now()) token = undefined;
+      token ??= ask();
+      const { value } = await token;
+      return { ...request, headers: { ...request.headers, authorization: `Bearer ${value}` } };
+    },
+    refused({ headers }) {
+      // Concurrent requests are refused together; the first of them has already renewed the token.
+      if (headers.authorization !== `Bearer ${current}`) return true;
+      // A new token that is refused would be refused again.
+      if (now() - renewedAt < RENEWAL_MS) return false;
+      renewedAt = now();
+      token = undefined;
+      current = undefined;
+      return true;
+    },
+  };
+}
+
+const MAX_ROBOTS_BYTES = 512 * 1024;
+
+interface RobotsCheck {
+  /** Before a request. @throws SourceError naming the rule that forbids it */
+  before(url: string): Promise<void>;
+  /** After a response, whose format is known by then. @throws SourceError likewise */
+  after(url: string, parse: Parse): Promise<void>;
+}
+
+/** @param options.setting null: robots.txt applies to HTML only */
+function createRobotsCheck(options: {
+  setting: HttpSource['robots'];
+  agent: string;
+  client: Client;
+  /** Called with the `Crawl-delay` of a host. */
+  slowDown(host: string, delayMs: number): void;
+  parse?: Parse | null;
+}): RobotsCheck {
+  const robots = createRobots({
+    agent: options.agent.split('/')[0] as string,
+    read: (url) => readRobots(options.client, url),
+  });
+  let respects = options.setting === 'respect' || (options.setting === null && options.parse === 'html');
+
+  async function ask(url: string): Promise<void> {
+    const verdict = await robots.verdict(url);
+    if (!verdict.allowed) throw new SourceError(verdict.why);
+    if (verdict.delayMs > 0) options.slowDown(new URL(url).host, verdict.delayMs);
+  }
+
+  return {
+    async before(url) {
+      if (respects) await ask(url);
+    },
+    async after(url, parse) {
+      if (options.setting === 'ignore') return;
+      respects ||= parse === 'html';
+      // Redirects may have led to another host.
+      if (respects) await ask(url);
+    },
+  };
+}
+
+/** RFC 9309, section 2.3.1: 4xx means no rules, 5xx forbids everything, and 500 KiB of a file are enough. */
+async function readRobots(client: Client, url: string): Promise<RobotsFile> {
+  try {
+    const answer = await client.send(
+      {
+        method: 'GET',
+        url,
+        headers: { accept: 'text/plain, */*;q=0.5', 'accept-encoding': 'identity' },
+        body: null,
+      },
+      { accepted: [400, 401, 403, 404, 405, 406, 410, 451] },
+    );
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of answer.body) {
+      chunks.push(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      if (bytes > MAX_ROBOTS_BYTES) break;
+    }
+    if (answer.status >= 400) return { none: true };
+    return { text: Buffer.concat(chunks).toString() };
+  } catch (error) {
+    const { status, message } = error as SourceError;
+    if (status !== undefined && status < 500 && status !== 429) return { none: true };
+    return { unreachable: message };
+  }
 }

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { site, take } from '../../../test/support/source-site.ts';
-import { readDate, readNumber } from './convert.ts';
-import { piecesOf } from './field.ts';
+import { piecesOf, readDate, readNumber } from './fields.ts';
 
 test('fields of JSON are paths, names, templates and conversions', async (t) => {
   const { url } = await site(t, {

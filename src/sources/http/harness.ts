@@ -9,11 +9,9 @@ import { Socket } from 'node:net';
 import type { HttpSource } from '../../model/http-source.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
 import { createProgress, createWriter, tellLog, writeResult } from '../process/harness-output.ts';
-import { namedOrigins } from './origins.ts';
-import { createOutbound } from './outbound.ts';
-import { outcomeOf } from './outcome.ts';
-import { readSource } from './read-source.ts';
-import { createRedactor } from './redactor.ts';
+import { createRedactor } from '../secrets.ts';
+import { createOutbound, namedOrigins } from './outbound.ts';
+import { outcomeOf, readSource } from './read-source.ts';
 
 export interface HarnessInput {
   /** With its secrets filled in. */

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { definitionOf, site } from '../../../test/support/source-site.ts';
 import { TRIAL } from '../../../test/support/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
-import { startRun } from '../run.ts';
+import { startRun } from '../start.ts';
 
 const ROW = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', note: 'x'.repeat(1_000) };
 const MEGABYTES = Number(process.env.LARGE_MEGABYTES ?? 50);

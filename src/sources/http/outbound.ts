@@ -7,10 +7,23 @@
  * the network.
  */
 import { Dispatcher, ProxyAgent } from 'undici';
+import type { HttpSource } from '../../model/http-source.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../../net/address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from '../../net/dispatcher.ts';
 import { createResolver, type Resolver } from '../../net/resolver.ts';
-import { isAtOrigin } from './origins.ts';
+
+/** Those of its start URLs and of its token endpoint. Only these may be at addresses that are not public. */
+export function namedOrigins({ urls, auth }: Pick<HttpSource, 'urls' | 'auth'>): Set<string> {
+  const named = auth?.type === 'oauth2' ? [...urls, auth.tokenUrl] : urls;
+  return new Set(named.flatMap((url) => URL.parse(url)?.origin ?? []));
+}
+
+/** Whether a URL is at one of these origins. HTTPS at the host of an HTTP origin counts too, but not the reverse. */
+export function isAtOrigin(target: URL, origins: ReadonlySet<string>): boolean {
+  return (
+    origins.has(target.origin) || (target.protocol === 'https:' && origins.has(`http://${target.hostname}`))
+  );
+}
 
 /**
  * With a proxy, its own address is checked, and each target as far as this machine can: literal addresses, and all

@@ -1,10 +1,10 @@
 /** Finds the next page: one small state machine for each kind of pagination. */
+
 import type { Paginate } from '../../model/http-source.ts';
 import { linkTo } from '../../net/response-headers.ts';
-import { compileText, textOfValue } from './field.ts';
-import type { Grammar } from './grammar.ts';
+import { compileText, textOfValue } from './fields.ts';
+import type { Grammar } from './paths.ts';
 import { FIRST_PAGE, type PageAt } from './request.ts';
-
 /** What is known of a page once it has been read. */
 export interface PageRead {
   /** The URL after redirects. */
@@ -15,13 +15,13 @@ export interface PageRead {
   records: number;
   /** Of its records; empty unless the pager asks for `digests`. */
   digest: string;
-  /** What is left of the response without the records, see `items.ts`. */
+  /** What is left of the response without the records, see `rows.ts`. */
   around: unknown;
   grammar: Grammar;
 }
 
 /** The next page, with its `url` where a link leads to it. `said` is a warning for the log. */
-export type Next = { at: PageAt; url: string | undefined } | { end: true; said?: string };
+type Next = { at: PageAt; url: string | undefined } | { end: true; said?: string };
 
 interface Pager {
   first: PageAt;

@@ -2,14 +2,12 @@
 import { createReadStream } from 'node:fs';
 import type { HttpSource } from '../../model/http-source.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
+import { createRedactor } from '../secrets.ts';
 import { type Client, type ClientDeps, createClient } from './client.ts';
-import { countFills } from './fill-count.ts';
-import { namedOrigins } from './origins.ts';
-import { createOutbound } from './outbound.ts';
-import { outcomeOf } from './outcome.ts';
-import { readSource } from './read-source.ts';
-import { fieldNames } from './record-maker.ts';
-import { createRedactor } from './redactor.ts';
+import { countFills } from './fields.ts';
+import { createOutbound, namedOrigins } from './outbound.ts';
+import { fieldNames } from './page.ts';
+import { outcomeOf, readSource } from './read-source.ts';
 import type { HttpRequest } from './request.ts';
 
 /** With detail pages, each record takes a request. */

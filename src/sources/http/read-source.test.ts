@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { definitionOf, site, take } from '../../../test/support/source-site.ts';
 import { finish, TRIAL } from '../../../test/support/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
-import { startRun } from '../run.ts';
+import { startRun } from '../start.ts';
 
 test('a JSON API becomes records in a child process of its own', async (t) => {
   const { url, requests } = await site(t, {

@@ -3,18 +3,18 @@
  *
  *     start URLs ──▶ pages ──▶ parts that are records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
  */
-import { DEFAULT_MAX_PAGES, type HttpSource } from '../../model/http-source.ts';
-import { createConditionalRequests } from './conditional-requests.ts';
-import { type ConnectDeps, connectSource } from './connect.ts';
-import { countFills, type FillCount } from './fill-count.ts';
-import { readState, trackState } from './kept-state.ts';
-import { createPager } from './pages.ts';
-import { type PageDeps, readPage } from './read-page.ts';
-import { createRecordMaker, fieldNames } from './record-maker.ts';
-import { createRedactor, type Redactor } from './redactor.ts';
-import { linkedRequest, type PageAt, pageRequest } from './request.ts';
-import { SourceError } from './source-error.ts';
 
+import { DEFAULT_MAX_PAGES, type HttpSource } from '../../model/http-source.ts';
+import { MalformedError } from '../../std/lines.ts';
+import { usefulPart } from '../process/harness-output.ts';
+import { createRedactor, type Redactor } from '../secrets.ts';
+import { type ConnectDeps, connectSource } from './exchange.ts';
+import { countFills, type FillCount } from './fields.ts';
+import type { HarnessResult } from './harness.ts';
+import { createConditionalRequests, readState, trackState } from './kept-state.ts';
+import { createRecordMaker, fieldNames, type PageDeps, readPage } from './page.ts';
+import { createPager } from './pages.ts';
+import { linkedRequest, type PageAt, pageRequest, SourceError, UnreadableError } from './request.ts';
 export interface SourceDeps extends ConnectDeps {
   /** Called after each page with the number of pages read. */
   onPage(pages: number, url: string): void;
@@ -153,5 +153,19 @@ async function* readPages(
     }
     at = next.at;
     url = next.url;
+  }
+}
+
+export async function outcomeOf(read: () => Promise<SourceEnd>): Promise<HarnessResult> {
+  try {
+    const { state, unchanged, guard } = await read();
+    return guard === undefined
+      ? { ok: true, state, unchanged }
+      : { ok: false, reason: 'guard', error: guard };
+  } catch (error) {
+    if (error instanceof SourceError || error instanceof UnreadableError || error instanceof MalformedError) {
+      return { ok: false, reason: 'source', error: error.message };
+    }
+    return { ok: false, reason: 'error', error: usefulPart(error) };
   }
 }

@@ -1,7 +1,73 @@
-/** Builds the request for one page from the definition, the state and the position in the pagination. */
+/** Builds the request for one page from the definition, the state and the position in the pagination; the errors that a source ends with. */
 import type { HttpSource, Parse } from '../../model/http-source.ts';
-import { fillIn, fillInAll, type Values } from './placeholders.ts';
-import { SourceError } from './source-error.ts';
+
+/** Headers that may also be sent to hosts that the definition does not name, in lower case. */
+export const PLAIN_HEADERS: readonly string[] = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'if-none-match',
+  'if-modified-since',
+  'user-agent',
+];
+
+/** A request failed or may not be sent. The message says which request, what came back and, if there is one, the next step. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+  /** The status of the response, if there was one. */
+  readonly status: number | undefined;
+
+  constructor(sentence: string, options: { status?: number; cause?: unknown } = {}) {
+    super(sentence, { cause: options.cause });
+    this.status = options.status;
+  }
+}
+
+/** A response cannot be read in its format. The message says what came instead. */
+export class UnreadableError extends Error {
+  override readonly name = 'UnreadableError';
+}
+
+const PLACE = /\$\{(?:state\.(\w+)|(page))\}/g;
+
+/** Values of the placeholders. */
+export interface Values {
+  state: ReadonlyMap<string, string>;
+  page: number | undefined;
+}
+
+/** The state names that a text refers to. */
+export function statesIn(text: string): string[] {
+  return [...text.matchAll(PLACE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
+}
+
+/** @returns undefined, for a text to be left out, when it consists of nothing but placeholders without a value */
+function fillIn(
+  text: string,
+  values: Values,
+  encode: (value: string) => string = String,
+): string | undefined {
+  let missing = false;
+  const filled = text.replace(PLACE, (_place, name: string | undefined) => {
+    const value = name === undefined ? values.page : values.state.get(name);
+    if (value === undefined) missing = true;
+    return encode(String(value ?? ''));
+  });
+  return missing && filled === '' ? undefined : filled;
+}
+
+/** Does the same in every text of a JSON value. Members whose text is left out are removed. */
+function fillInAll(value: unknown, values: Values): unknown {
+  if (typeof value === 'string') return fillIn(value, values);
+  if (Array.isArray(value)) return value.map((one) => fillInAll(one, values) ?? null);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) => {
+      const filled = fillInAll(one, values);
+      return filled === undefined ? [] : [[name, filled]];
+    }),
+  );
+}
 
 export interface HttpRequest {
   method: string;

@@ -4,14 +4,12 @@ import { tmpdir } from 'node:os';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HttpSource } from '../../model/http-source.ts';
-import { fillSecrets, secretsIn } from '../fill-secrets.ts';
-import { createMask } from '../mask.ts';
+import { userAgent } from '../../net/dispatcher.ts';
 import { type ChildEnd, startChild } from '../process/child.ts';
-import { childOptions, failed, runOf } from '../process/child-run.ts';
 import { cleanEnvironment, runEnvironment } from '../process/environment.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
-import { shareTurns } from '../turns.ts';
-import { userAgent } from '../user-agent.ts';
+import { childOptions, failed, runOf, shareTurns } from '../run.ts';
+import { createMask, fillSecrets, secretsIn } from '../secrets.ts';
 import type { HarnessInput, HarnessResult } from './harness.ts';
 
 const HARNESS_ARGV: readonly string[] = [

@@ -19,11 +19,10 @@ import type { Duplex, Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ProcessMark } from '../../model/job.ts';
 import type { Logger } from '../../observe/log.ts';
+import type { RunAs } from './environment.ts';
+import { groupGone, markOf, signalGroup, watchMemory } from './groups.ts';
 import { readLines } from './lines.ts';
-import { watchMemory } from './memory-watch.ts';
-import { groupGone, markOf, signalGroup } from './process-mark.ts';
-import type { RunAs } from './run-as.ts';
-import { handOver, makeRunDirectory, type RunDirectory, removeRunDirectory } from './run-directory.ts';
+import { handOver, makeRunDirectory, type RunDirectory, removeRunDirectory } from './run-files.ts';
 import { followStderr, type Listener } from './stderr.ts';
 
 /** The file in TMPDIR that is its standard input. */

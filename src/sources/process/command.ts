@@ -1,12 +1,11 @@
 /** A command: any program whose standard output is one JSON object a line, or the messages of a Singer tap. */
 import { resolve } from 'node:path';
 import type { Source } from '../../model/workflow.ts';
-import { fillSecrets } from '../fill-secrets.ts';
-import { createMask } from '../mask.ts';
 import type { Run, RunInput } from '../run.ts';
+import { childOptions, failed, runOf } from '../run.ts';
+import { createMask, fillSecrets } from '../secrets.ts';
 import { readSinger } from '../singer.ts';
 import { startChild } from './child.ts';
-import { childOptions, failed, runOf } from './child-run.ts';
 import { cleanEnvironment, findProgram, requireDirectory, runEnvironment } from './environment.ts';
 import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
 

@@ -1,5 +1,6 @@
-/** How our own programs in child processes write to the server: records, progress, log lines and a result. */
+/** How our own programs in child processes write to the server: records, progress, log lines, a result and errors. */
 import { write, writeSync } from 'node:fs';
+import { inspect } from 'node:util';
 
 /** File descriptors, see `child.ts`. */
 const RECORDS = 3;
@@ -79,7 +80,30 @@ export function createProgress() {
   };
 }
 
-/** Writes a line that `log-line.ts` reads. It begins with a line break, because the module may have begun a line. */
+/** Writes a line that `stderr.ts` reads. It begins with a line break, because the module may have begun a line. */
 function tellFlowhook(said: object): void {
   process.stderr.write(`\n${JSON.stringify(said)}\n`);
+}
+
+/** The error of a module whose default export is not a function. */
+export function notAFunction(found: unknown): string {
+  return found === undefined
+    ? 'The module has no default export. It must export the function that yields records: export default async function* (ctx) { … }'
+    : `The default export must be a function that yields records, found ${nameOf(found)}`;
+}
+
+/** The text of an error with its causes, without stack frames of Node and of our own programs. */
+export function usefulPart(error: unknown): string {
+  return inspect(error, { depth: 4 })
+    .split('\n')
+    .filter((line) => !/^\s+at .*(?:node:|module-harness\.)/.test(line))
+    .join('\n');
+}
+
+/** A value as an error message names it: `an array`, `a number (5)`. */
+export function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return `an object of type ${value.constructor?.name ?? 'unknown'}`;
+  return `a ${typeof value} (${inspect(value).slice(0, 80)})`;
 }

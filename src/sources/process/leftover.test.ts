@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { runs } from '../../../test/support/sources.ts';
 import type { ProcessMark } from '../../model/job.ts';
-import { killLeftover, removeLeftoverFiles, temporaryPrefix } from './leftover.ts';
-import { markOf } from './process-mark.ts';
+import { killLeftover, markOf } from './groups.ts';
+import { removeLeftoverFiles, temporaryPrefix } from './run-files.ts';
 
 /** Starts a process group without a watcher. Returns the mark of its leader and the pid of a second member. */
 async function leaveBehind(

@@ -9,7 +9,7 @@ const MAX_BATCH_BYTES = 1 << 20;
 /** How long to wait for more once the child is gone: what it wrote is in the pipe by then. */
 const IDLE_MS = 1_000;
 
-export interface Lines {
+interface Lines {
   /** The lines, at most 500 or about 1 MiB a batch. Can be read once. */
   batches: AsyncIterable<string[]>;
   /** Resolves when no more will be read: everything was, the rest was abandoned, or the output was wrong. */

@@ -1,7 +1,7 @@
 /** Lines of standard error as loggers write them, and the level that they mean. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readLogLine } from './log-line.ts';
+import { readLogLine } from './stderr.ts';
 
 const LINES: [line: string, level: string][] = [
   ['plain text', 'info'],

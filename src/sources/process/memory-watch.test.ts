@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { finish, start } from '../../../test/support/sources.ts';
-import { watchMemory } from './memory-watch.ts';
+import { watchMemory } from './groups.ts';
 
 /** Starts a process group, and resolves with its id once the script has printed something. */
 async function holder(t: TestContext, script: string): Promise<number> {

@@ -1,12 +1,11 @@
 /** The `ctx.fetch` of modules: the global `fetch` with an address guard, per-host limits and retries. Loaded on first use. */
 import { Socket } from 'node:net';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
-import { createGuardedDispatcher } from '../../net/dispatcher.ts';
+import { createGuardedDispatcher, userAgent } from '../../net/dispatcher.ts';
 import type { HostTurns, Pace } from '../../net/host-turns.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
 import { createResolver } from '../../net/resolver.ts';
 import { retryAfterMs } from '../../net/response-headers.ts';
-import { userAgent } from '../user-agent.ts';
 
 /** Limits the requests to one host that wait for a response; response bodies are read outside of the limit. */
 const PACE: Pace = { perHost: 4, delayMs: 0 };

@@ -1,16 +1,24 @@
 /**
- * The program in a module's child process: imports the module, calls it and writes the records that it yields.
+ * The program in a module's child process: imports the module, calls it and writes the records that it yields. Or imports
+ * several, and writes the `export const workflow` of each.
  *
  * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
  * request limits of the server. It is loaded for every run, so it imports as little as possible.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { missingSecret } from '../../model/secret-names.ts';
 import type { Context } from '../context.d.ts';
-import { createProgress, createWriter, tellLog, writeResult } from './harness-output.ts';
-import { nameOf, notAFunction, usefulPart } from './module-errors.ts';
+import {
+  createProgress,
+  createWriter,
+  nameOf,
+  notAFunction,
+  tellLog,
+  usefulPart,
+  writeResult,
+} from './harness-output.ts';
 
 export interface HarnessInput {
   /** The module's absolute path. */
@@ -22,10 +30,30 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
+/** Asks for the settings of modules instead of running one. */
+export interface SettingsInput {
+  /** Absolute paths. */
+  files: string[];
+}
+
+/** A line of the answer to that, on descriptor 3. `definition.ts` checks the settings. */
+export type SettingsLine =
+  | { file: string; begins: true }
+  | { file: string; settings: unknown }
+  | { file: string; error: string };
+
 if (import.meta.main) {
-  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
+  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
   // Set for this program alone (see child.ts), not for those that a module starts.
   delete process.env.NODE_COMPILE_CACHE;
+  if ('files' in input) {
+    // A line before each import too, so that a module that hangs can be named.
+    for (const file of input.files) {
+      tellSettings({ file, begins: true });
+      tellSettings(await settingsOf(file));
+    }
+    process.exit(0);
+  }
   process.on('beforeExit', () => {
     const sentence = 'The module waits for a promise that nothing is left to settle';
     process.stderr.write(`${sentence}\n`, () => process.exit(13));
@@ -142,4 +170,30 @@ function createState(initial: unknown) {
     },
     changed: (): { state?: unknown } => (changed ? { state: Object.fromEntries(values) } : {}),
   };
+}
+
+function tellSettings(line: SettingsLine): void {
+  writeSync(3, `${JSON.stringify(line)}\n`);
+}
+
+async function settingsOf(file: string): Promise<SettingsLine> {
+  try {
+    const module = (await import(pathToFileURL(file).href)) as { default?: unknown; workflow?: unknown };
+    if (typeof module.default !== 'function') return { file, error: notAFunction(module.default) };
+    return { file, settings: asJson(module.workflow ?? {}) };
+  } catch (error) {
+    return { file, error: `The module cannot be imported: ${usefulPart(error)}` };
+  }
+}
+
+/** Refuses values that JSON would silently drop: a guard that got lost must not look as if it were on. */
+function asJson(settings: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(settings, (key, value: unknown) => {
+      if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
+        throw new TypeError(`\`workflow.${key}\` is a ${typeof value}; settings are plain values`);
+      }
+      return value;
+    }),
+  );
 }

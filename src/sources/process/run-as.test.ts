@@ -9,9 +9,9 @@ import { definitionOf, site } from '../../../test/support/source-site.ts';
 import { directoryOf, finish, start, TRIAL } from '../../../test/support/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { startRun } from '../run.ts';
-import { readModuleSettings } from './module-settings.ts';
-import { findRunAs, type RunAs, requireRunAs } from './run-as.ts';
+import { startRun } from '../start.ts';
+import { findRunAs, type RunAs, requireRunAs } from './environment.ts';
+import { readModuleSettings } from './module.ts';
 
 const USERS =
   'root:x:0:0:root:/root:/bin/sh\nada:x:1000:1001:Ada,,,:/home/ada:/bin/sh\nbare:x:1002:1002:::\ntoor:x:1003:0:::\n';
@@ -50,7 +50,7 @@ const isRoot = process.getuid?.() === 0;
 const skip = isRoot ? false : 'only root can run sources as another user';
 
 test('a service that is not root cannot run sources as another user', () => {
-  const module = JSON.stringify(new URL('./run-as.ts', import.meta.url).href);
+  const module = JSON.stringify(new URL('./environment.ts', import.meta.url).href);
   const script = `import { requireRunAs } from ${module}; await requireRunAs(${JSON.stringify(nobody())}, '/');`;
   const { stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',

@@ -1,6 +1,6 @@
 /** Finds the fields of records on a page, named after classes, column headings or elements. */
 import type { Element } from 'domhandler';
-import { compileSelector, readSelector, textOf } from '../../sources/http/selector.ts';
+import { compileSelector, readSelector, textOf } from '../../sources/http/paths.ts';
 import { classesOf, elementsBelow, mainClass, ownText, parentOf } from './elements.ts';
 import { freeName, wordOf } from './names.ts';
 import type { Doubt } from './proposal.ts';

@@ -1,6 +1,6 @@
 /** Finds repeated elements of a page that look like records, and selectors for them. */
 import type { Document, Element } from 'domhandler';
-import { textOf } from '../../sources/http/selector.ts';
+import { textOf } from '../../sources/http/paths.ts';
 import { childElements, classesOf, elementsBelow, ownText, parentOf, selectorOf } from './elements.ts';
 
 const MAX_CANDIDATES = 2_000;

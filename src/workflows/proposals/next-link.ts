@@ -1,6 +1,6 @@
 /** Finds the link to the next page of an HTML list, and a selector for it that works on all of its pages. */
 import type { Document, Element } from 'domhandler';
-import { textOf } from '../../sources/http/selector.ts';
+import { textOf } from '../../sources/http/paths.ts';
 import { classesOf, elementsBelow, parentOf } from './elements.ts';
 
 const NEXT_CLASS = /(?:^|[-_])(?:next|forward|older)(?:$|[-_])/i;

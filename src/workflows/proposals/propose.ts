@@ -1,15 +1,12 @@
 /** Requests one URL as a run would, with the address guard and robots.txt, and proposes a workflow for the response. */
 import type { HttpSource } from '../../model/http-source.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
-import { connectSource } from '../../sources/http/connect.ts';
-import { readCsv } from '../../sources/http/csv.ts';
-import { whole } from '../../sources/http/items.ts';
-import { parseMarkup } from '../../sources/http/markup.ts';
-import { namedOrigins } from '../../sources/http/origins.ts';
-import { createOutbound } from '../../sources/http/outbound.ts';
-import { createRedactor } from '../../sources/http/redactor.ts';
-import { FIRST_PAGE, pageRequest } from '../../sources/http/request.ts';
-import { UnreadableError } from '../../sources/http/source-error.ts';
+import { connectSource } from '../../sources/http/exchange.ts';
+import { createOutbound, namedOrigins } from '../../sources/http/outbound.ts';
+import { parseMarkup } from '../../sources/http/paths.ts';
+import { FIRST_PAGE, pageRequest, UnreadableError } from '../../sources/http/request.ts';
+import { readCsv, whole } from '../../sources/http/rows.ts';
+import { createRedactor } from '../../sources/secrets.ts';
 import { proposeJson } from './json-proposal.ts';
 import { proposeMarkup } from './markup-proposal.ts';
 import type { Proposal } from './proposal.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { splitElements } from './json-elements.ts';
+import { splitElements } from './json-array.ts';
 
 function split(text: string, steps: string[], chunkBytes = 7) {
   const splitter = splitElements(steps, 1 << 20);

@@ -1,0 +1,316 @@
+/** Reads one page and its detail pages, and hands out its records while it is being read. */
+import { createHash } from 'node:crypto';
+import type { Follow, HttpSource, Parse } from '../../model/http-source.ts';
+import { parseExactly } from '../../model/record.ts';
+import { type Answer, discard } from './client.ts';
+import type { Exchange } from './exchange.ts';
+import { compileFields, compileText, type FieldReader, type FillCount, textOfValue } from './fields.ts';
+import type { ConditionalRequests, StateTracker } from './kept-state.ts';
+import type { PageRead } from './pages.ts';
+import { baseOf, type Grammar, grammarOf, isMarkup, parseMarkup } from './paths.ts';
+import { type HttpRequest, linkedRequest, SourceError, UnreadableError } from './request.ts';
+import { type Item, readItems, whole } from './rows.ts';
+
+export interface PageDeps extends DetailDeps {
+  source: HttpSource;
+  conditional: ConditionalRequests;
+}
+
+/**
+ * @param options.digests whether to compute a digest of its records
+ * @param options.accepted statuses that mean that there is no such page
+ * @returns what is known of the page; `unchanged` for 304, `missing` for an accepted status
+ */
+export async function* readPage(
+  request: HttpRequest,
+  options: { digests: boolean; accepted: readonly number[] },
+  deps: PageDeps,
+): AsyncGenerator<string[], PageRead | 'unchanged' | 'missing'> {
+  const { source, conditional, exchange } = deps;
+  const { url: asked } = request;
+  let handedOut = 0;
+  for (let reads = 1; ; reads++) {
+    try {
+      return yield* attempt();
+    } catch (error) {
+      await waitToReread(error, { url: asked, reads, handedOut }, deps);
+    }
+  }
+
+  async function* attempt(): AsyncGenerator<string[], PageRead | 'unchanged' | 'missing'> {
+    const headers = { ...request.headers, ...conditional.conditions(asked) };
+    const answer = await exchange.ask({ ...request, headers }, options.accepted);
+    if (answer.status === 304 || options.accepted.includes(answer.status)) {
+      discard(answer);
+      if (answer.status !== 304) return 'missing';
+      conditional.unchanged(asked);
+      return 'unchanged';
+    }
+    if (answer.status === 204) {
+      discard(answer);
+      return { ...nothing(answer), records: 0, digest: '' };
+    }
+    const read = yield* records(answer);
+    deps.onPage(answer.url);
+    conditional.read(asked, answer.headers);
+    return read;
+  }
+
+  async function* records(answer: Answer): AsyncGenerator<string[], PageRead> {
+    const body = await exchange.open(answer, source.parse);
+    const { parse } = body;
+    refuseBlindPaging(source, parse);
+    const items = await readItems(body, source, { url: answer.url, parsed: deps.maker.parses });
+    const base = isMarkup(parse) ? baseOf(items.around() as never, answer.url) : answer.url;
+    const page: PageKind = { parse, grammar: grammarOf(parse), base };
+    const digest = options.digests ? createHash('sha1') : undefined;
+    const before = handedOut;
+    for await (const batch of linesOf(items.batches, page, deps)) {
+      deps.signal.throwIfAborted();
+      if (batch.length === 0) continue;
+      for (const line of batch) digest?.update(line);
+      handedOut += batch.length;
+      yield batch;
+    }
+    return {
+      ...nothing(answer),
+      base,
+      grammar: page.grammar,
+      records: handedOut - before,
+      digest: digest?.digest('base64') ?? '',
+      around: items.around(),
+    };
+  }
+}
+
+function nothing({ url, headers }: Answer): Omit<PageRead, 'records' | 'digest'> {
+  return { url, base: url, linkHeader: headers.link, around: undefined, grammar: grammarOf('json') };
+}
+
+async function* linesOf(
+  batches: AsyncIterable<Item[]>,
+  page: PageKind,
+  deps: PageDeps,
+): AsyncGenerator<string[]> {
+  const { source, maker } = deps;
+  if (source.follow !== null) {
+    yield* withDetails(batches, page, source as HttpSource & { follow: Follow }, deps);
+    return;
+  }
+  for await (const batch of batches) yield batch.map((item) => maker.line(item, page));
+}
+
+/** These formats have nothing but records, so the next page would never be found in them. */
+function refuseBlindPaging({ paginate }: HttpSource, parse: Parse): void {
+  if (parse !== 'csv' && parse !== 'ndjson') return;
+  if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return;
+  throw new SourceError(
+    `The answer is ${parse}: nothing stands around its records that could be the ${paginate.type}`,
+  );
+}
+
+interface DetailDeps extends RereadDeps {
+  exchange: Exchange;
+  maker: RecordMaker;
+  fills: FillCount;
+  state: ReadonlyMap<string, string>;
+  onPage(url: string): void;
+}
+
+/** Yields the records of a page with their details, as lines of JSON in the order of the page. */
+async function* withDetails(
+  batches: AsyncIterable<Item[]>,
+  page: PageKind,
+  source: HttpSource & { follow: Follow },
+  deps: DetailDeps,
+): AsyncGenerator<string[]> {
+  const { follow } = source;
+  const { find } = compileText(follow.url, page.grammar, { trim: true });
+  // All are read from the connection first: the host would not wait for the detail pages.
+  const taken: Item[] = [];
+  for await (const batch of batches) taken.push(...batch);
+
+  async function lineOf({ value }: Item, record: Record<string, unknown>): Promise<string> {
+    const text = textOfValue(find(value)[0]);
+    const url = text === '' ? null : URL.parse(text, page.base);
+    if (url !== null && /^https?:$/.test(url.protocol)) await addDetails(url.href, record, source, deps);
+    return JSON.stringify(record);
+  }
+
+  async function* parts() {
+    for (const item of taken) yield { item, record: deps.maker.record(item, page) };
+  }
+  const lines = inOrder(parts(), follow.concurrency, ({ item, record }) => lineOf(item, record));
+  for await (const line of lines) yield [line];
+}
+
+async function addDetails(
+  url: string,
+  record: Record<string, unknown>,
+  source: HttpSource & { follow: Follow },
+  deps: DetailDeps,
+): Promise<void> {
+  for (let reads = 1; ; reads++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      await waitToReread(error, { url, reads, handedOut: 0 }, deps);
+    }
+  }
+
+  async function attempt(): Promise<void> {
+    const { follow } = source;
+    const answer = await deps.exchange.ask(linkedRequest(source, url, deps.state, follow.parse), [404, 410]);
+    if (answer.status === 304) {
+      discard(answer);
+      throw new SourceError(
+        `The detail page ${url} answered 304 Not Modified: remove the header from \`source.headers\` that asks for it`,
+      );
+    }
+    if (answer.status === 204 || answer.status === 404 || answer.status === 410) {
+      discard(answer);
+      deps.log('warn', `The detail page ${url} answered ${answer.status}: its record goes without`);
+      return;
+    }
+    const { parse, ...body } = await deps.exchange.open(answer, follow.parse);
+    const text = await whole({ parse, ...body });
+    const isDocument = isMarkup(parse);
+    const document = isDocument ? parseMarkup(text, { xml: parse === 'xml' }) : parsed(text, answer.url);
+    const base = isDocument ? baseOf(document as never, answer.url) : answer.url;
+    const reader = compileFields(follow.fields, grammarOf(parse), { trim: isDocument });
+    reader.read(document, { base, record, tell: deps.fills.tell });
+    deps.onPage(url);
+  }
+}
+
+function parsed(text: string, url: string): unknown {
+  try {
+    return parseExactly(text);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new UnreadableError(`The answer of ${url} is not valid JSON: ${message}`, { cause: error });
+  }
+}
+
+/** What the records of one page have in common. */
+interface PageKind {
+  parse: Parse;
+  grammar: Grammar;
+  /** The base URL of its links. */
+  base: string;
+}
+
+interface RecordMaker {
+  /** Whether it needs records parsed. If not, they can be passed on as text. */
+  parses: boolean;
+  /** The record as JSON text. */
+  line(item: Item, page: PageKind): string;
+  /** The record as an object, to which details can be added. */
+  record(item: Item, page: PageKind): Record<string, unknown>;
+}
+
+/** The names of the fields of the records, in the order of the definition. */
+export function fieldNames({ fields, follow }: HttpSource): string[] {
+  return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
+}
+
+export function createRecordMaker(source: HttpSource, memory: StateTracker, fills: FillCount): RecordMaker {
+  const hasFields = Object.keys(source.fields).length > 0;
+  const readers = new Map<Parse, FieldReader>();
+
+  function readerOf(parse: Parse): FieldReader {
+    let reader = readers.get(parse);
+    if (reader === undefined) {
+      if (!hasFields)
+        throw new SourceError(`The answer is ${parse}: \`fields\` must say what its records consist of`);
+      reader = compileFields(source.fields, grammarOf(parse), { trim: isMarkup(parse) });
+      readers.set(parse, reader);
+    }
+    return reader;
+  }
+
+  function recordValue(item: Item, { parse, grammar, base }: PageKind): unknown {
+    memory.look?.(item.value, grammar);
+    fills.record();
+    if (!hasFields && !isMarkup(parse)) return item.value;
+    const record: Record<string, unknown> = {};
+    readerOf(parse).read(item.value, { base, record, tell: fills.tell });
+    return record;
+  }
+
+  return {
+    parses: hasFields || source.follow !== null || memory.look !== undefined,
+    line(item, page) {
+      if (item.text === undefined) return JSON.stringify(recordValue(item, page));
+      fills.record();
+      return item.text;
+    },
+    record(item, page) {
+      const value = recordValue(item, page);
+      return typeof value === 'object' && value !== null ? { ...value } : { value };
+    },
+  };
+}
+
+const MAX_READS = 4;
+const REREAD_MS = 1_000;
+
+interface RereadDeps {
+  signal: AbortSignal;
+  log(level: 'debug' | 'info' | 'warn', text: string): void;
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Waits until the response may be requested again.
+ *
+ * @param read.reads how often it was read, from 1
+ * @param read.handedOut records of it that were already handed out, and cannot be taken back
+ * @throws the given error, unless it is a broken connection; SourceError when it is not requested again
+ */
+async function waitToReread(
+  error: unknown,
+  read: { url: string; reads: number; handedOut: number },
+  { signal, log, wait }: RereadDeps,
+): Promise<void> {
+  signal.throwIfAborted();
+  if (!isBroken(error)) throw error;
+  const { code } = error as { code?: string };
+  const message = code === 'UND_ERR_BODY_TIMEOUT' ? 'not a byte came for a minute' : (error as Error).message;
+  const what = `The connection to ${read.url} broke off in the middle of its answer`;
+  if (read.reads >= MAX_READS || read.handedOut > 0) {
+    const after = read.handedOut > 0 ? ` after ${read.handedOut} records` : '';
+    throw new SourceError(`${what}${after}: ${message}`, { cause: error });
+  }
+  log('warn', `${what} (${message}): asked again`);
+  await wait(REREAD_MS * read.reads, signal);
+}
+
+function isBroken(error: unknown): boolean {
+  const { code = '' } = error as { code?: string };
+  return /^(?:UND_ERR_|ECONN|EPIPE|ETIMEDOUT)/.test(code) || (error as Error).message === 'terminated';
+}
+
+/**
+ * Works on several values concurrently and yields the results in order. At most `atOnce` are in progress or waiting to be
+ * taken. The first failure ends it, once all that are in progress have ended.
+ */
+async function* inOrder<T, R>(
+  values: AsyncIterable<T>,
+  atOnce: number,
+  work: (value: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const under: Promise<R>[] = [];
+  try {
+    for await (const value of values) {
+      const working = work(value);
+      // A failure is thrown when the result is taken; until then it must not count as unhandled.
+      working.catch(() => undefined);
+      under.push(working);
+      if (under.length >= atOnce) yield await (under.shift() as Promise<R>);
+    }
+    while (under.length > 0) yield await (under.shift() as Promise<R>);
+  } finally {
+    await Promise.allSettled(under);
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Process groups of runs: identified beyond their pid, which the system reuses, signalled, awaited, and held to a memory
+ * limit. Node's heap limit does not cover Buffers, and a limit on one process does not cover its children, so the resident
+ * memory of each group is polled. One reading of the process table serves all runs.
+ */
+
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { ProcessMark } from '../../model/job.ts';
+
+/** Files of /proc to read in one turn of the event loop: each takes some 20 µs. */
+const READS_A_TURN = 100;
+
+/** The pids of all processes. */
+export async function processes(): Promise<number[]> {
+  return (await readdir('/proc')).map(Number).filter(Number.isInteger);
+}
+
+interface ProcessStat {
+  /** One letter, such as `Z` for a process that has ended and waits to be reaped. */
+  state: string;
+  groupId: number;
+  /** Clock ticks from the boot of the machine to the start of the process. */
+  startTicks: string;
+  residentPages: number;
+}
+
+/** What `/proc/<pid>/stat` says; undefined when there is no such process. */
+function statOf(pid: number): ProcessStat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The program's name may hold spaces and brackets. The fields after it count from 3 in proc_pid_stat(5).
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 22);
+    return {
+      state: fields[0] ?? '',
+      groupId: Number(fields[2]),
+      startTicks: fields[19] ?? '',
+      residentPages: Number(fields[21]),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** How long to wait for a group to vanish after SIGKILL. */
+const VANISH_MS = 5_000;
+
+/**
+ * Identifies a process by its pid and its start: on Linux the boot id and the clock tick (`/proc/<pid>/stat`, field
+ * 22), elsewhere the start time as `ps` prints it. Undefined when there is no such process. On Linux this is read
+ * synchronously, so that a child that ends at once is still identified.
+ */
+export async function markOf(pid: number): Promise<ProcessMark | undefined> {
+  const startedAt = process.platform === 'linux' ? startOnLinux(pid) : await startByPs(pid);
+  return startedAt === undefined ? undefined : { pid, startedAt };
+}
+
+/** Whether the marked process still runs, and its pid has not been reused. */
+export async function isSameProcess(mark: ProcessMark): Promise<boolean> {
+  return (await markOf(mark.pid))?.startedAt === mark.startedAt;
+}
+
+/** Sends a signal to a process group; a group that is gone is no error. */
+export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
+  // 0 would be the server's own group, and -1 every process of this user.
+  if (!Number.isSafeInteger(groupId) || groupId <= 1) return;
+  try {
+    process.kill(-groupId, signal);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}
+
+/** Waits until no process of a group runs any more; false when one still does after 5 s. */
+export async function groupGone(groupId: number): Promise<boolean> {
+  const deadline = performance.now() + VANISH_MS;
+  for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, 50)) {
+    if (!(await groupRuns(groupId))) return true;
+    if (performance.now() > deadline) return false;
+    await wait(pauseMs);
+  }
+}
+
+async function groupRuns(groupId: number): Promise<boolean> {
+  try {
+    process.kill(-groupId, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  // Zombies still accept signals, and stay for ever in a container whose first process does not reap them. So on
+  // Linux the group counts as gone when only zombies are left.
+  if (process.platform !== 'linux') return true;
+  let reads = 0;
+  for (const pid of await processes()) {
+    if (++reads % READS_A_TURN === 0) await nextTurn();
+    const stat = statOf(pid);
+    if (stat?.groupId === groupId && stat.state !== 'Z' && stat.state !== 'X') return true;
+  }
+  return false;
+}
+
+/**
+ * Kills the process group that a recorded process leads, if its pid has not been reused, and waits until the group is
+ * gone (5 s at most). Usually nothing is left, because a child's watcher ends it with the server.
+ *
+ * @returns whether a group was killed
+ */
+export async function killLeftover(mark: ProcessMark): Promise<boolean> {
+  if (mark.pid === process.pid || !(await isSameProcess(mark))) return false;
+  signalGroup(mark.pid, 'SIGKILL');
+  await groupGone(mark.pid);
+  return true;
+}
+
+let boot: string | undefined;
+
+function startOnLinux(pid: number): string | undefined {
+  const ticks = statOf(pid)?.startTicks;
+  if (ticks === undefined) return undefined;
+  boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return `${boot}/${ticks}`;
+}
+
+async function startByPs(pid: number): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], {
+      env: { LC_ALL: 'C', TZ: 'UTC' },
+    });
+    return stdout.trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const TICK_MS = 250;
+/** Processes of other groups are read again after so many ticks: their pids may have been reused by then. */
+const FORGET_AFTER = 8;
+
+interface Watched {
+  groupId: number;
+  limitBytes: number;
+  onExcess(bytes: number): void;
+}
+
+interface Member {
+  pid: number;
+  residentBytes: number;
+}
+
+const watched = new Set<Watched>();
+let timer: NodeJS.Timeout | undefined;
+let looking = false;
+
+/**
+ * Calls `onExcess` once, with the bytes measured, when the processes of a group together exceed the limit.
+ *
+ * @returns a function that ends the watch
+ */
+export function watchMemory(group: Watched): () => void {
+  watched.add(group);
+  timer ??= setInterval(look, TICK_MS).unref();
+  return () => {
+    watched.delete(group);
+    if (watched.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+async function look(): Promise<void> {
+  if (looking) return;
+  looking = true;
+  try {
+    const groups = new Set([...watched].map(({ groupId }) => groupId));
+    const members = await (process.platform === 'linux' ? membersByProc(groups) : membersByPs(groups));
+    for (const group of watched) {
+      const all = members.get(group.groupId) ?? [];
+      if (sum(all.map(({ residentBytes }) => residentBytes)) <= group.limitBytes) continue;
+      const bytes = await withoutDoubles(all);
+      if (bytes <= group.limitBytes || !watched.delete(group)) continue;
+      group.onExcess(bytes);
+    }
+  } catch {
+    // The process table could not be read this time.
+  } finally {
+    looking = false;
+  }
+}
+
+/**
+ * Processes of groups that are not watched, so that most of a busy machine is not read at each tick. A process changes
+ * its group only right after its start.
+ */
+let strangers = new Set<number>();
+let looks = 0;
+
+async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, Member[]>> {
+  const forget = looks++ % FORGET_AFTER === 0;
+  const known = forget ? new Set<number>() : strangers;
+  strangers = new Set();
+  const members: (Member & { group: number })[] = [];
+  let reads = 0;
+  for (const pid of await processes()) {
+    // There may be thousands: yield to the event loop in between.
+    if (!known.has(pid) && ++reads % READS_A_TURN === 0) await nextTurn();
+    const stat = known.has(pid) ? undefined : statOf(pid);
+    if (stat !== undefined && groups.has(stat.groupId)) {
+      members.push({ pid, group: stat.groupId, residentBytes: stat.residentPages * PAGE_BYTES });
+    } else strangers.add(pid);
+  }
+  return Map.groupBy(members, ({ group }) => group);
+}
+
+const PAGE_BYTES = process.platform === 'linux' ? pageBytes() : 1;
+
+/** Linux shows the resident memory of this process both in pages and in kB. */
+function pageBytes(): number {
+  try {
+    const pages = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]);
+    const kilobytes = Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]);
+    const size = 2 ** Math.round(Math.log2((kilobytes * 1024) / pages));
+    return size >= 4_096 && size <= 65_536 ? size : 4_096;
+  } catch {
+    return 4_096;
+  }
+}
+
+/**
+ * The memory of a group with shared pages counted once (PSS): after a fork, the same pages would count for each process.
+ * Reading it is expensive, so this is done only for a group that seems to be over its limit.
+ */
+async function withoutDoubles(members: readonly Member[]): Promise<number> {
+  if (process.platform !== 'linux' || members.length < 2) return sum(members.map((one) => one.residentBytes));
+  const shares = members.map(async ({ pid, residentBytes }) => {
+    const text = await readFile(`/proc/${pid}/smaps_rollup`, 'latin1').catch(() => '');
+    const kilobytes = /^Pss:\s+(\d+) kB/m.exec(text)?.[1];
+    return kilobytes === undefined ? residentBytes : Number(kilobytes) * 1024;
+  });
+  return sum(await Promise.all(shares));
+}
+
+async function membersByPs(groups: ReadonlySet<number>): Promise<Map<number, Member[]>> {
+  const { stdout } = await promisify(execFile)('/bin/ps', ['-axo', 'pid=,pgid=,rss='], {
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  const members = stdout.split('\n').flatMap((line) => {
+    const [pid = 0, group = 0, kilobytes = 0] = line.trim().split(/\s+/).map(Number);
+    return groups.has(group) ? [{ pid, group, residentBytes: kilobytes * 1024 }] : [];
+  });
+  return Map.groupBy(members, ({ group }) => group);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
