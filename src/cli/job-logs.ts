@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Job } from '../model/job.ts';
-import { shownLine, textOf } from '../resources/log-line.ts';
+import { shownLine, textOf } from '../resources/job.ts';
 import type { Store } from '../store/store.ts';
 import { findJob } from './find.ts';
 import { logTail, type TailLine } from './follow-job.ts';

@@ -2,7 +2,7 @@
 import { ownTurn } from '../std/fair-share.ts';
 import { everyRow, type Page } from '../store/page.ts';
 import { makeIdCursor, nextLink } from './cursor.ts';
-import { jsonResponse, requestTime } from './openapi/content.ts';
+import { requestTime } from './openapi/content.ts';
 import { queryNumber } from './query.ts';
 import type { Call, Parameter } from './route.ts';
 
@@ -77,21 +77,4 @@ export function everyRowInTurn<Input extends { teamId: string }, Row extends { i
 /** The cursor of lists in the order of ids. */
 export function idCursor({ id }: { id: string }): string {
   return makeIdCursor(id);
-}
-
-/**
- * Describes the answer `{ [name]: [items] }`.
- *
- * @param schema the name of the items' schema, among `schemas`
- */
-export function pageResponse(name: string, schema: string): object {
-  return jsonResponse(
-    `The ${name}`,
-    {
-      type: 'object',
-      required: [name],
-      properties: { [name]: { type: 'array', items: { $ref: `#/components/schemas/${schema}` } } },
-    },
-    { Link: 'With `rel="next"`, when `limit` left something out' },
-  );
 }

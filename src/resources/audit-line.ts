@@ -1,69 +1,51 @@
-/** A line of the audit as callers see it, over HTTP and at the shell. */
+/** A line of the audit as callers see it. */
 import { ACTOR_KINDS, type AuditLine, TARGET_KINDS } from '../model/audit.ts';
-import { toIso } from '../std/clock.ts';
-import { isoTime } from '../std/shape.ts';
+import { anyObject, choice, named, nullable, object, text, time } from '../std/shape.ts';
+import { ENDED, IDS } from './examples.ts';
 
-export function shownAuditLine(line: AuditLine) {
-  const { id, createdAt, team, action, author, target, summary, details } = line;
-  return {
-    id,
-    createdAt: toIso(createdAt),
-    team,
-    action,
-    actor: { kind: author.kind, id: author.id, name: author.name },
-    target,
-    address: author.address,
-    requestId: author.requestId,
-    summary,
-    details: details as Record<string, unknown>,
-  };
-}
-
-const text = { type: 'string' };
-const textOrNull = { type: ['string', 'null'] };
-
-/** The same as JSON Schema. */
-export const auditLineSchema = {
-  type: 'object',
-  required: [
-    'id',
-    'createdAt',
-    'team',
-    'action',
-    'actor',
-    'target',
-    'address',
-    'requestId',
-    'summary',
-    'details',
-  ],
-  properties: {
-    id: text,
-    createdAt: isoTime,
-    team: { ...textOrNull, description: 'Its slug; null: the instance, as for a team that was deleted' },
-    action: { ...text, description: 'The operation, such as `webhooks.subscribe` or `records.erase`' },
-    actor: {
-      type: 'object',
-      required: ['kind', 'id', 'name'],
-      properties: {
-        kind: {
-          enum: ACTOR_KINDS,
-          description:
-            '`key`: over the API; `session`: in the dashboard; `command`: at a shell; `file`: by a workflow file; ' +
-            '`service`: by a start; `unknown`: who was refused',
-        },
-        id: { ...textOrNull, description: 'Of the key' },
-        name: { ...textOrNull, description: "Of the key, or of the system's user" },
-      },
-    },
-    target: {
-      type: ['object', 'null'],
-      required: ['kind', 'id'],
-      properties: { kind: { enum: TARGET_KINDS }, id: text },
-    },
-    address: { ...textOrNull, description: 'Where the request came from' },
-    requestId: { ...textOrNull, description: 'Its `x-request-id`, which the log tells more about' },
-    summary: text,
-    details: { type: 'object', description: 'Of erasures: what was found where' },
+export const auditLineResource = named(
+  'AuditLine',
+  object({
+    id: text(),
+    createdAt: time(),
+    team: nullable(text('Its slug; null: the instance, as for a team that was deleted')),
+    action: text('The operation, such as `webhooks.subscribe` or `records.erase`'),
+    actor: object({
+      kind: choice(
+        ACTOR_KINDS,
+        '`key`: over the API; `session`: in the dashboard; `command`: at a shell; `file`: by a workflow file; ' +
+          '`service`: by a start; `unknown`: who was refused',
+      ),
+      id: nullable(text('Of the key')),
+      name: nullable(text("Of the key, or of the system's user")),
+    }),
+    target: nullable(object({ kind: choice(TARGET_KINDS), id: text() })),
+    address: nullable(text('Where the request came from')),
+    requestId: nullable(text('Its `x-request-id`, which the log tells more about')),
+    summary: text(),
+    details: anyObject('Of erasures: what was found where'),
+  }),
+  {
+    id: IDS.auditLine,
+    createdAt: ENDED,
+    team: 'default',
+    action: 'webhooks.subscribe',
+    actor: { kind: 'key', id: IDS.key, name: 'reports' },
+    target: { kind: 'webhook', id: IDS.webhook },
+    address: '192.0.2.7',
+    requestId: '6f1c1b7e-6a53-4a3c-9c2e-0e6c6a0f7a11',
+    summary: 'to 2 events of workflow people',
+    details: {},
   },
-};
+);
+
+export function shownAuditLine({ author, details, ...line }: AuditLine) {
+  const { address, requestId } = author;
+  return auditLineResource.of({
+    ...line,
+    actor: author,
+    address,
+    requestId,
+    details: details as Record<string, unknown>,
+  });
+}

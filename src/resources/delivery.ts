@@ -1,75 +1,266 @@
-/** Deliveries, their attempts and replays as callers see them, over HTTP and at the shell. */
+/** Deliveries, their attempts and replays as callers see them. */
 import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
 import { EVENT_TYPES } from '../model/event.ts';
 import { parseExactly } from '../model/record.ts';
-import { toIso, toIsoOrNull } from '../std/clock.ts';
-import { isoTime, isoTimeOrNull } from '../std/shape.ts';
+import {
+  boolean,
+  choice,
+  integer,
+  type Json,
+  list,
+  map,
+  named,
+  nullable,
+  number,
+  object,
+  raw,
+  text,
+  time,
+  withExample,
+} from '../std/shape.ts';
 import type { DeliverySummary, Replay } from '../store/webhook-operations.ts';
 import type { ReplayOutcome } from '../webhooks/replay-outcome.ts';
 import type { ReplayPlan } from '../webhooks/replay-plan.ts';
+import { eventResource } from './event.ts';
+import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
 
-export type ShownPlan = ReturnType<typeof shownPlan>;
-export type ShownReplay = ReturnType<typeof shownReplay>;
-export type ShownDelivery = ReturnType<typeof shownDelivery>;
-export type ShownDeliveryDetail = ReturnType<typeof shownDeliveryDetail>;
+export type ShownPlan = Json<typeof replayPlanResource>;
+export type ShownReplay = Json<typeof replayResource>;
+export type ShownDelivery = Json<typeof deliveryResource>;
+export type ShownDeliveryDetail = Json<typeof deliveryDetailResource>;
 
-export function shownDelivery(delivery: DeliverySummary) {
-  const { id, webhookId, eventId, eventType, origin, state, attempt, last } = delivery;
-  return {
-    id,
-    webhookId,
-    eventId,
-    eventType,
-    origin,
-    state,
-    attempt,
-    createdAt: toIso(delivery.createdAt),
-    nextAttemptAt: state === 'waiting' ? toIsoOrNull(delivery.nextAt) : null,
-    lastAttempt:
-      last === null
-        ? null
-        : { at: toIso(last.at), outcome: last.outcome, status: last.status, message: outcomeWords(last) },
-  };
+const headers = map(text());
+/** The outcome of an attempt. */
+const outcome = {
+  outcome: choice(ATTEMPT_OUTCOMES),
+  status: nullable(integer('Of the answer')),
+  message: text('The outcome in plain words'),
+};
+
+const summary = object({
+  id: text(),
+  webhookId: text(),
+  eventId: text(),
+  eventType: choice(EVENT_TYPES),
+  origin: choice(DELIVERY_ORIGINS),
+  state: choice(DELIVERY_STATES),
+  attempt: integer('Attempts made so far'),
+  createdAt: time(),
+  nextAttemptAt: nullable(time('Of a delivery that is `waiting`')),
+  lastAttempt: nullable(object({ at: time(), ...outcome })),
+});
+const delivered: Json<typeof summary> = {
+  id: IDS.delivery,
+  webhookId: IDS.webhook,
+  eventId: IDS.event,
+  eventType: 'workflow_finished',
+  origin: 'event',
+  state: 'delivered',
+  attempt: 1,
+  createdAt: ENDED,
+  nextAttemptAt: null,
+  lastAttempt: { at: ENDED, outcome: 'ok', status: 200, message: 'Received' },
+};
+export const deliveryResource = named('Delivery', summary, delivered);
+
+export const deliveryDetailResource = named(
+  'DeliveryDetail',
+  object({
+    ...summary.fields,
+    event: eventResource,
+    attempts: list(
+      object({
+        number: integer(),
+        startedAt: time(),
+        durationMs: number(),
+        ...outcome,
+        request: nullable(object({ url: text(), headers }, 'Without the values of headers that are secret')),
+        response: nullable(object({ headers, body: nullable(text('Its first 2 KiB')) })),
+        remoteAddress: nullable(text()),
+        timing: nullable(
+          object(
+            {
+              queuedMs: number(),
+              dnsMs: nullable(number()),
+              connectMs: nullable(number()),
+              tlsMs: nullable(number()),
+              firstByteMs: nullable(number()),
+            },
+            'Milliseconds: waiting in line, then from the start of the attempt until each was done',
+          ),
+        ),
+      }),
+      'Oldest first',
+    ),
+  }),
+  {
+    ...delivered,
+    event: eventResource.example,
+    attempts: [
+      {
+        number: 1,
+        startedAt: ENDED,
+        durationMs: 38,
+        outcome: 'ok',
+        status: 200,
+        message: 'Received',
+        request: { url: RECEIVER, headers: { 'webhook-id': IDS.event } },
+        response: { headers: { 'content-type': 'text/plain' }, body: 'thanks' },
+        remoteAddress: '192.0.2.1',
+        timing: { queuedMs: 1, dnsMs: 4, connectMs: 9, tlsMs: 21, firstByteMs: 37 },
+      },
+    ],
+  },
+);
+
+/** A command that sends the event once more, from wherever it is run. */
+export const deliveryCommandResource = withExample(
+  object({
+    command: text('For a POSIX shell'),
+    hidden: list(text(), 'Headers whose values have to be put in the place of `***`'),
+    validUntil: raw<string>(time('Until then receivers believe the signature').schema),
+  }),
+  {
+    command:
+      "curl -sS -i --globoff -X POST 'https://example.com/hook' \\\n  -H 'content-type: application/json' \\\n" +
+      `  -H 'webhook-id: ${IDS.event}' \\\n  --data-binary '{}'`,
+    hidden: [],
+    validUntil: '2026-11-21T02:05:00.000Z',
+  },
+);
+
+const count = (description?: string) => integer(description, { minimum: 0 });
+const period = { since: time(), until: time() };
+const states = list(choice(DELIVERY_STATES));
+
+export const replayResource = named(
+  'Replay',
+  object({
+    id: text(),
+    webhookId: text(),
+    state: choice(
+      ['running', 'done'],
+      '`done`: everything selected has been sent on its way. Whether it arrived: see `outcome`',
+    ),
+    states,
+    ...period,
+    made: count('Deliveries sent so far: new ones, and those still waiting that became due at once'),
+    outcome: object(
+      {
+        arrived: count(),
+        underWay: count('Not tried yet: in line, or held back with their webhook'),
+        failed: count('Given up, or to be tried again'),
+        canceled: count('The webhook was unsubscribed'),
+        superseded: count('Sent again by a later replay, which counts them'),
+        failures: list(
+          object({
+            status: outcome.status,
+            message: outcome.message,
+            count: count(),
+            retried: count('How many of them are tried again by themselves'),
+          }),
+          'What the failed ones came to, the most frequent first; 20 kinds at most',
+        ),
+        isComplete: boolean('False: only the first 100,000 are counted'),
+      },
+      'What has become of those',
+    ),
+    createdAt: time(),
+  }),
+  {
+    id: IDS.replay,
+    webhookId: IDS.webhook,
+    state: 'running',
+    states: ['waiting', 'dead'],
+    since: QUEUED,
+    until: ENDED,
+    made: 12,
+    outcome: {
+      arrived: 9,
+      underWay: 1,
+      failed: 2,
+      canceled: 0,
+      superseded: 0,
+      failures: [{ status: null, message: 'No answer within 15 s', count: 2, retried: 2 }],
+      isComplete: true,
+    },
+    createdAt: ENDED,
+  },
+);
+
+export const replayPlanResource = named(
+  'ReplayPlan',
+  object({
+    ...period,
+    states,
+    count: count('Events that it would send'),
+    byState: object(
+      { waiting: count(), delivered: count(), dead: count(), canceled: count() },
+      'Where each of them stands; of states that are not chosen, how many events choosing only that one would send',
+    ),
+    isComplete: boolean('False: there are more than the 50,000 that are looked at'),
+  }),
+  {
+    since: QUEUED,
+    until: ENDED,
+    states: ['waiting', 'dead'],
+    count: 12,
+    byState: { waiting: 10, delivered: 31, dead: 2, canceled: 0 },
+    isComplete: true,
+  },
+);
+
+export function shownDelivery(of: DeliverySummary): ShownDelivery {
+  return deliveryResource.of(madeOf(of));
 }
 
-export function shownDeliveryDetail(delivery: DeliverySummary & { body: string; attempts: Attempt[] }) {
+export function shownDeliveryDetail(
+  of: DeliverySummary & { body: string; attempts: Attempt[] },
+): ShownDeliveryDetail {
   // Older attempts may have been deleted, so they are numbered back from the last.
-  const before = Math.max(0, delivery.attempt - delivery.attempts.length);
+  const before = Math.max(0, of.attempt - of.attempts.length);
+  return deliveryDetailResource.of({
+    ...madeOf(of),
+    event: parseExactly(of.body),
+    attempts: of.attempts.map(({ details, ...attempt }, at) => ({
+      ...attempt,
+      number: before + at + 1,
+      message: outcomeWords(attempt),
+      request: details === null ? null : { url: details.url, headers: details.requestHeaders },
+      response:
+        attempt.status === null ? null : { headers: details?.responseHeaders ?? {}, body: attempt.response },
+      remoteAddress: details?.remoteAddress ?? null,
+      timing: details?.timing ?? null,
+    })),
+  });
+}
+
+function madeOf({ last, nextAt, ...of }: DeliverySummary) {
   return {
-    ...shownDelivery(delivery),
-    event: parseExactly(delivery.body),
-    attempts: delivery.attempts.map((attempt, at) => shownAttempt(attempt, before + at + 1)),
+    ...of,
+    nextAttemptAt: of.state === 'waiting' ? nextAt : null,
+    lastAttempt: last === null ? null : { ...last, message: outcomeWords(last) },
   };
 }
 
-export function shownReplay(replay: Replay, outcome: ReplayOutcome) {
-  const { failures, isComplete, ...counts } = outcome;
-  const counted = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return {
-    id: replay.id,
-    webhookId: replay.webhookId,
-    state: replay.state,
-    states: replay.states,
-    since: toIso(replay.since),
-    until: toIso(replay.until),
-    made: replay.made,
+export function shownReplay(of: Replay, { failures, isComplete, ...counts }: ReplayOutcome): ShownReplay {
+  const counted = Object.values(counts).reduce((sum, one) => sum + one, 0);
+  return replayResource.of({
+    ...of,
     outcome: {
       ...counts,
-      superseded: isComplete ? Math.max(0, replay.made - counted) : 0,
-      failures: failures.map(({ outcome: kind, status, error, count, retried }) => ({
-        status,
-        message: kind === null ? 'Given up' : outcomeWords({ outcome: kind, status, error }),
-        count,
-        retried,
+      superseded: isComplete ? Math.max(0, of.made - counted) : 0,
+      failures: failures.map(({ outcome: kind, ...failure }) => ({
+        ...failure,
+        message: kind === null ? 'Given up' : outcomeWords({ ...failure, outcome: kind }),
       })),
       isComplete,
     },
-    createdAt: toIso(replay.createdAt),
-  };
+  });
 }
 
-export function shownPlan({ since, until, ...plan }: ReplayPlan) {
-  return { since: toIso(since), until: toIso(until), ...plan };
+export function shownPlan(of: ReplayPlan): ShownPlan {
+  return replayPlanResource.of(of);
 }
 
 /** The outcome of one attempt: `Delivered: the receiver answered 204`, or why not. */
@@ -80,159 +271,3 @@ function outcomeWords(attempt: Pick<Attempt, 'outcome' | 'status' | 'error'>): s
     ? `It failed (${attempt.outcome})`
     : `The receiver answered ${attempt.status}`;
 }
-
-function shownAttempt(attempt: Attempt, number: number) {
-  const { details } = attempt;
-  return {
-    number,
-    startedAt: toIso(attempt.startedAt),
-    durationMs: attempt.durationMs,
-    outcome: attempt.outcome,
-    status: attempt.status,
-    message: outcomeWords(attempt),
-    request: details === null ? null : { url: details.url, headers: details.requestHeaders },
-    response:
-      attempt.status === null ? null : { headers: details?.responseHeaders ?? {}, body: attempt.response },
-    remoteAddress: details?.remoteAddress ?? null,
-    timing: details?.timing ?? null,
-  };
-}
-
-const headers = { type: 'object', additionalProperties: { type: 'string' } };
-/** The outcome of an attempt. */
-const outcome = {
-  outcome: { enum: ATTEMPT_OUTCOMES },
-  status: { type: ['integer', 'null'], description: 'Of the answer' },
-  message: { type: 'string', description: 'The outcome in plain words' },
-};
-const delivery = {
-  id: { type: 'string' },
-  webhookId: { type: 'string' },
-  eventId: { type: 'string' },
-  eventType: { enum: EVENT_TYPES },
-  origin: { enum: DELIVERY_ORIGINS },
-  state: { enum: DELIVERY_STATES },
-  attempt: { type: 'integer', description: 'Attempts made so far' },
-  createdAt: isoTime,
-  nextAttemptAt: { ...isoTimeOrNull, description: 'Of a delivery that is `waiting`' },
-  lastAttempt: { type: ['object', 'null'], properties: { at: isoTime, ...outcome } },
-};
-
-/** The same as JSON Schema. */
-export const deliverySchema = { type: 'object', required: Object.keys(delivery), properties: delivery };
-
-export const deliveryDetailSchema = {
-  type: 'object',
-  required: [...Object.keys(delivery), 'event', 'attempts'],
-  properties: {
-    ...delivery,
-    event: { $ref: '#/components/schemas/Event' },
-    attempts: {
-      type: 'array',
-      description: 'Oldest first',
-      items: {
-        type: 'object',
-        properties: {
-          number: { type: 'integer' },
-          startedAt: isoTime,
-          durationMs: { type: 'number' },
-          ...outcome,
-          request: {
-            type: ['object', 'null'],
-            description: 'Without the values of headers that are secret',
-            properties: { url: { type: 'string' }, headers },
-          },
-          response: {
-            type: ['object', 'null'],
-            properties: {
-              headers,
-              body: { type: ['string', 'null'], description: 'Its first 2 KiB' },
-            },
-          },
-          remoteAddress: { type: ['string', 'null'] },
-          timing: {
-            type: ['object', 'null'],
-            description:
-              'Milliseconds: waiting in line, then from the start of the attempt until each was done',
-            properties: {
-              queuedMs: { type: 'number' },
-              dnsMs: { type: ['number', 'null'] },
-              connectMs: { type: ['number', 'null'] },
-              tlsMs: { type: ['number', 'null'] },
-              firstByteMs: { type: ['number', 'null'] },
-            },
-          },
-        },
-      },
-    },
-  },
-};
-
-const count = { type: 'integer', minimum: 0 };
-const period = { since: isoTime, until: isoTime };
-const chosen = { type: 'array', items: { enum: DELIVERY_STATES } };
-
-export const replaySchema = {
-  type: 'object',
-  required: ['id', 'webhookId', 'state', 'states', 'since', 'until', 'made', 'outcome', 'createdAt'],
-  properties: {
-    id: { type: 'string' },
-    webhookId: { type: 'string' },
-    state: {
-      enum: ['running', 'done'],
-      description: '`done`: everything selected has been sent on its way. Whether it arrived: see `outcome`',
-    },
-    states: chosen,
-    ...period,
-    made: {
-      ...count,
-      description: 'Deliveries sent so far: new ones, and those still waiting that became due at once',
-    },
-    outcome: {
-      type: 'object',
-      required: ['arrived', 'underWay', 'failed', 'canceled', 'superseded', 'failures', 'isComplete'],
-      description: 'What has become of those',
-      properties: {
-        arrived: count,
-        underWay: { ...count, description: 'Not tried yet: in line, or held back with their webhook' },
-        failed: { ...count, description: 'Given up, or to be tried again' },
-        canceled: { ...count, description: 'The webhook was unsubscribed' },
-        superseded: { ...count, description: 'Sent again by a later replay, which counts them' },
-        failures: {
-          type: 'array',
-          description: 'What the failed ones came to, the most frequent first; 20 kinds at most',
-          items: {
-            type: 'object',
-            required: ['status', 'message', 'count', 'retried'],
-            properties: {
-              status: outcome.status,
-              message: outcome.message,
-              count,
-              retried: { ...count, description: 'How many of them are tried again by themselves' },
-            },
-          },
-        },
-        isComplete: { type: 'boolean', description: 'False: only the first 100,000 are counted' },
-      },
-    },
-    createdAt: isoTime,
-  },
-};
-
-export const replayPlanSchema = {
-  type: 'object',
-  required: ['since', 'until', 'states', 'count', 'byState', 'isComplete'],
-  properties: {
-    ...period,
-    states: chosen,
-    count: { ...count, description: 'Events that it would send' },
-    byState: {
-      type: 'object',
-      required: DELIVERY_STATES,
-      description:
-        'Where each of them stands; of states that are not chosen, how many events choosing only that one would send',
-      properties: Object.fromEntries(DELIVERY_STATES.map((state) => [state, count])),
-    },
-    isComplete: { type: 'boolean', description: 'False: there are more than the 50,000 that are looked at' },
-  },
-};

@@ -1,6 +1,6 @@
-/** How operations describe JSON bodies, JSON answers and times in OpenAPI. */
+/** How operations describe JSON bodies and JSON answers in OpenAPI. */
+import { list, type NamedShape, object, type Shape, text } from '../../std/shape.ts';
 import { closed } from '../strict.ts';
-import type { schemas } from './schemas.ts';
 
 /** A time in a request: see `timeFrom`. */
 export const requestTime = { type: 'string', format: 'date-time' };
@@ -8,23 +8,9 @@ export const requestTime = { type: 'string', format: 'date-time' };
 /** As much of `urlMistake` as a pattern can say. */
 export const URL_PATTERN = String.raw`^[hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*$`;
 
-/** An object that always has all of these properties. */
-export function objectSchema(properties: Record<string, object>, description?: string) {
-  return {
-    type: 'object',
-    ...(description === undefined ? {} : { description }),
-    required: Object.keys(properties),
-    properties,
-  };
-}
-
-/** The schema of an answer `{ message, [name] }`. */
-export function messageWith(name: string, schema: keyof typeof schemas): object {
-  return {
-    type: 'object',
-    required: ['message', name],
-    properties: { message: { type: 'string' }, [name]: { $ref: `#/components/schemas/${schema}` } },
-  };
+/** The answer `{ message, [name] }`. */
+export function messageWith(name: string, resource: NamedShape<unknown, never>) {
+  return object({ message: text(), [name]: resource });
 }
 
 /**
@@ -42,25 +28,33 @@ export function jsonBody(
 /**
  * A JSON answer, as an OpenAPI response object.
  *
- * @param schema the name of one of the `schemas`, or a schema of its own
  * @param headers their descriptions by name
+ * @param others further content types by name
  */
 export function jsonResponse(
   description: string,
-  schema: keyof typeof schemas | object,
+  { schema }: Shape<unknown, never>,
   headers: Readonly<Record<string, string>> = {},
+  others: Readonly<Record<string, object>> = {},
 ): object {
+  const described = Object.entries(headers).map(([name, text]) => [name, header(text)]);
   return {
     description,
-    ...(Object.keys(headers).length === 0
-      ? {}
-      : { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, header(text)])) }),
-    content: {
-      'application/json': {
-        schema: typeof schema === 'string' ? { $ref: `#/components/schemas/${schema}` } : schema,
-      },
-    },
+    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
+    content: { 'application/json': { schema }, ...others },
   };
+}
+
+/** The content of an answer that is no JSON. */
+export function textContent(description?: string): object {
+  return { schema: text(description).schema };
+}
+
+/** The answer `{ [name]: [items] }` of a list in pages. */
+export function pageResponse(name: string, resource: NamedShape<unknown, never>): object {
+  return jsonResponse(`The ${name}`, object({ [name]: list(resource) }), {
+    Link: 'With `rel="next"`, when `limit` left something out',
+  });
 }
 
 function header(description: string): object {

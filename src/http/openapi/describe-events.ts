@@ -1,28 +1,7 @@
-/** Events in the OpenAPI document: their schemas, and the requests that webhooks receive. */
-import type { EventType } from '../../model/event.ts';
+/** Events in the OpenAPI document: the requests that webhooks receive. */
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { eventSchemaName } from '../../resources/event.ts';
 import { jsonBody } from './content.ts';
-
-/** `Event`, which is any of them, and the schema of each type. */
-export const eventSchemas = {
-  Event: {
-    description: 'Exactly what a webhook is sent',
-    oneOf: EVENT_CATALOGUE.map(({ type }) => ({ $ref: `#/components/schemas/${eventSchemaName(type)}` })),
-    discriminator: {
-      propertyName: 'type',
-      mapping: Object.fromEntries(
-        EVENT_CATALOGUE.map(({ type }) => [type, `#/components/schemas/${eventSchemaName(type)}`]),
-      ),
-    },
-  },
-  ...Object.fromEntries(EVENT_CATALOGUE.map(({ type, schema }) => [eventSchemaName(type), schema])),
-};
-
-/** `workflow_finished` → `WorkflowFinishedEvent`. */
-export function eventSchemaName(type: EventType): string {
-  const words = type.split('_').map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`);
-  return `${words.join('')}Event`;
-}
 
 const HEADERS = {
   'webhook-id': 'The id of the event: the same in every attempt, to tell repetitions by',

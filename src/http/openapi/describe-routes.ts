@@ -1,5 +1,6 @@
 /** Makes an OpenAPI 3.1 document of the routes. */
 import { type ErrorCode, statusOf } from '../../model/error.ts';
+import { errorResource } from '../../resources/error.ts';
 import { MAX_NUMBER } from '../query.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
 import { plainPath } from '../server/match.ts';
@@ -212,7 +213,7 @@ function refused(refusals: readonly Refusal[]): object {
   const all = refusals.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
   const answer = jsonResponse(
     all.map(({ description }) => description).join('; or: '),
-    'Error',
+    errorResource,
     Object.assign({}, ...all.map(({ headers }) => headers)),
   );
   return withHeaders(answer, ERROR_CODE);

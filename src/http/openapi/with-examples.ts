@@ -1,5 +1,5 @@
 /** Adds an example to every parameter, body and answer that has none: see `example-values.ts`. */
-import { NAMED_EXAMPLES, OWN_EXAMPLES, SCHEMA_EXAMPLES } from './example-values.ts';
+import { NAMED_EXAMPLES, OWN_EXAMPLES } from './example-values.ts';
 
 /** The part of JSON Schema that examples are made from. */
 interface Schema {
@@ -34,15 +34,7 @@ interface Document {
 }
 
 export function withExamples<D extends Document>(document: D): D {
-  const schemas = Object.fromEntries(
-    Object.entries(document.components.schemas as Record<string, Schema>).map(([name, schema]) => [
-      name,
-      'examples' in schema || !(name in SCHEMA_EXAMPLES)
-        ? schema
-        : { ...schema, examples: [SCHEMA_EXAMPLES[name]] },
-    ]),
-  );
-  const example = exampleMaker(schemas);
+  const example = exampleMaker(document.components.schemas as Record<string, Schema>);
   const paths = Object.fromEntries(
     Object.entries(document.paths).map(([path, methods]) => [
       path,
@@ -54,7 +46,7 @@ export function withExamples<D extends Document>(document: D): D {
       ),
     ]),
   );
-  return { ...document, paths, components: { ...document.components, schemas } };
+  return { ...document, paths };
 }
 
 /** @param operationId its own examples come first */

@@ -1,10 +1,12 @@
 /** GET /v1/audit: who changed what, when, and from where. */
+
 import { Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
-import { shownAuditLine } from '../../resources/audit-line.ts';
+import { auditLineResource, shownAuditLine } from '../../resources/audit-line.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import { PERIOD_PARAMETERS, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
+import { PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { pageResponse } from '../openapi/content.ts';
 import { queryPeriod, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
@@ -33,7 +35,7 @@ export const listAudit: Operation<KeyedCall> = {
     ...PERIOD_PARAMETERS,
     ...pageParameters(),
   ],
-  answer: pageResponse('lines', 'AuditLine'),
+  answer: pageResponse('lines', auditLineResource),
   refusals: { field_invalid: 'A parameter has a bad value', team_not_found: 'No team found' },
 
   async handle({ services: { store }, caller, query, reply }) {

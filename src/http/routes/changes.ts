@@ -1,12 +1,15 @@
 /** The changes of a workflow's records between two versions. */
+
 import { openSpan, readChanges } from '../../records/changes.ts';
 import { encoded } from '../../records/encodings.ts';
+import { changeResource } from '../../resources/workflow.ts';
+import { list } from '../../std/shape.ts';
 import { matchesTag } from '../conditional.ts';
 import { bodyHeaders, setValidators } from '../data-headers.ts';
 import { queryFormat } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonResponse, textContent } from '../openapi/content.ts';
 import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { sendStream } from '../send-stream.ts';
@@ -38,7 +41,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     },
     { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
   ],
-  answer: answerOf(),
+  answer: jsonResponse('The changes', list(changeResource), {}, { 'application/x-ndjson': textContent() }),
   refusals: {
     field_invalid: '`since` is missing, or a parameter has a bad value',
     workflow_not_found: 'No workflow found, or no such version of its data',
@@ -63,34 +66,5 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     if (request.method === 'HEAD') return reply.send();
     const changes = readChanges(services.store, place, span, format === 'ndjson' ? 'ndjson' : 'json');
     return sendStream(call, encoded(changes, encoding));
-  },
-};
-
-function answerOf(): object {
-  const json = jsonResponse('The changes', {
-    type: 'array',
-    items: { $ref: '#/components/schemas/Change' },
-  }) as { content: object };
-  return { ...json, content: { ...json.content, 'application/x-ndjson': { schema: { type: 'string' } } } };
-}
-
-/** A change as JSON Schema. */
-export const changeSchema = {
-  type: 'object',
-  required: ['type', 'id', 'version'],
-  properties: {
-    type: { enum: ['added', 'changed', 'removed'] },
-    id: { type: 'string', description: 'Record identifier' },
-    version: { type: 'integer', description: 'The version that brought its last state' },
-    record: { $ref: '#/components/schemas/Record', description: 'Of a record that was added' },
-    fields: {
-      type: 'array',
-      description: 'Of a record that was changed or removed',
-      items: {
-        type: 'object',
-        required: ['key'],
-        properties: { key: { type: 'string' }, value: {}, previousValue: {} },
-      },
-    },
   },
 };

@@ -1,23 +1,23 @@
 /** Deliveries: listing those of a webhook, reading one with its attempts or as a `curl` command, replaying one. */
+
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
-import { shownDelivery, shownDeliveryDetail } from '../../resources/delivery.ts';
-import { isoTime } from '../../std/shape.ts';
+import {
+  deliveryCommandResource,
+  deliveryDetailResource,
+  deliveryResource,
+  shownDelivery,
+  shownDeliveryDetail,
+} from '../../resources/delivery.ts';
+import { boolean, integer, object, text } from '../../std/shape.ts';
 import { deliveryCommand } from '../../webhooks/curl.ts';
 import { sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import {
-  idCursor,
-  onePage,
-  PERIOD_PARAMETERS,
-  pageLimit,
-  pageParameters,
-  pageResponse,
-} from '../list-page.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonResponse, pageResponse } from '../openapi/content.ts';
 import { namesSchema, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { webhookOf } from './webhooks.ts';
@@ -40,7 +40,7 @@ export const listWebhookDeliveries: Operation<KeyedCall> = {
     ...PERIOD_PARAMETERS,
     ...pageParameters(),
   ],
-  answer: pageResponse('deliveries', 'Delivery'),
+  answer: pageResponse('deliveries', deliveryResource),
   refusals: { field_invalid: 'A parameter has a bad value', webhook_not_found: 'No webhook found' },
 
   async handle(call) {
@@ -72,7 +72,7 @@ export const readDelivery: Operation<KeyedCall> = {
   summary:
     'Shows one delivery: the event, what each attempt came to and where its time went, and the next try',
   parameters,
-  answer: jsonResponse('The delivery', 'DeliveryDetail'),
+  answer: jsonResponse('The delivery', deliveryDetailResource),
   refusals: { delivery_not_found: 'No delivery found' },
 
   async handle(call) {
@@ -94,33 +94,11 @@ export const readDeliveryCommand: Operation<KeyedCall> = {
     'What it sends is not counted here as an attempt. The values of headers that the webhook has of its own, and of ' +
     'a password in its URL, are never shown: `***` stands there.',
   parameters,
-  answer: jsonResponse('The command', {
-    type: 'object',
-    required: ['command', 'hidden', 'validUntil'],
-    properties: {
-      command: { type: 'string', description: 'For a POSIX shell' },
-      hidden: {
-        type: 'array',
-        items: { type: 'string' },
-        description: 'Headers whose values have to be put in the place of `***`',
-      },
-      validUntil: { ...isoTime, description: 'Until then receivers believe the signature' },
-    },
-    examples: [
-      {
-        command:
-          "curl -sS -i --globoff -X POST 'https://example.com/hook' \\\n  -H 'content-type: application/json' \\\n" +
-          "  -H 'webhook-id: evt_01kadz8v3s7v0s8e1c3q5m2n4p' \\\n  --data-binary '{}'",
-        hidden: [],
-        validUntil: '2026-11-21T02:05:00.000Z',
-      },
-    ],
-  }),
+  answer: jsonResponse('The command', deliveryCommandResource),
   refusals: { delivery_not_found: 'No delivery found, or its webhook is gone' },
 
   async handle({ services: { webhooks }, caller: { teamId }, params }) {
-    const made = await deliveryCommand(webhooks, { teamId, id: deliveryIdFrom(params.deliveryId) });
-    return made;
+    return deliveryCommand(webhooks, { teamId, id: deliveryIdFrom(params.deliveryId) });
   },
 };
 
@@ -136,19 +114,12 @@ export const replayDelivery: Operation<KeyedCall> = {
   parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
     'It is on its way; `message` says if something holds it back',
-    {
-      type: 'object',
-      required: ['message', 'deliveryId', 'retried', 'attempt'],
-      properties: {
-        message: { type: 'string' },
-        deliveryId: { type: 'string', description: 'The delivery that sends it' },
-        retried: {
-          type: 'boolean',
-          description: 'Whether a delivery still waited for the event, so that no new one was made',
-        },
-        attempt: { type: 'integer', description: 'How many attempts it has had already' },
-      },
-    },
+    object({
+      message: text(),
+      deliveryId: text('The delivery that sends it'),
+      retried: boolean('Whether a delivery still waited for the event, so that no new one was made'),
+      attempt: integer('How many attempts it has had already'),
+    }),
     { location: 'Where that delivery can be read' },
   ),
   refusals: {

@@ -1,5 +1,7 @@
 /** POST /v1/workflows/{workflowId}/erase: removes a person from all data of a workflow. */
+
 import { erase } from '../../records/erase.ts';
+import { as, boolean, integer, list, nullable, object, text } from '../../std/shape.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
@@ -16,18 +18,8 @@ export const emailSchema = {
   pattern: '[^@\\s]@[^@\\s]',
 };
 
-const counts = {
-  type: 'array',
-  items: {
-    type: 'object',
-    required: ['workflowId', 'place', 'count'],
-    properties: {
-      workflowId: { type: ['string', 'null'] },
-      place: { type: 'string' },
-      count: { type: 'integer' },
-    },
-  },
-};
+const counts = (description: string) =>
+  list(object({ workflowId: nullable(text()), place: text(), count: integer() }), description);
 
 export const eraseFromWorkflow: Operation<KeyedCall> = {
   id: 'eraseFromWorkflow',
@@ -48,28 +40,23 @@ export const eraseFromWorkflow: Operation<KeyedCall> = {
       suppress: { type: 'boolean', description: 'Keep the person out of later runs as well' },
     },
   }),
-  answer: jsonResponse('What was found, and what became of it', {
-    type: 'object',
-    required: ['dryRun', 'found', 'left', 'suppressed', 'disk', 'backups'],
-    properties: {
-      dryRun: { type: 'boolean' },
-      found: { ...counts, description: 'What was removed or redacted, or would be' },
-      left: { ...counts, description: 'What mentions the person and stays: records of others, definitions' },
-      suppressed: { type: 'boolean' },
-      disk: {
-        type: ['object', 'null'],
-        description:
-          'Whether the write-ahead log was emptied, the database rewritten, and traces are left in it; null where ' +
+  answer: jsonResponse(
+    'What was found, and what became of it',
+    object({
+      dryRun: boolean(),
+      found: counts('What was removed or redacted, or would be'),
+      left: counts('What mentions the person and stays: records of others, definitions'),
+      suppressed: boolean(),
+      disk: as(
+        'Whether the write-ahead log was emptied, the database rewritten, and traces are left in it; null where ' +
           'that cannot be known: PostgreSQL keeps its log, its replicas and its backups to itself',
-        properties: {
-          logEmptied: { type: ['boolean', 'null'] },
-          rewritten: { type: 'boolean' },
-          tracesLeft: { type: ['boolean', 'null'] },
-        },
-      },
-      backups: { type: 'integer', description: 'How many older copies of the database may hold the person' },
-    },
-  }),
+        nullable(
+          object({ logEmptied: nullable(boolean()), rewritten: boolean(), tracesLeft: nullable(boolean()) }),
+        ),
+      ),
+      backups: integer('How many older copies of the database may hold the person'),
+    }),
+  ),
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle(call) {

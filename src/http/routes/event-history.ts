@@ -2,17 +2,12 @@
 import { Problem } from '../../model/error.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
 import type { Job } from '../../model/job.ts';
-import { shownDelivery } from '../../resources/delivery.ts';
+import { deliveryResource, shownDelivery } from '../../resources/delivery.ts';
+import { eventResource } from '../../resources/event.ts';
 import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import {
-  idCursor,
-  onePage,
-  PERIOD_PARAMETERS,
-  pageLimit,
-  pageParameters,
-  pageResponse,
-} from '../list-page.ts';
+import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { pageResponse } from '../openapi/content.ts';
 import { namesSchema, queryNames, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
@@ -41,7 +36,7 @@ export const listEventHistory: Operation<KeyedCall> = {
     ...PERIOD_PARAMETERS,
     ...pageParameters(EVENTS_PAGE),
   ],
-  answer: pageResponse('events', 'Event'),
+  answer: pageResponse('events', eventResource),
   refusals: {
     field_invalid: 'A parameter has a bad value',
     workflow_not_found: 'No workflow found',
@@ -84,7 +79,7 @@ export const listEventDeliveries: Operation<KeyedCall> = {
   group: 'Events',
   summary: 'Where an event went: its deliveries to all webhooks, newest first',
   parameters: [pathParameter('eventId', 'Event id'), ...pageParameters()],
-  answer: pageResponse('deliveries', 'Delivery'),
+  answer: pageResponse('deliveries', deliveryResource),
   refusals: { field_invalid: 'A parameter has a bad value', event_not_found: 'No event found' },
 
   async handle(call) {

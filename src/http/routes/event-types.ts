@@ -1,7 +1,10 @@
 /** The catalogue of event types, and samples of them. */
+
 import { Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { eventResource } from '../../resources/event.ts';
+import { anyObject, choice, list, object, raw, text } from '../../std/shape.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -10,30 +13,23 @@ export const listEventTypes: Operation<KeyedCall> = {
   id: 'listEventTypes',
   group: 'Events',
   summary: 'Every type of event: its names, what it tells, the JSON Schema of its body, and an example',
-  answer: jsonResponse('The types', {
-    type: 'object',
-    required: ['types'],
-    properties: {
-      types: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['type', 'aliases', 'description', 'schema', 'example'],
-          properties: {
-            type: { enum: EVENT_TYPES },
-            aliases: {
-              type: 'array',
-              items: { type: 'string' },
-              description: 'Other names that a subscription may use, in any letter case. `*` is all types',
-            },
-            description: { type: 'string' },
-            schema: { type: 'object', description: 'JSON Schema 2020-12 of the whole body' },
-            example: { $ref: '#/components/schemas/Event' },
-          },
-        },
-      },
-    },
-  }),
+  answer: jsonResponse(
+    'The types',
+    object({
+      types: list(
+        object({
+          type: choice(EVENT_TYPES),
+          aliases: list(
+            text(),
+            'Other names that a subscription may use, in any letter case. `*` is all types',
+          ),
+          description: text(),
+          schema: anyObject('JSON Schema 2020-12 of the whole body'),
+          example: eventResource,
+        }),
+      ),
+    }),
+  ),
 
   async handle() {
     return { types: EVENT_CATALOGUE.map((kind) => ({ ...kind, aliases: aliasesOf(kind.type) })) };
@@ -51,7 +47,7 @@ export const readSample: Operation<KeyedCall> = {
   parameters: [pathParameter('eventType', 'A type of event, or another name of one')],
   answer: jsonResponse(
     'The sample',
-    { type: 'array', minItems: 1, maxItems: 1, items: { $ref: '#/components/schemas/Event' } },
+    raw({ type: 'array', minItems: 1, maxItems: 1, items: eventResource.schema }),
     { 'x-sample': '`real`, or `typical` when there is none' },
   ),
   refusals: { event_type_not_found: 'No such type of event' },

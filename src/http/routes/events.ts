@@ -1,5 +1,8 @@
 /** Events in order, for receivers that catch up; and one event. */
+
 import { Problem } from '../../model/error.ts';
+import { eventResource } from '../../resources/event.ts';
+import { integer, list, object } from '../../std/shape.ts';
 import type { StoredEvent } from '../../store/webhook-operations.ts';
 import { nextLink } from '../cursor.ts';
 import { disconnectSignal } from '../disconnect.ts';
@@ -48,14 +51,7 @@ export const listEvents: Operation<KeyedCall> = {
   ],
   answer: jsonResponse(
     'The events',
-    {
-      type: 'object',
-      required: ['events', 'next'],
-      properties: {
-        events: { type: 'array', items: { $ref: '#/components/schemas/Event' } },
-        next: { type: 'integer', description: 'The `after` of the next call' },
-      },
-    },
+    object({ events: list(eventResource), next: integer('The `after` of the next call') }),
     { Link: 'With `rel="next"`, when `limit` was reached' },
   ),
   refusals: {
@@ -102,7 +98,7 @@ export const readEvent: Operation<KeyedCall> = {
   tagged: true,
   summary: 'Shows one event, exactly as webhooks are sent it',
   parameters: [pathParameter('eventId', 'Event id')],
-  answer: jsonResponse('The event', 'Event'),
+  answer: jsonResponse('The event', eventResource),
   refusals: { event_not_found: 'No event found' },
 
   async handle(call) {

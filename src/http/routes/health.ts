@@ -1,4 +1,5 @@
 /** Health checks: liveness and readiness. They need no key and are not logged. */
+import { choice, list, object, optional, raw, text } from '../../std/shape.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { queryValues } from '../query.ts';
@@ -6,11 +7,7 @@ import type { Call, Operation } from '../route.ts';
 import { renderProblem } from '../server/problem.ts';
 import { type Check, readiness } from '../server/readiness.ts';
 
-const ok = jsonResponse('Yes', {
-  type: 'object',
-  required: ['status'],
-  properties: { status: { const: 'ok' } },
-});
+const ok = { status: raw<'ok'>({ const: 'ok' }) };
 
 /** GET /livez: the process answers. */
 export const live: Operation<Call> = {
@@ -18,25 +15,10 @@ export const live: Operation<Call> = {
   weight: 'light',
   group: 'Service',
   summary: 'Whether the process lives',
-  answer: ok,
+  answer: jsonResponse('Yes', object(ok)),
 
   async handle() {
     return { status: 'ok' };
-  },
-};
-
-/** The checks in a verbose answer. */
-const checks = {
-  type: 'array',
-  description: 'With `?verbose` alone',
-  items: {
-    type: 'object',
-    required: ['name', 'status', 'message'],
-    properties: {
-      name: { type: 'string' },
-      status: { enum: ['ok', 'failed', 'off', 'noted'] },
-      message: { type: 'string' },
-    },
   },
 };
 
@@ -57,11 +39,18 @@ export const ready: Operation<Call> = {
       schema: { type: 'string', minLength: 0 },
     },
   ],
-  answer: jsonResponse('Yes', {
-    type: 'object',
-    required: ['status'],
-    properties: { status: { const: 'ok' }, checks },
-  }),
+  answer: jsonResponse(
+    'Yes',
+    object({
+      ...ok,
+      checks: optional(
+        list(
+          object({ name: text(), status: choice(['ok', 'failed', 'off', 'noted']), message: text() }),
+          'With `?verbose` alone',
+        ),
+      ),
+    }),
+  ),
   refusals: {
     not_ready: 'Not now',
     stopping: 'The service is stopping',

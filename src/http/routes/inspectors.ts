@@ -1,4 +1,5 @@
 /** Inspectors, which are temporary webhook receivers of this service: how they answer, and what they received. */
+
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -10,12 +11,19 @@ import {
   MAX_INSPECTED,
   MAX_INSPECTORS,
 } from '../../model/inspector.ts';
-import { answering, shownInspected, shownInspector } from '../../resources/inspector.ts';
+import { messageResource } from '../../resources/error.ts';
+import {
+  answering,
+  inspectedRequestResource,
+  inspectorResource,
+  shownInspected,
+  shownInspector,
+} from '../../resources/inspector.ts';
 import { bodyFields } from '../body.ts';
 import { cursorFrom, makeCursor } from '../cursor.ts';
 import { isGeneratedId } from '../ids.ts';
-import { onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonBody, jsonResponse, pageResponse } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
@@ -25,7 +33,6 @@ const REQUESTS_PAGE = { usual: 20, most: MAX_INSPECTED };
 
 const parameters = [pathParameter('inspectorId', 'Inspector id')];
 const refusals = { inspector_not_found: 'No inspector found' };
-const json = (schema: object, example: object) => ({ content: { 'application/json': { schema, example } } });
 
 /** POST /v1/inspectors */
 export const createInspector: Operation<KeyedCall> = {
@@ -35,21 +42,17 @@ export const createInspector: Operation<KeyedCall> = {
   description:
     `For whoever has no receiver to try webhooks with: subscribe its \`url\`. It keeps the newest ${MAX_INSPECTED} ` +
     `requests. A team has at most ${MAX_INSPECTORS}.`,
-  requestBody: {
-    required: false,
-    ...json(
-      {
-        type: 'object',
-        additionalProperties: false,
-        properties: {
-          status: { ...answering.status, default: DEFAULT_STATUS },
-          delayMs: { ...answering.delayMs, default: 0 },
-        },
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      properties: {
+        status: { ...answering.status.schema, default: DEFAULT_STATUS },
+        delayMs: { ...answering.delayMs.schema, default: 0 },
       },
-      EXAMPLE_ANSWER,
-    ),
-  },
-  answer: jsonResponse('The inspector', 'Inspector', { location: 'Where the inspector can be read' }),
+    },
+    { required: false, example: EXAMPLE_ANSWER },
+  ),
+  answer: jsonResponse('The inspector', inspectorResource, { location: 'Where the inspector can be read' }),
   refusals: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
 
   async handle(call) {
@@ -83,7 +86,7 @@ export const listInspectors: Operation<KeyedCall> = {
   id: 'listInspectors',
   group: 'Inspectors',
   summary: 'The inspectors of the team, oldest first',
-  answer: pageResponse('inspectors', 'Inspector'),
+  answer: pageResponse('inspectors', inspectorResource),
 
   async handle({ services: { store, inspection }, caller: { teamId } }) {
     const inspectors = await store.inspectors.list({ teamId });
@@ -98,7 +101,7 @@ export const readInspector: Operation<KeyedCall> = {
   group: 'Inspectors',
   summary: 'Shows one inspector',
   parameters,
-  answer: jsonResponse('The inspector', 'Inspector'),
+  answer: jsonResponse('The inspector', inspectorResource),
   refusals,
 
   async handle(call) {
@@ -114,14 +117,15 @@ export const updateInspector: Operation<KeyedCall> = {
   summary:
     'Changes what an inspector answers, and how late: to see retries, a 410, a circuit breaker at work',
   parameters,
-  requestBody: {
-    required: true,
-    ...json(
-      { type: 'object', minProperties: 1, additionalProperties: false, properties: answering },
-      EXAMPLE_ANSWER,
-    ),
-  },
-  answer: jsonResponse('The inspector', 'Inspector'),
+  requestBody: jsonBody(
+    {
+      type: 'object',
+      minProperties: 1,
+      properties: { status: answering.status.schema, delayMs: answering.delayMs.schema },
+    },
+    { example: EXAMPLE_ANSWER },
+  ),
+  answer: jsonResponse('The inspector', inspectorResource),
   refusals: { ...refusals, field_invalid: 'A field is not valid' },
 
   async handle(call) {
@@ -141,7 +145,7 @@ export const deleteInspector: Operation<KeyedCall> = {
   group: 'Inspectors',
   summary: 'Removes an inspector with all that it was sent',
   parameters,
-  answer: jsonResponse('It is gone', 'Message'),
+  answer: jsonResponse('It is gone', messageResource),
   refusals,
 
   async handle({ services, caller: { teamId }, params: { inspectorId: id } }) {
@@ -166,7 +170,7 @@ export const listInspectedRequests: Operation<KeyedCall> = {
     },
     ...pageParameters(REQUESTS_PAGE),
   ],
-  answer: pageResponse('requests', 'InspectedRequest'),
+  answer: pageResponse('requests', inspectedRequestResource),
   refusals: { ...refusals, field_invalid: 'A parameter has a bad value' },
 
   async handle(call) {

@@ -1,7 +1,6 @@
 /** The log of a job as server-sent events, from its beginning or a resumed place to the end of the job. */
 import type { Job } from '../../model/job.ts';
-import { ENDED, shownJob } from '../../resources/job.ts';
-import { shownLine } from '../../resources/log-line.ts';
+import { ENDED, shownJob, shownLine } from '../../resources/job.ts';
 import { queryNumber, queryValue } from '../query.ts';
 import type { KeyedCall } from '../route.ts';
 import { EventStream } from '../streams/event-stream.ts';

@@ -1,9 +1,11 @@
 /** The log of a job, one attempt at a time. */
-import { shownLine, textOf } from '../../resources/log-line.ts';
+
+import { logLineResource, shownLine, textOf } from '../../resources/job.ts';
+import { integer, list, nullable, object } from '../../std/shape.ts';
 import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';
 import { acceptedFormat } from '../negotiate.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonResponse, textContent } from '../openapi/content.ts';
 import { queryNumber } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { streamJobLog, wantsStream } from './job-log-stream.ts';
@@ -46,7 +48,20 @@ export const readJobLogs: Operation<KeyedCall> = {
     },
     { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
   ],
-  answer: answerOf(),
+  answer: jsonResponse(
+    'The lines, in order',
+    object({
+      attempt: integer(),
+      lines: list(logLineResource),
+      next: nullable(integer('The next `after`; null when this was all')),
+    }),
+    { Link: 'With `rel="next"`, of text and NDJSON, when there may be more' },
+    {
+      'application/x-ndjson': textContent(),
+      'text/plain': textContent(),
+      'text/event-stream': textContent('Messages `line` and `end`'),
+    },
+  ),
   refusals: {
     field_invalid: 'A parameter has a bad value',
     job_not_found: 'No job found',
@@ -83,29 +98,3 @@ export const readJobLogs: Operation<KeyedCall> = {
     return reply.type(CONTENT_TYPES[format]).send(written.map((line) => `${line}\n`).join(''));
   },
 };
-
-function answerOf(): object {
-  const json = jsonResponse(
-    'The lines, in order',
-    {
-      type: 'object',
-      required: ['attempt', 'lines', 'next'],
-      properties: {
-        attempt: { type: 'integer' },
-        lines: { type: 'array', items: { $ref: '#/components/schemas/LogLine' } },
-        next: { type: ['integer', 'null'], description: 'The next `after`; null when this was all' },
-      },
-    },
-    { Link: 'With `rel="next"`, of text and NDJSON, when there may be more' },
-  ) as { content: object };
-  const text = { schema: { type: 'string' } };
-  return {
-    ...json,
-    content: {
-      ...json.content,
-      'application/x-ndjson': text,
-      'text/plain': text,
-      'text/event-stream': { schema: { type: 'string', description: 'Messages `line` and `end`' } },
-    },
-  };
-}

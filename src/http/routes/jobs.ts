@@ -1,21 +1,16 @@
 /** Jobs: listing, counting, reading, canceling, queueing again and bringing forward. */
+
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
-import { endedSentence, notWaitingSentence, shownJob } from '../../resources/job.ts';
+import { endedSentence, jobResource, notWaitingSentence, shownJob } from '../../resources/job.ts';
+import { boolean, integer, object, type Shape } from '../../std/shape.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import {
-  idCursor,
-  onePage,
-  PERIOD_PARAMETERS,
-  pageLimit,
-  pageParameters,
-  pageResponse,
-} from '../list-page.ts';
-import { jsonResponse, messageWith } from '../openapi/content.ts';
+import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
 import { namesSchema, queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
@@ -24,7 +19,7 @@ import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 const AMONG = 5_000;
 
 const parameters = [pathParameter('jobId', 'Job id')];
-const changed = messageWith('job', 'Job');
+const changed = messageWith('job', jobResource);
 
 /** GET /v1/jobs */
 export const listJobs: Operation<KeyedCall> = {
@@ -43,7 +38,7 @@ export const listJobs: Operation<KeyedCall> = {
     ...PERIOD_PARAMETERS,
     ...pageParameters(),
   ],
-  answer: pageResponse('jobs', 'Job'),
+  answer: pageResponse('jobs', jobResource),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -76,14 +71,16 @@ export const countJobs: Operation<KeyedCall> = {
     `Jobs that have not ended are all counted, those that have among the newest ${AMONG} jobs: ` +
     '`complete` says whether there are no others.',
   parameters: [WORKFLOW_FILTER],
-  answer: jsonResponse('The counts', {
-    type: 'object',
-    required: [...JOB_STATES, 'complete'],
-    properties: {
-      ...Object.fromEntries(JOB_STATES.map((state) => [state, { type: 'integer' }])),
-      complete: { type: 'boolean', description: 'Whether those that have ended are all counted' },
-    },
-  }),
+  answer: jsonResponse(
+    'The counts',
+    object({
+      ...(Object.fromEntries(JOB_STATES.map((state) => [state, integer()])) as Record<
+        JobState,
+        Shape<number>
+      >),
+      complete: boolean('Whether those that have ended are all counted'),
+    }),
+  ),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -101,7 +98,7 @@ export const readJob: Operation<KeyedCall> = {
   tagged: true,
   summary: 'Shows one job: where it stands, and why it failed if it did',
   parameters,
-  answer: jsonResponse('The job', 'Job'),
+  answer: jsonResponse('The job', jobResource),
   refusals: { job_not_found: 'No job found' },
 
   async handle(call) {

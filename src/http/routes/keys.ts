@@ -1,4 +1,5 @@
 /** The API keys of a team: listing, creating, rotating and revoking them. */
+
 import { Problem } from '../../model/error.ts';
 import {
   type ApiKey,
@@ -8,7 +9,7 @@ import {
   type Scope,
   TEAM_SCOPES,
 } from '../../model/team.ts';
-import { shownKey } from '../../resources/key.ts';
+import { keyResource, mintedKeyResource, shownKey } from '../../resources/key.ts';
 import { toIsoOrNull } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
@@ -16,8 +17,8 @@ import { bodyFields } from '../body.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { IDEMPOTENCY_KEY, keyOfFields } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
+import { idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonBody, jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid, oneOf, timeFrom } from '../values.ts';
@@ -25,24 +26,13 @@ import { invalid, oneOf, timeFrom } from '../values.ts';
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 
 const parameters = [pathParameter('keyId', 'Key id')];
-/** The answer to creating and rotating, the only one with the key itself. */
-const minted = {
-  type: 'object',
-  required: ['message', 'apiKey', 'key'],
-  properties: {
-    message: { type: 'string' },
-    apiKey: { type: 'string', description: 'The key itself, shown this once' },
-    key: { $ref: '#/components/schemas/Key' },
-  },
-};
-
 /** GET /v1/keys */
 export const listKeys: Operation<KeyedCall> = {
   id: 'listKeys',
   group: 'Team',
   summary: 'The API keys of the team, oldest first, revoked ones included; never the keys themselves',
   parameters: pageParameters(),
-  answer: pageResponse('keys', 'Key'),
+  answer: pageResponse('keys', keyResource),
   refusals: { field_invalid: 'A parameter has a bad value' },
 
   async handle({ services, caller: { teamId }, query, reply }) {
@@ -98,7 +88,7 @@ export const createKey: Operation<KeyedCall> = {
       description: 'Makes one key only: a call with the same one within 24 hours is refused',
     },
   ],
-  answer: jsonResponse('The key', minted),
+  answer: jsonResponse('The key', mintedKeyResource),
   refusals: {
     field_invalid: 'A field is not valid, or the key would expire later than the one that makes this call',
     key_made_before: 'A call with this `idempotency-key` has made a key',
@@ -151,7 +141,7 @@ export const rotateKey: Operation<KeyedCall> = {
     },
     { required: false },
   ),
-  answer: jsonResponse('The new key', minted),
+  answer: jsonResponse('The new key', mintedKeyResource),
   refusals: {
     field_invalid:
       '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the one that makes this call',
@@ -193,7 +183,7 @@ export const revokeKey: Operation<KeyedCall> = {
       schema: { enum: FLAG, default: 'false' },
     },
   ],
-  answer: jsonResponse('The key is revoked', messageWith('key', 'Key')),
+  answer: jsonResponse('The key is revoked', messageWith('key', keyResource)),
   refusals: {
     key_own: 'It is the key that makes this call, without `self=true`; or it has the scope `operator`',
     key_not_found: 'No key found',

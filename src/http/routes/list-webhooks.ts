@@ -1,7 +1,6 @@
 /** GET /v1/integrations/webhooks/list: all webhooks of the caller's team. */
-import type { Webhook } from '../../model/webhook.ts';
-import { toIso } from '../../std/clock.ts';
-import { isoTime } from '../../std/shape.ts';
+import { webhookResource } from '../../resources/webhook.ts';
+import { exactly, list, object } from '../../std/shape.ts';
 import { everyRowInTurn } from '../list-page.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
@@ -20,12 +19,7 @@ export const listWebhooks: Operation<KeyedCall> = {
       schema: { type: 'string', minLength: 1 },
     },
   ],
-  answer: jsonResponse('The webhooks, oldest first', {
-    type: 'object',
-    required: ['webhooks'],
-    properties: { webhooks: { type: 'array', items: { $ref: '#/components/schemas/Webhook' } } },
-    additionalProperties: false,
-  }),
+  answer: jsonResponse('The webhooks, oldest first', exactly(object({ webhooks: list(webhookResource) }))),
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -33,38 +27,10 @@ export const listWebhooks: Operation<KeyedCall> = {
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
     const all = await Array.fromAsync(everyRowInTurn(services.store.webhooks.list, whose));
     // The order of ids is another one if a clock was set back.
-    return { webhooks: all.sort((one, other) => one.createdAt - other.createdAt).map(listed) };
+    return {
+      webhooks: all
+        .sort((one, other) => one.createdAt - other.createdAt)
+        .map((one) => webhookResource.of(one)),
+    };
   },
-};
-
-/** Exactly the four keys of the contract. */
-function listed(webhook: Webhook): object {
-  return {
-    id: webhook.id,
-    createdAt: toIso(webhook.createdAt),
-    url: webhook.url,
-    events: webhook.events,
-  };
-}
-
-/** The same as JSON Schema. */
-export const webhookSchema = {
-  type: 'object',
-  required: ['id', 'createdAt', 'url', 'events'],
-  properties: {
-    id: { type: 'string', description: 'Webhook identifier' },
-    // The contract states no format.
-    createdAt: { type: 'string', description: isoTime.description },
-    url: { type: 'string', description: 'Callback URL' },
-    events: { type: 'array', items: { type: 'string' }, description: 'The events subscribed to' },
-  },
-  examples: [
-    {
-      id: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p',
-      createdAt: '2026-11-21T02:00:00.000Z',
-      url: 'https://example.com/hooks/people',
-      events: ['workflow_finished', 'workflow_data_change'],
-    },
-  ],
-  additionalProperties: false,
 };

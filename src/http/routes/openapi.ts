@@ -1,4 +1,5 @@
 /** The OpenAPI document: as JSON and YAML for programs, as a page for people. */
+import { anyObject } from '../../std/shape.ts';
 import { yaml } from '../../std/yaml.ts';
 import { ConstantText } from '../etag.ts';
 import { jsonResponse } from '../openapi/content.ts';
@@ -34,7 +35,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
       group: 'Service',
       tagged: true,
       summary: 'This description, as OpenAPI 3.1',
-      answer: jsonResponse('The description', { type: 'object' }),
+      answer: jsonResponse('The description', anyObject()),
 
       async handle(call) {
         return inJson().send(call);

@@ -1,4 +1,5 @@
 /** POST /v1/workflows/{workflowId}/push: records arrive in the body and are published before the answer. */
+
 import type { IncomingMessage } from 'node:http';
 import {
   BrokenOffError,
@@ -10,7 +11,9 @@ import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/staging.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
-import { jobSchema } from '../../resources/job.ts';
+import { recordCounts } from '../../resources/job.ts';
+import { recordResource } from '../../resources/workflow.ts';
+import { integer, list, object, optional, text } from '../../std/shape.ts';
 import { inviteBody } from '../continue.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
@@ -30,7 +33,6 @@ const FORMATS: Readonly<Record<string, PushFormat>> = {
 const LINGER = { ms: 10_000, bytes: Number.POSITIVE_INFINITY };
 
 const NDJSON = `One JSON object a line. Also as ${NDJSON_TYPES.slice(1).join(', ')}`;
-const record = { $ref: '#/components/schemas/Record' };
 const refusedHeaders = {
   'x-job-id': 'The job that failed',
   'x-job-reason': 'Why: `invalid_record`, `output` (not the form that the content type names), `guard`',
@@ -72,27 +74,22 @@ export const pushRecords: Operation<KeyedCall> = {
   requestBody: {
     required: true,
     content: {
-      'application/json': { schema: { type: 'array', items: record } },
+      'application/json': { schema: list(recordResource).schema },
       'application/x-ndjson': { schema: { type: 'string', description: NDJSON } },
       'text/csv': { schema: { type: 'string', description: 'RFC 4180, UTF-8, with a header row' } },
     },
   },
   answer: jsonResponse(
     'The records are published',
-    {
-      type: 'object',
-      required: ['message', 'jobId', 'version', 'records'],
-      properties: {
-        message: { type: 'string' },
-        jobId: { type: 'string' },
-        version: { type: 'integer', description: 'The version that it published or found unchanged' },
-        records: { ...jobSchema.properties.records, type: 'object' },
-        warning: {
-          type: 'string',
-          description: `There when the push removed more than half of at least ${MANY_RECORDS} records`,
-        },
-      },
-    },
+    object({
+      message: text(),
+      jobId: text(),
+      version: integer('The version that it published or found unchanged'),
+      records: recordCounts,
+      warning: optional(
+        text(`There when the push removed more than half of at least ${MANY_RECORDS} records`),
+      ),
+    }),
     { 'x-job-id': 'The job', location: 'Where the job can be read' },
   ),
   refusals: {

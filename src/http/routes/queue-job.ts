@@ -1,5 +1,7 @@
 /** POST /v1/workflows/{workflowId}/queue: creates and queues a new job. The body is never read. */
+
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
+import { messageResource } from '../../resources/error.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { jsonResponse } from '../openapi/content.ts';
@@ -20,7 +22,7 @@ export const queueJob: Operation<KeyedCall> = {
         'A call with the same key within 24 hours answers with the job of the first, and queues none',
     },
   ],
-  answer: jsonResponse('The job is queued', 'Message', {
+  answer: jsonResponse('The job is queued', messageResource, {
     'x-job-id': 'The job',
     location: 'Where the job can be read',
   }),

@@ -1,4 +1,5 @@
 /** GET /v1/workflows/{workflowId}/data: all data of one workflow. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { Representation } from '../../records/body.ts';
@@ -6,6 +7,8 @@ import { type Encoding, encoded } from '../../records/encodings.ts';
 import { type Format, formatter } from '../../records/formats.ts';
 import { openVersion, type Place, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
+import { recordResource } from '../../resources/workflow.ts';
+import { list } from '../../std/shape.ts';
 import type { DataVersion } from '../../store/record-operations.ts';
 import { matchesTag, rangeOf } from '../conditional.ts';
 import { nextLink } from '../cursor.ts';
@@ -14,7 +17,7 @@ import { type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding } from '../negotiate.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonResponse, textContent } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { sendBody } from '../send-body.ts';
 import { sendStream } from '../send-stream.ts';
@@ -29,7 +32,17 @@ export const readData: Operation<KeyedCall> = {
     'The last published version, whole. An empty array before the first run. With `If-None-Match` the answer may ' +
     'be 304, and with `Range` 206, once the version has been read whole before.',
   parameters: [pathParameter('workflowId', 'Workflow ID'), ...queryParameters()],
-  answer: answerOf(),
+  answer: jsonResponse(
+    'All data records',
+    list(recordResource),
+    {
+      ETag: 'Names the content: for `If-None-Match`',
+      Link: 'With `rel="next"`, when `limit` left something out',
+      'x-data-version': 'The version',
+      'x-total-count': 'How many records the version holds',
+    },
+    { 'application/x-ndjson': textContent(), 'text/csv': textContent() },
+  ),
   refusals: {
     field_invalid: 'A known query parameter has a bad value',
     workflow_not_found: 'No workflow found, or no such version of its data',
@@ -180,19 +193,4 @@ function queryParameters(): Parameter[] {
     }),
     parameter('cursor', 'From the `Link` of the answer before; bound to its version', { type: 'string' }),
   ];
-}
-
-function answerOf(): object {
-  const all = jsonResponse(
-    'All data records',
-    { type: 'array', items: { $ref: '#/components/schemas/Record' } },
-    {
-      ETag: 'Names the content: for `If-None-Match`',
-      Link: 'With `rel="next"`, when `limit` left something out',
-      'x-data-version': 'The version',
-      'x-total-count': 'How many records the version holds',
-    },
-  ) as { content: object };
-  const text = { schema: { type: 'string' } };
-  return { ...all, content: { ...all.content, 'application/x-ndjson': text, 'text/csv': text } };
 }

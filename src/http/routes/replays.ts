@@ -1,7 +1,9 @@
 /** Replays: sending deliveries of a webhook again, by id or by state since a time. */
+
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
-import { shownPlan, shownReplay } from '../../resources/delivery.ts';
+import { replayPlanResource, replayResource, shownPlan, shownReplay } from '../../resources/delivery.ts';
+import { as, list, object, optional, text } from '../../std/shape.ts';
 import { replayOutcome } from '../../webhooks/replay-outcome.ts';
 import { planReplay } from '../../webhooks/replay-plan.ts';
 import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
@@ -57,25 +59,18 @@ export const replayDeliveries: Operation<KeyedCall> = {
   }),
   answer: jsonResponse(
     'They are on their way, or will be',
-    {
-      type: 'object',
-      required: ['message'],
-      properties: {
-        message: { type: 'string' },
-        deliveryIds: {
-          type: 'array',
-          items: { type: 'string' },
-          description:
-            'The deliveries that send them, in the order of those named: the ones that still wait for the events, ' +
+    object({
+      message: text(),
+      deliveryIds: optional(
+        list(
+          text(),
+          'The deliveries that send them, in the order of those named: the ones that still wait for the events, ' +
             'else new ones. All of them, or it is refused',
-        },
-        replay: { $ref: '#/components/schemas/Replay' },
-        plan: {
-          $ref: '#/components/schemas/ReplayPlan',
-          description: 'With `dryRun`: what it would send. Nothing was sent',
-        },
-      },
-    },
+        ),
+      ),
+      replay: optional(replayResource),
+      plan: optional(as('With `dryRun`: what it would send. Nothing was sent', replayPlanResource)),
+    }),
     { location: 'Of a selection by time: where the replay can be read' },
   ),
   refusals: {
@@ -99,7 +94,7 @@ export const readReplay: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'How far a replay is',
   parameters: [pathParameter('webhookId', 'Webhook id'), pathParameter('replayId', 'Replay id')],
-  answer: jsonResponse('The replay', 'Replay'),
+  answer: jsonResponse('The replay', replayResource),
   refusals: { replay_not_found: 'No replay found' },
 
   async handle({ services, caller, params }) {

@@ -1,29 +1,26 @@
 /** The public keys that receivers verify `v1a` signatures with; they need no API key. */
+
 import { Problem } from '../../model/error.ts';
 import { DEFAULT_TEAM } from '../../model/team.ts';
+import { list, object, raw, text } from '../../std/shape.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type Call, type Operation, pathParameter } from '../route.ts';
 
-const answer = jsonResponse('The keys, oldest first', {
-  type: 'object',
-  required: ['keys'],
-  properties: {
-    keys: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          id: { type: 'string' },
-          type: { const: 'ed25519' },
-          key: { type: 'string', description: 'whpk_ and the 32 bytes in base64' },
-          createdAt: { type: 'string' },
-        },
-      },
-    },
-  },
-});
+const answer = jsonResponse(
+  'The keys, oldest first',
+  object({
+    keys: list(
+      object({
+        id: text(),
+        type: raw<'ed25519'>({ const: 'ed25519' }),
+        key: text('whpk_ and the 32 bytes in base64'),
+        createdAt: text(),
+      }),
+    ),
+  }),
+);
 const refusals = { team_not_found: 'No team found' };
 
 /** GET /.well-known/webhook-signing-keys/{teamId} */

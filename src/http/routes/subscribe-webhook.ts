@@ -1,5 +1,7 @@
 /** POST /v1/integrations/webhooks/subscribe: creates and subscribes a new webhook. */
+
 import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
+import { messageResource } from '../../resources/error.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../body.ts';
 import { workflowIdFrom } from '../ids.ts';
@@ -60,7 +62,7 @@ export const subscribeWebhook: Operation<KeyedCall> = {
     },
   ),
   misplaced: Object.fromEntries(SETTINGS.map((name) => [name, settingElsewhere(name)])),
-  answer: jsonResponse('Subscribed', 'Message', {
+  answer: jsonResponse('Subscribed', messageResource, {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
   }),

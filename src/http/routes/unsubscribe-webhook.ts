@@ -3,8 +3,10 @@
  *
  * The contract does not say where `webhookId` is sent, so the path, the query and the body are all accepted.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
+import { messageResource } from '../../resources/error.ts';
 import { readBody } from '../body.ts';
 import { isGeneratedId } from '../ids.ts';
 import { everyRowInTurn } from '../list-page.ts';
@@ -52,7 +54,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
     },
     { required: false, example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' } },
   ),
-  answer: jsonResponse('Unsubscribed', 'Message'),
+  answer: jsonResponse('Unsubscribed', messageResource),
   refusals: {
     field_invalid: 'Bad request: no webhook is named, or several that differ',
     webhook_not_found: 'No webhook found',

@@ -7,7 +7,7 @@ import {
   type UsageKind,
   type UsagePeriod,
 } from '../../model/usage.ts';
-import { type Span, shownUsage, usageSchema } from '../../resources/usage.ts';
+import { type Span, shownUsage, usageResource } from '../../resources/usage.ts';
 import { isGeneratedId } from '../ids.ts';
 import { jsonResponse, requestTime } from '../openapi/content.ts';
 import { queryName, queryTime, queryValue } from '../query.ts';
@@ -47,7 +47,7 @@ export const readUsage: Operation<KeyedCall> = {
     WORKFLOW_FILTER,
     { name: 'webhookId', in: 'query', description: 'Only of this webhook', schema: { type: 'string' } },
   ],
-  answer: jsonResponse('Every hour or day of the time, the oldest first', usageSchema),
+  answer: jsonResponse('Every hour or day of the time, the oldest first', usageResource),
   refusals: {
     field_invalid: 'A parameter has a bad value',
     workflow_not_found: 'No workflow or webhook found',

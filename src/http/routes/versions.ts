@@ -1,10 +1,11 @@
 /** The versions of a workflow's records that can be read. */
+
 import { openVersion } from '../../records/read.ts';
-import { toIso } from '../../std/clock.ts';
-import { isoTime } from '../../std/shape.ts';
+import { versionResource } from '../../resources/workflow.ts';
 import { cursorFrom, makeCursor } from '../cursor.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
+import { onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { pageResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 /** GET /v1/workflows/{workflowId}/versions */
@@ -13,7 +14,7 @@ export const listWorkflowVersions: Operation<KeyedCall> = {
   group: 'Workflows',
   summary: 'The versions that can be read, newest first',
   parameters: [pathParameter('workflowId', 'Workflow ID'), ...pageParameters()],
-  answer: pageResponse('versions', 'Version'),
+  answer: pageResponse('versions', versionResource),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
   async handle({ services, caller, params, query, reply }) {
@@ -29,33 +30,6 @@ export const listWorkflowVersions: Operation<KeyedCall> = {
     const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/versions`;
     const cursorOf = ({ number }: { number: number }) => makeCursor([number]);
     const versions = onePage({ query, reply }, found, { limit, path, cursorOf });
-    return {
-      versions: versions.map(({ number, jobId, publishedAt, records }) => ({
-        number,
-        jobId,
-        publishedAt: toIso(publishedAt),
-        records,
-      })),
-    };
-  },
-};
-
-/** A version as JSON Schema. */
-export const versionSchema = {
-  type: 'object',
-  required: ['number', 'jobId', 'publishedAt', 'records'],
-  properties: {
-    number: { type: 'integer' },
-    jobId: { type: 'string', description: 'The job that published it' },
-    publishedAt: isoTime,
-    records: {
-      type: 'object',
-      properties: {
-        total: { type: 'integer' },
-        added: { type: 'integer' },
-        changed: { type: 'integer' },
-        removed: { type: 'integer' },
-      },
-    },
+    return { versions: versions.map((one) => versionResource.of(one)) };
   },
 };

@@ -1,5 +1,7 @@
 /** The signing secret of a webhook: reading and rotating it. */
+
 import { toIso } from '../../std/clock.ts';
+import { object, text } from '../../std/shape.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/rotate.ts';
 import { webhookSecret } from '../../webhooks/secret.ts';
 import { bodyFields } from '../body.ts';
@@ -9,7 +11,7 @@ import { invalid } from '../values.ts';
 import { webhookIdFrom } from './webhooks.ts';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
-const secret = { type: 'string', description: 'whsec_ and base64' };
+const secret = text('whsec_ and base64');
 
 /** GET /v1/integrations/webhooks/{webhookId}/secret */
 export const readWebhookSecret: Operation<KeyedCall> = {
@@ -17,7 +19,7 @@ export const readWebhookSecret: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'Shows the secret that a receiver verifies the `v1` signature with',
   parameters,
-  answer: jsonResponse('The secret', { type: 'object', required: ['secret'], properties: { secret } }),
+  answer: jsonResponse('The secret', object({ secret })),
   refusals: { webhook_not_found: 'No webhook found' },
 
   async handle({ services, caller, params }) {
@@ -48,11 +50,7 @@ export const rotateWebhookSecret: Operation<KeyedCall> = {
     },
     { required: false },
   ),
-  answer: jsonResponse('The new secret', {
-    type: 'object',
-    required: ['message', 'secret', 'overlapUntil'],
-    properties: { message: { type: 'string' }, secret, overlapUntil: { type: 'string' } },
-  }),
+  answer: jsonResponse('The new secret', object({ message: text(), secret, overlapUntil: text() })),
   refusals: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
 
   async handle(call) {

@@ -1,4 +1,5 @@
 /** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
+
 import { Problem } from '../../model/error.ts';
 import {
   knownEventsMistake,
@@ -10,7 +11,8 @@ import {
   urlMistake,
   type Webhook,
 } from '../../model/webhook.ts';
-import { shownBreaker, shownWebhook } from '../../resources/webhook.ts';
+import { shownBreaker, shownWebhook, webhookDetailResource } from '../../resources/webhook.ts';
+import { object, text } from '../../std/shape.ts';
 import {
   changesFrom,
   changeWebhook,
@@ -27,8 +29,8 @@ import { idCursorFrom } from '../cursor.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
-import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonBody, jsonResponse, messageWith, URL_PATTERN } from '../openapi/content.ts';
+import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonBody, jsonResponse, messageWith, pageResponse, URL_PATTERN } from '../openapi/content.ts';
 import { namesSchema, queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
@@ -38,7 +40,7 @@ const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
 const refusals = { webhook_not_found: 'No webhook found' };
-const changed = messageWith('webhook', 'WebhookDetail');
+const changed = messageWith('webhook', webhookDetailResource);
 
 const settings = {
   type: 'object',
@@ -86,7 +88,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
     },
     ...pageParameters(),
   ],
-  answer: pageResponse('webhooks', 'WebhookDetail'),
+  answer: pageResponse('webhooks', webhookDetailResource),
   refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -141,7 +143,7 @@ export const createTeamWebhook: Operation<KeyedCall> = {
       'A webhook that is made here receives the events of all workflows of the team: leave `workflowId` out, or use ' +
       'POST /v1/integrations/webhooks/subscribe for one workflow',
   },
-  answer: jsonResponse('The webhook', 'WebhookDetail', {
+  answer: jsonResponse('The webhook', webhookDetailResource, {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
   }),
@@ -173,7 +175,7 @@ export const readWebhook: Operation<KeyedCall> = {
   tagged: true,
   summary: 'Shows one webhook: how it is called, and how it stands',
   parameters,
-  answer: jsonResponse('The webhook', 'WebhookDetail'),
+  answer: jsonResponse('The webhook', webhookDetailResource),
   refusals,
 
   async handle(call) {
@@ -217,15 +219,7 @@ export const testWebhook: Operation<KeyedCall> = {
   parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
     'The event is on its way',
-    {
-      type: 'object',
-      required: ['message', 'eventId', 'deliveryId'],
-      properties: {
-        message: { type: 'string' },
-        eventId: { type: 'string' },
-        deliveryId: { type: 'string' },
-      },
-    },
+    object({ message: text(), eventId: text(), deliveryId: text() }),
     { location: 'Where the delivery can be read' },
   ),
   refusals: { field_invalid: 'The header `idempotency-key` is empty or too long', ...refusals },

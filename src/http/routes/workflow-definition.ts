@@ -1,4 +1,5 @@
 /** Definitions of workflows over the API: those of kind `push` and `http`, which run no code of their own. */
+
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import { isNestedDeeper } from '../../model/record.ts';
@@ -11,7 +12,9 @@ import {
   ofApiHash,
   type Workflow,
 } from '../../model/workflow.ts';
-import { shownWorkflow } from '../../resources/workflow.ts';
+import { messageResource } from '../../resources/error.ts';
+import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
+import { anyObject, boolean, choice, nullable, object, optional, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import type { ApiSecret } from '../../workflows/api-secrets.ts';
 import { MAX_LEVELS } from '../../workflows/definition.ts';
@@ -86,11 +89,10 @@ export const putWorkflow: Operation<KeyedCall> = {
     },
     { example: { name: 'People', source: { type: 'push' }, key: ['email'], mode: 'upsert' } },
   ),
-  answer: jsonResponse('The workflow; without it, that it could be made so', {
-    type: 'object',
-    required: ['message'],
-    properties: { message: { type: 'string' }, workflow: { $ref: '#/components/schemas/Workflow' } },
-  }),
+  answer: jsonResponse(
+    'The workflow; without it, that it could be made so',
+    object({ message: text(), workflow: optional(workflowResource) }),
+  ),
   refusals: {
     definition_invalid: 'The definition is not valid: every mistake by the name of the setting',
     field_invalid: 'A parameter has a bad value',
@@ -138,17 +140,16 @@ export const readWorkflowDefinition: Operation<KeyedCall> = {
     'The `ETag` serves as `If-Match` of a change. A file is told by the nodes that have it, and may be newer than ' +
     'what is applied.',
   parameters,
-  answer: jsonResponse('The definition', {
-    type: 'object',
-    required: ['origin', 'file', 'text', 'applied', 'definition'],
-    properties: {
-      origin: { enum: ['file', 'api'], description: 'Where it is changed' },
-      file: { type: ['string', 'null'], description: 'In the workflows directory' },
-      text: { type: ['string', 'null'], description: 'As it was written: YAML, TypeScript or JSON' },
-      applied: { type: ['boolean', 'null'], description: 'Whether `text` is what runs; null without it' },
-      definition: { type: 'object', description: 'With every default filled in' },
-    },
-  }),
+  answer: jsonResponse(
+    'The definition',
+    object({
+      origin: choice(['file', 'api'], 'Where it is changed'),
+      file: nullable(text('In the workflows directory')),
+      text: nullable(text('As it was written: YAML, TypeScript or JSON')),
+      applied: nullable(boolean('Whether `text` is what runs; null without it')),
+      definition: anyObject('With every default filled in'),
+    }),
+  ),
   refusals: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -170,7 +171,7 @@ export const deleteWorkflow: Operation<KeyedCall> = {
   summary: 'Archives a workflow that was made here: it is as unknown from then on',
   description: 'Its records and webhooks are kept for when it is made again.',
   parameters,
-  answer: jsonResponse('The workflow is archived', 'Message'),
+  answer: jsonResponse('The workflow is archived', messageResource),
   refusals: { workflow_not_found: 'No workflow found', workflow_of_file: refusals.workflow_of_file },
 
   async handle({ services: { store }, caller: { teamId }, params }) {

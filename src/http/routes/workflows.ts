@@ -3,14 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
-import { type ShownGlance, shownGlance } from '../../resources/job.ts';
-import { shownWorkflow } from '../../resources/workflow.ts';
+import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
+import type { JobGlance } from '../../store/job-operations.ts';
 import type { Store } from '../../store/store.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters, pageResponse } from '../list-page.ts';
-import { jsonResponse, messageWith } from '../openapi/content.ts';
+import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
 import { queryNumber, queryText } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -20,7 +20,7 @@ const MAX_SEARCH = 200;
 const WORKFLOWS_AT_ONCE = 100;
 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
-const changed = messageWith('workflow', 'Workflow');
+const changed = messageWith('workflow', workflowResource);
 
 /** GET /v1/workflows */
 export const listWorkflows: Operation<KeyedCall> = {
@@ -42,7 +42,7 @@ export const listWorkflows: Operation<KeyedCall> = {
     },
     ...pageParameters(),
   ],
-  answer: pageResponse('workflows', 'Workflow'),
+  answer: pageResponse('workflows', workflowResource),
   refusals: { field_invalid: 'A parameter has a bad value' },
 
   async handle({ services, caller, query, reply }) {
@@ -61,8 +61,8 @@ export const listWorkflows: Operation<KeyedCall> = {
     const recent = each === undefined ? undefined : await recentJobs(services.store, page, each);
     const workflows = [];
     for (const workflow of page) {
-      const shown = await shownWorkflow(services.store, workflow);
-      workflows.push(recent === undefined ? shown : { ...shown, recentJobs: recent.get(workflow.id) ?? [] });
+      const jobs = recent === undefined ? undefined : (recent.get(workflow.id) ?? []);
+      workflows.push(await shownWorkflow(services.store, workflow, jobs));
       // Each takes some reads, which block the event loop on SQLite.
       await nextTurn();
     }
@@ -77,7 +77,7 @@ export const readWorkflow: Operation<KeyedCall> = {
   tagged: true,
   summary: 'Shows one workflow: where its records come from, when it runs, and how its jobs stand',
   parameters,
-  answer: jsonResponse('The workflow', 'Workflow'),
+  answer: jsonResponse('The workflow', workflowResource),
   refusals: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -129,17 +129,17 @@ async function recentJobs(
   store: Store,
   workflows: readonly Workflow[],
   each: number,
-): Promise<Map<string, ShownGlance[]>> {
-  const shown = new Map<string, ShownGlance[]>();
+): Promise<Map<string, JobGlance[]>> {
+  const all = new Map<string, JobGlance[]>();
   for (let from = 0; from < workflows.length; from += WORKFLOWS_AT_ONCE) {
     const some = workflows.slice(from, from + WORKFLOWS_AT_ONCE);
     const { teamId } = some[0] as Workflow;
     const workflowIds = some.map(({ id }) => id);
     const found = await store.jobs.recent({ teamId, workflowIds, each });
-    for (const [id, jobs] of found) shown.set(id, jobs.map(shownGlance));
+    for (const [id, jobs] of found) all.set(id, jobs);
     await nextTurn();
   }
-  return shown;
+  return all;
 }
 
 function holds({ id, definition }: Workflow, searched: string): boolean {

@@ -103,34 +103,3 @@ function weightOf(accept: string, type: string): number {
   }
   return 0;
 }
-
-/** Problem details as JSON Schema. */
-export const problemSchema = {
-  type: 'object',
-  description:
-    'An error as problem details (RFC 9457), for requests whose `Accept` names `application/problem+json`',
-  required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
-  properties: {
-    type: { type: 'string', format: 'uri', description: '`urn:flowhook:error:` and the code' },
-    title: { type: 'string', description: 'What the code means in general' },
-    status: { type: 'integer' },
-    detail: {
-      type: 'string',
-      description: 'What is wrong, and what to do next: the `error` of other answers',
-    },
-    code: { type: 'string', description: 'As in `x-error-code`' },
-    requestId: { type: 'string', description: 'As in `x-request-id`' },
-    jobId: { type: 'string', description: 'As in `x-job-id`: the job in the way, or the one that failed' },
-  },
-  examples: [
-    {
-      type: 'urn:flowhook:error:workflow_not_found',
-      title: 'No workflow found',
-      status: 404,
-      detail: 'No workflow found',
-      code: 'workflow_not_found',
-      requestId: '01fdb1c2-9a53-4c1f-8d53-0d6c2a8f2f10',
-    },
-  ],
-  additionalProperties: false,
-};

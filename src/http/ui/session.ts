@@ -1,8 +1,10 @@
 /** Sessions of the dashboard: signing in with a key or a link, authentication of requests, signing out. */
+
 import type { Author } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
 import { allows, type Scope } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
+import { anyObject } from '../../std/shape.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
 import type { Begun, SignedIn } from '../../teams/sessions.ts';
 import { bodyFields } from '../body.ts';
@@ -21,7 +23,7 @@ import { dropSecret, keepSecret, sessionSecret } from './session-cookie.ts';
  */
 const MAX_SIGN_IN_BYTES = 16 * 1_024;
 
-const shape = jsonResponse('Who is signed in', { type: 'object' });
+const shape = jsonResponse('Who is signed in', anyObject());
 
 /** GET /ui/api/session */
 export const readSession: Operation<Call> = {
