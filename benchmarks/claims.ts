@@ -2,8 +2,8 @@
 import { silentLogger } from '../src/observe/log.ts';
 import { Poller } from '../src/std/chore.ts';
 import { heldOf, makeWorkflow } from '../src/store/conformance/setup.ts';
-import type { ClaimedJob } from '../src/store/job-operations.ts';
 import { openStore } from '../src/store/open.ts';
+import type { ClaimedJob } from '../src/store/operations/attempts.ts';
 import type { Store } from '../src/store/store.ts';
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { DURABILITY, startDurablePostgres } from './postgres.ts';

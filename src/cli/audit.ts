@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { AuditOptions, Flowhook } from 'flowhook-client';
 import { shownAuditLine } from '../resources/audit-line.ts';
-import type { AuditFilter } from '../store/audit-operations.ts';
+import type { AuditFilter } from '../store/operations/audit.ts';
 import type { Store } from '../store/store.ts';
 import { findTeams } from './find.ts';
 import { timeFrom, wholeNumber } from './flag-values.ts';

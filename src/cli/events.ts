@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { parseExactly } from '../model/record.ts';
 import { toIso } from '../std/clock.ts';
-import type { StoredEvent } from '../store/webhook-operations.ts';
+import type { StoredEvent } from '../store/operations/events.ts';
 import { UsageError } from './exit.ts';
 import { findTeams } from './find.ts';
 import { wholeNumber } from './flag-values.ts';

@@ -1,7 +1,8 @@
 /** The headers of an answer that holds records. */
+
 import type { Encoding } from '../records/encodings.ts';
 import type { Format } from '../records/formats.ts';
-import type { DataVersion } from '../store/record-operations.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import type { Reply } from './server/exchange.ts';
 
 const CONTENT_TYPES: Readonly<Record<Format, string>> = {

@@ -4,7 +4,7 @@ import type { Workflow } from '../model/workflow.ts';
 import type { JobAttemptDone, Observer } from '../observe/observer.ts';
 import type { Traced } from '../observe/trace-context.ts';
 import type { Ingested } from '../records/ingest.ts';
-import type { Published } from '../store/record-operations.ts';
+import type { Published } from '../store/operations/publish.ts';
 
 export type AttemptEnd = Pick<JobAttemptDone, 'outcome'> &
   Partial<Pick<JobAttemptDone, 'reason' | 'error' | 'nextAt'>> & {

@@ -11,6 +11,7 @@
  * A process that was suspended for a while (SIGSTOP, a sleeping machine) resumes with expired leases. It kills attempts
  * that were not renewed for too long; the others are renewed by the next heartbeat if no other node has taken them.
  */
+
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
@@ -19,7 +20,7 @@ import type { Workflow } from '../model/workflow.ts';
 import { killLeftover } from '../sources/process/groups.ts';
 import { removeLeftoverFiles } from '../sources/process/run-files.ts';
 import { Poller } from '../std/chore.ts';
-import type { Abandoned, ClaimedJob } from '../store/job-operations.ts';
+import type { Abandoned, ClaimedJob } from '../store/operations/attempts.ts';
 import { withinCeilings } from '../workflows/ceilings.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 import type { RunJobDeps } from './run-attempt.ts';

@@ -9,7 +9,7 @@
 import { FencedError } from '../model/error.ts';
 import { type LogLevel, type LogLine, logLineBytes, type Progress } from '../model/job.ts';
 import type { Logger } from '../observe/log.ts';
-import type { JobOperations } from '../store/job-operations.ts';
+import type { Store } from '../store/store.ts';
 
 /** Delay of the first report: an attempt that ends earlier needs only one. */
 const FIRST_MS = 200;
@@ -23,7 +23,7 @@ const WRITE_BYTES = 256 << 10;
 const MAX_LINE_LENGTH = 8_192;
 const MAX_MESSAGE_LENGTH = 500;
 
-type Report = Omit<Parameters<JobOperations['report']>[0], 'held'>;
+type Report = Omit<Parameters<Store['jobs']['report']>[0], 'held'>;
 
 export class Reporter {
   readonly #report: (report: Report) => Promise<void>;

@@ -4,7 +4,7 @@ import { type AfterFailure, afterFailure, type Held, type LogLevel } from '../mo
 import { tracedAttempt, UNTRACED } from '../observe/trace-context.ts';
 import { toIso } from '../std/clock.ts';
 import { printable } from '../std/printable.ts';
-import type { ClaimedJob } from '../store/job-operations.ts';
+import type { ClaimedJob } from '../store/operations/attempts.ts';
 import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
 import { Reporter } from './reporter.ts';
 import { retryingStore } from './retrying-store.ts';

@@ -4,7 +4,7 @@ import type { Definition } from '../model/workflow.ts';
 import { ingest } from '../records/ingest.ts';
 import type { Ingester } from '../records/ingester.ts';
 import { PARSED_ROWS, type Place, pageRows } from '../records/read.ts';
-import type { DataVersion } from '../store/record-operations.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 
 /** Nothing else claims jobs in that database, and nothing renews the lease. */

@@ -1,6 +1,6 @@
 /** A whole response body: every record of a version, in one format and one encoding. */
 import { createHash } from 'node:crypto';
-import type { DataVersion } from '../store/record-operations.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import { type Encoding, encoded } from './encodings.ts';
 import { type Format, formatter } from './formats.ts';
 import { type Place, readWhole, type VersionReader } from './read.ts';

@@ -1,6 +1,6 @@
 /** Formats pages of records as a JSON array, as NDJSON, or as CSV. */
 import { parseExactly } from '../model/record.ts';
-import type { RecordPage } from '../store/record-operations.ts';
+import type { RecordPage } from '../store/operations/records.ts';
 import { csvHeader, csvRow } from './csv.ts';
 
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;

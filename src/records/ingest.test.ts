@@ -18,7 +18,7 @@ import {
   readVersion,
 } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
-import type { Published } from '../store/record-operations.ts';
+import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
 import { type Ingested, ingest, removeUnseen } from './ingest.ts';
 import { type SkippedRecord, TooManyRecordsError } from './ingest-batch.ts';

@@ -1,7 +1,9 @@
 /** Reads whole versions of a workflow's records, page by page from the database. */
+
 import { Problem } from '../model/error.ts';
 import { ownTurn } from '../std/fair-share.ts';
-import type { DataVersion, RecordPage } from '../store/record-operations.ts';
+import type { RecordPage } from '../store/operations/records.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 

@@ -1,7 +1,9 @@
 /** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
 
 import { ownTurn } from '../std/fair-share.ts';
-import type { ChangesCursor, DataVersion, RecordPage } from '../store/record-operations.ts';
+import type { ChangesCursor } from '../store/operations/changes.ts';
+import type { RecordPage } from '../store/operations/records.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 import { checkStillThere, PARSED_ROWS, type Place, pageRows } from './read.ts';

@@ -1,7 +1,7 @@
 /** Small bodies in memory, over pages that are counted. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RecordPage } from '../store/record-operations.ts';
+import type { RecordPage } from '../store/operations/records.ts';
 import type { Representation } from './body.ts';
 import type { VersionReader } from './read.ts';
 import { SmallBodyCache } from './small-body-cache.ts';

@@ -1,7 +1,7 @@
 /** Keeps erased people out of later runs, by keyed hashes, so that their addresses and ids need not be stored. */
 
 import { mac, type Sealer } from '../std/seal.ts';
-import type { SuppressionRow } from '../store/erasure-operations.ts';
+import type { SuppressionRow } from '../store/operations/erasure.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';

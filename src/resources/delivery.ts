@@ -1,4 +1,5 @@
 /** Deliveries, their attempts and replays as callers see them. */
+
 import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
 import { EVENT_TYPES } from '../model/event.ts';
 import { parseExactly } from '../model/record.ts';
@@ -18,7 +19,8 @@ import {
   time,
   withExample,
 } from '../std/shape.ts';
-import type { DeliverySummary, Replay } from '../store/webhook-operations.ts';
+import type { DeliverySummary } from '../store/operations/deliveries.ts';
+import type { Replay } from '../store/operations/replays.ts';
 import type { ReplayOutcome } from '../webhooks/replay-outcome.ts';
 import type { ReplayPlan } from '../webhooks/replay-plan.ts';
 import { eventResource } from './event.ts';

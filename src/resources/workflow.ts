@@ -1,4 +1,5 @@
 /** A workflow, its records and their versions as callers see them. */
+
 import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../model/workflow.ts';
 import {
   as,
@@ -14,7 +15,7 @@ import {
   text,
   time,
 } from '../std/shape.ts';
-import type { JobGlance } from '../store/job-operations.ts';
+import type { JobGlance } from '../store/operations/job-lists.ts';
 import type { Store } from '../store/store.ts';
 import { ENDED as ENDED_AT, IDS } from './examples.ts';
 import { ENDED, glance, jobResource, madeOf, recordCounts, UNFINISHED } from './job.ts';

@@ -1,6 +1,9 @@
 /**
- * The Store: the interface to the database, one group of operations per noun. Short groups are declared here, long
- * ones in the `*-operations.ts` beside this file.
+ * The Store: the interface to the database, one group of operations per noun.
+ *
+ * What an operation takes and returns is written at its function in `operations/<noun>.ts`; `operations/table.ts` lists
+ * them all. Those that take several transactions are in `composed.ts`, and those that each driver has of its own are
+ * declared here.
  *
  * Each operation is one transaction, unless its docstring says otherwise. Operations that change something take the
  * time from the store (`Store.now`), write the events and deliveries they cause in the same transaction, and resolve
@@ -11,44 +14,26 @@
  * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt is no longer
  * running.
  */
-import type { Holdings, OwnQuotas } from '../model/quota.ts';
-import type { ApiKey, Scope, Team } from '../model/team.ts';
-import type { Definition, Workflow } from '../model/workflow.ts';
-import type { AuditOperations } from './audit-operations.ts';
-import type { ErasureOperations } from './erasure-operations.ts';
-import type { IdempotencyKey } from './idempotent-call.ts';
-import type { InspectorOperations } from './inspector-operations.ts';
-import type { JobOperations, ScheduleOperations } from './job-operations.ts';
-import type { Page } from './page.ts';
-import type { RecordOperations } from './record-operations.ts';
-import type { SessionOperations } from './session-operations.ts';
-import type { StatusOperations } from './status-operations.ts';
-import type { UsageOperations } from './usage-operations.ts';
-import type {
-  DeliveryOperations,
-  EventOperations,
-  LaneName,
-  WebhookOperations,
-} from './webhook-operations.ts';
+import type { DeliveryClass, DueDelivery } from '../model/delivery.ts';
+import type { Held } from '../model/job.ts';
+import type { composed } from './composed.ts';
+import type { CallsOf } from './operation.ts';
+import type { ClaimedJob } from './operations/attempts.ts';
+import type { DueLane, HeldLane, LaneHolder, LaneName } from './operations/lanes.ts';
+import type { OPERATIONS } from './operations/table.ts';
 
-export interface Store {
-  readonly instance: InstanceOperations;
-  readonly teams: TeamOperations;
-  readonly keys: KeyOperations;
-  readonly sessions: SessionOperations;
-  readonly workflows: WorkflowOperations;
-  readonly jobs: JobOperations;
-  readonly schedules: ScheduleOperations;
-  readonly records: RecordOperations;
-  readonly events: EventOperations;
-  readonly webhooks: WebhookOperations;
-  readonly deliveries: DeliveryOperations;
-  readonly inspectors: InspectorOperations;
-  readonly erasure: ErasureOperations;
-  readonly audit: AuditOperations;
-  readonly status: StatusOperations;
-  readonly usage: UsageOperations;
+type Calls = CallsOf<typeof OPERATIONS>;
+/** What takes the place of the operations of the table, or comes beside them. */
+type Special = OwnOperations & ReturnType<typeof composed>;
 
+export type Store = OfProcess & {
+  readonly [Group in keyof Calls]: Group extends keyof Special
+    ? Omit<Calls[Group], keyof Special[Group]> & Special[Group]
+    : Calls[Group];
+};
+
+/** What concerns this process's way to the database. */
+interface OfProcess {
   /** The current time in epoch milliseconds, by the database's clock (or a test's). */
   now(): number;
   /**
@@ -70,9 +55,86 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Operations of which each driver has its own way. */
+export interface OwnOperations {
+  jobs: {
+    /**
+     * Claims up to `limit` due jobs for a node: they become running, with attempt + 1 and a lease. The team with the
+     * fewest running jobs goes first, none gets more than `perTeam`; within a team the highest priority, then the one due
+     * longest. Event, on a job's first attempt: `workflow_started`.
+     */
+    claim(input: {
+      nodeId: string;
+      limit: number;
+      leaseMs: number;
+      /** How many running jobs one team may have on all nodes together, unless it has a quota of its own. */
+      perTeam: number;
+      /** Workflows that this node must not run, because its files differ from what was applied. */
+      except?: readonly { teamId: string; workflowId: string }[];
+      /**
+       * The teams that run jobs on this node already. While there is more than one team, the last of the `limit` places
+       * goes to none of these, nor to one that this claim has given another place: it is left for the others. Without it
+       * nothing is left.
+       */
+      busy?: readonly string[];
+    }): Promise<ClaimedJob[]>;
+    /**
+     * Heartbeat: renews the leases of a node's attempts. Returns those that it no longer holds (`lost`), those that
+     * are to be canceled, and those whose rows were locked, so that they are neither renewed nor lost (`late`).
+     */
+    beat(input: {
+      nodeId: string;
+      held: readonly Held[];
+      leaseMs: number;
+    }): Promise<{ lost: Held[]; canceled: Held[]; late?: Held[] }>;
+  };
+  deliveries: {
+    /**
+     * The lanes with due deliveries that this node holds, plus up to `limit` free ones that it leases now; each remains
+     * leased for at least two thirds of `leaseMs`. A delivery dated further ahead than any can wait was dated before the
+     * clock was set back, and counts as due. The cost grows with the number of webhooks, not with the backlog.
+     */
+    lanes(input: LaneHolder & { limit: number }): Promise<DueLane[]>;
+    /** The same for one lane; undefined if nothing is due, it is paused or removed, or another node holds it. */
+    lane(input: LaneName & LaneHolder): Promise<DueLane | undefined>;
+    /**
+     * Renews leases. Returns the lanes that the node no longer holds (`lost`), and those whose rows were locked, so that
+     * they are neither renewed nor lost (`late`).
+     */
+    keepLanes(
+      input: LaneHolder & { lanes: readonly HeldLane[] },
+    ): Promise<{ lost: HeldLane[]; late: HeldLane[] }>;
+    /** Gives up leases, so that any node may take the lanes at once. */
+    releaseLanes(input: { nodeId: string; lanes: readonly HeldLane[] }): Promise<void>;
+    /**
+     * Due deliveries of one active webhook, longest due first, up to a limit per class. With `ordered`: its waiting
+     * deliveries in the order of their events, due or not, up to `limits.live`. Those in `held` count towards the limits
+     * and may be left out of the result. `first` is in the result if it is due, whatever the limits; not with `ordered`.
+     */
+    load(
+      input: LaneName & {
+        limits: Record<DeliveryClass, number>;
+        ordered: boolean;
+        held?: { has(id: string): boolean };
+        first?: string | undefined;
+      },
+    ): Promise<DueDelivery[]>;
+  };
+  erasure: {
+    /**
+     * Removes what was erased from the disk as well: empties the write-ahead log, searches the bytes of the database for
+     * `traces`, and rewrites it if it finds any and the database is not larger than `rewriteBytes`.
+     */
+    scrub(input: { traces: readonly string[]; rewriteBytes: number }): Promise<Scrubbed>;
+  };
+  status: {
+    database(): Promise<DatabaseStatus>;
+  };
+}
+
 /** The few lookups that a worker thread needs, on a read-only connection of its own. */
 export interface StoreReader {
-  readonly records: Pick<RecordOperations, 'compare' | 'page' | 'version'>;
+  readonly records: Pick<Store['records'], 'compare' | 'page' | 'version'>;
   /** To be called once. */
   close(): Promise<void>;
 }
@@ -88,139 +150,29 @@ export interface Touched {
   lanes: readonly LaneName[] | null;
 }
 
-export interface InstanceOperations {
-  /** Stores a value under a name unless the name is taken; returns the stored value. */
-  claim(input: { name: string; value: string }): Promise<string>;
-  get(input: { name: string }): Promise<string | undefined>;
-  /**
-   * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. At most one node
-   * does. Always true on SQLite, where there is only one node.
-   */
-  lease(input: { name: string; nodeId: string; forMs: number }): Promise<boolean>;
+/** The result of scrubbing the disk. */
+export interface Scrubbed {
+  /** Whether the write-ahead log was emptied; null on PostgreSQL, whose log and replicas are out of reach. */
+  logEmptied: boolean | null;
+  /** Whether the database file was rewritten. */
+  rewritten: boolean;
+  /** Whether traces are left in the bytes of the database; null on PostgreSQL, whose files are out of reach. */
+  tracesLeft: boolean | null;
 }
 
-export interface TeamOperations {
-  /** The team with this slug, created if it is missing. */
-  ensure(input: { slug: string }): Promise<Team>;
-  get(input: { teamId: string }): Promise<Team | undefined>;
-  bySlug(input: { slug: string }): Promise<Team | undefined>;
-  /** A page of the teams, by id, which is the order in which they were made. */
-  list(input: Page): Promise<Team[]>;
-  /** Stores a signing key unless the team has one; returns the one it has. */
-  ensureSigningKey(input: SigningKey): Promise<SigningKey>;
-  /** Every signing key of the team that receivers should accept, oldest first. */
-  signingKeys(input: { teamId: string }): Promise<SigningKey[]>;
-  /**
-   * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs
-   * start and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller
-   * then has to cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there
-   * is no such team.
-   */
-  retire(input: {
-    teamId: string;
-    force: boolean;
-  }): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined>;
-  /** A page of the retired teams whose rows are not all deleted yet, by id, with the slugs that they had. */
-  retired(input: Page): Promise<{ id: string; slug: string }[]>;
-  /**
-   * Deletes the rows of a retired team, up to `limit` rows and some 1 MiB per call; call until `done`, when nothing of
-   * the team is left. A run still under way is fenced off. Rejects with an Error if the team is not retired.
-   */
-  delete(input: { teamId: string; limit: number }): Promise<{ done: boolean }>;
-  /** Replaces all of a team's own quotas. Those it has none of its own for are the instance's. */
-  setQuotas(input: { teamId: string; quotas: OwnQuotas }): Promise<void>;
-  /** The team's own quotas. */
-  quotas(input: { teamId: string }): Promise<OwnQuotas>;
-  /** How much the team uses of everything that has a quota. Goes through all of it: for the command line. */
-  holdings(input: { teamId: string }): Promise<Holdings>;
+export interface DatabaseStatus {
+  kind: 'sqlite' | 'postgres';
+  /** Of SQLite or PostgreSQL itself, such as `3.50.4`. */
+  version: string;
+  bytes: number;
+  /** Size of the write-ahead log; null on PostgreSQL, whose log is shared by a whole server. */
+  walBytes: number | null;
+  /** Schema version: the number of the last migration. */
+  schema: number;
 }
 
-/** A team's ed25519 key. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */
-export interface SigningKey {
-  teamId: string;
-  id: string;
-  publicKey: string;
-  privateKey: string;
-  createdAt: number;
-}
-
-export interface KeyOperations {
-  /**
-   * Stores a key. If the hash is already stored, nothing changes and the stored key is returned; so is, for 24 h, the key
-   * that the first call with an idempotency key has made.
-   *
-   * @throws Problem `quota_reached`
-   */
-  create(input: {
-    teamId: string;
-    name: string;
-    hash: string;
-    prefix: string;
-    scopes: readonly Scope[];
-    expiresAt: number | null;
-    idempotencyKey?: IdempotencyKey;
-  }): Promise<ApiKey>;
-  /** The key with this SHA-256, even if it is revoked or expired. */
-  byHash(input: { hash: string }): Promise<ApiKey | undefined>;
-  /** A key of the team, even if it is revoked or expired. */
-  get(input: { teamId: string; id: string }): Promise<ApiKey | undefined>;
-  /** A page of the keys of one team, or of all teams, by id, revoked ones included. */
-  list(input: { teamId?: string } & Page): Promise<ApiKey[]>;
-  /**
-   * Revokes a key for good and returns it; undefined if there is no such key, or it is not the given team's. Revoking
-   * twice is harmless.
-   */
-  revoke(input: { id: string; teamId?: string }): Promise<ApiKey | undefined>;
-  /**
-   * Creates a key with the name, scopes and expiry of a usable one, and ends the old one after `overlapMs`: with 0 it
-   * is revoked, otherwise it expires then, if not sooner. Returns the new key; undefined if the old one is unusable.
-   */
-  rotate(input: {
-    teamId: string;
-    id: string;
-    hash: string;
-    prefix: string;
-    overlapMs: number;
-  }): Promise<ApiKey | undefined>;
-  /** Records when keys were last used, unless a later use is stored. Does not notify watchers. */
-  used(input: { keys: readonly { id: string; at: number }[] }): Promise<void>;
-}
-
-/** What tells whether a workflow's file is the one that was applied. */
-export interface AppliedWorkflow {
-  teamId: string;
-  id: string;
-  definitionHash: string;
-  sourceType: Definition['source']['type'];
-}
-
-export interface WorkflowOperations {
-  /**
-   * Stores a definition; an archived workflow is restored with its data. `nextRunAt` applies only if the schedule has
-   * changed, so that applying an unchanged one does not move its next run. With `expectedHash` it returns `stale`, and
-   * changes nothing, unless the stored definition still has that hash.
-   */
-  apply(input: {
-    teamId: string;
-    id: string;
-    definition: Definition;
-    hash: string;
-    nextRunAt: number | null;
-    expectedHash?: string;
-  }): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'>;
-  /** A workflow that is not archived. */
-  get(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
-  /** A page of a team's workflows that are not archived, by id. */
-  list(input: { teamId: string } & Page): Promise<Workflow[]>;
-  /** A page of the workflows of all teams that are not archived, by team and id. */
-  applied(input: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>): Promise<AppliedWorkflow[]>;
-  /**
-   * Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it
-   * archived.
-   */
-  archive(input: { teamId: string; ids: readonly string[] }): Promise<number>;
-  /** Pauses a workflow: it accepts no new jobs and starts none; a running one goes on. Pausing twice is harmless. */
-  pause(input: { teamId: string; id: string }): Promise<Workflow | undefined>;
-  /** Ends the pause. `nextRunAt` is when its schedule is due next; runs missed during the pause are not made up for. */
-  resume(input: { teamId: string; id: string; nextRunAt: number | null }): Promise<Workflow | undefined>;
-}
+/**
+ * The size that SQLite's write-ahead log should not exceed. It is checkpointed at 16 MB, and cut to 64 when it was larger:
+ * it grows beyond that only while another process reads one old state for long.
+ */
+export const MOST_LOG_BYTES = 100_000_000;

@@ -1,5 +1,5 @@
 /** The columns behind each `TextPlace`, the same in every database. */
-import type { TextPlace } from './erasure-operations.ts';
+import type { TextPlace } from './operations/find-content.ts';
 
 export interface Place {
   /** The table, as `t`. */

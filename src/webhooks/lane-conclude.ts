@@ -4,7 +4,7 @@ import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { breakerOf, isSameBreaker, learn, pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Traced } from '../observe/trace-context.ts';
-import type { Settlement } from '../store/webhook-operations.ts';
+import type { Settlement } from '../store/operations/settle.ts';
 import type { Lane } from './lane.ts';
 import type { Sent } from './send.ts';
 

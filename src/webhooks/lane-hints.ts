@@ -1,6 +1,6 @@
 /** Queues the lanes that commits have named, each once however often it was named, and loads them a few at a time. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { LaneName } from '../store/webhook-operations.ts';
+import type { LaneName } from '../store/operations/lanes.ts';
 
 /** Lanes that may be queued; with more, a look over all lanes is cheaper. */
 const MAX_QUEUED = 1_000;

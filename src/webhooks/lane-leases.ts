@@ -4,10 +4,12 @@
  * been idle for a while. A lane whose lease was not renewed for 10 s sends nothing more, so that another node can take
  * over safely. On SQLite the database belongs to one process, and no lease is ever lost.
  */
+
 import type { Logger } from '../observe/log.ts';
 import { Poller } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
-import type { DeliveryOperations, HeldLane } from '../store/webhook-operations.ts';
+import type { HeldLane } from '../store/operations/lanes.ts';
+import type { Store } from '../store/store.ts';
 import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
@@ -23,7 +25,7 @@ const IDLE_MS = 10_000;
 const TAKE_AT_ONCE = 500;
 
 export class LaneLeases {
-  readonly #deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
+  readonly #deliveries: Pick<Store['deliveries'], 'keepLanes' | 'releaseLanes'>;
   readonly #nodeId: string;
   readonly #leaseMs: number;
   readonly #log: Logger;
@@ -43,7 +45,7 @@ export class LaneLeases {
    * @param input.onLost called when another node has taken a lane: nothing of it must be sent any more
    */
   constructor(input: {
-    deliveries: Pick<DeliveryOperations, 'keepLanes' | 'releaseLanes'>;
+    deliveries: Pick<Store['deliveries'], 'keepLanes' | 'releaseLanes'>;
     nodeId: string;
     leaseMs: number | undefined;
     log: Logger;

@@ -33,7 +33,7 @@ import {
   startHealth,
   tokenAt,
 } from '../model/lane.ts';
-import type { DueLane } from '../store/webhook-operations.ts';
+import type { DueLane } from '../store/operations/lanes.ts';
 
 /** How many deliveries of a class a queue is filled up to, once it holds a quarter of that or less. */
 const PAGE: Readonly<Record<DeliveryClass, number>> = { live: 128, retry: 32, replay: 32 };

@@ -1,8 +1,8 @@
 /** What became of the deliveries that a replay has sent. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AttemptOutcome } from '../model/delivery.ts';
+import type { ReplayedDelivery } from '../store/operations/replays.ts';
 import type { Store } from '../store/store.ts';
-import type { ReplayedDelivery } from '../store/webhook-operations.ts';
 
 const PART = 500;
 /** Deliveries looked at per reading: what a larger replay has sent last is not counted. */

@@ -1,8 +1,8 @@
 /** What a replay would send, counted before it begins. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
+import type { HistoryPlace } from '../store/operations/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import type { HistoryPlace } from '../store/webhook-operations.ts';
 
 /** Read at once: a few milliseconds on SQLite, whose reads hold the event loop. */
 const PART = 500;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../model/error.ts';
 import { silentLogger } from '../observe/log.ts';
-import type { Settlement } from '../store/webhook-operations.ts';
+import type { Settlement } from '../store/operations/settle.ts';
 import { Settler } from './settler.ts';
 
 function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {

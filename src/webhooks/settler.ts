@@ -3,7 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import { fullJitterMs } from '../std/backoff.ts';
-import type { DeliveryOperations, Settlement } from '../store/webhook-operations.ts';
+import type { Settlement } from '../store/operations/settle.ts';
+import type { Store } from '../store/store.ts';
 
 const MAX_BATCH = 256;
 /**
@@ -33,7 +34,7 @@ interface Aside {
  * retried aside, and later batches do not wait for it.
  */
 export class Settler {
-  readonly #deliveries: Pick<DeliveryOperations, 'settle'>;
+  readonly #deliveries: Pick<Store['deliveries'], 'settle'>;
   readonly #log: Logger;
   readonly #random: () => number;
   readonly #gatherMs: number;
@@ -57,7 +58,7 @@ export class Settler {
    * @param input.onGivenUp called for each settlement that stays unwritten
    */
   constructor(input: {
-    deliveries: Pick<DeliveryOperations, 'settle'>;
+    deliveries: Pick<Store['deliveries'], 'settle'>;
     log: Logger;
     random: () => number;
     gatherMs?: number;

@@ -4,7 +4,8 @@ import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
 import { newId } from '../std/id.ts';
 import type { Sealer } from '../std/seal.ts';
-import type { SigningKey, Store } from '../store/store.ts';
+import type { SigningKey } from '../store/operations/teams.ts';
+import type { Store } from '../store/store.ts';
 import type { WebhookDeps } from './deps.ts';
 
 /** A published key; `key` is `whpk_` and the 32 raw bytes as base64. */

@@ -7,6 +7,7 @@
  * test/nodes/chaos.test.ts` is the long form: again and again until so many jobs are accepted, with the leases of
  * production.
  */
+
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,8 +16,8 @@ import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
+import type { StoredEvent } from '../../src/store/operations/events.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { StoredEvent } from '../../src/store/webhook-operations.ts';
 import { call, elapsed, KEY, subscribe } from '../support/crash.ts';
 import { administer, startCluster } from '../support/postgres.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -2,6 +2,7 @@
  * What the hot paths cost on SQLite, in statements and pages: a guard against getting slower that no noise can trip.
  * Each operation is counted in a database with a past, and in one with a hundred times that.
  */
+
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,12 +12,13 @@ import { planWrites } from '../../src/model/staging.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { load, MANY, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
 import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';
-import type { ClaimedJob, Enqueued } from '../../src/store/job-operations.ts';
 import { openStore } from '../../src/store/open.ts';
+import type { ClaimedJob } from '../../src/store/operations/attempts.ts';
 import { abandoned } from '../../src/store/operations/attempts.ts';
 import { compare } from '../../src/store/operations/compare.ts';
 import { history } from '../../src/store/operations/event-history.ts';
 import { list as listJobs } from '../../src/store/operations/job-lists.ts';
+import type { Enqueued } from '../../src/store/operations/jobs.ts';
 import { get as getJob } from '../../src/store/operations/jobs.ts';
 import { byHash } from '../../src/store/operations/keys.ts';
 import { laneNames } from '../../src/store/operations/lanes.ts';

@@ -11,8 +11,8 @@ import type { Definition } from '../../src/model/workflow.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { Ingester } from '../../src/records/ingester.ts';
 import { makeWorkflow } from '../../src/store/conformance/setup.ts';
-import type { Abandoned } from '../../src/store/job-operations.ts';
 import { openStore } from '../../src/store/open.ts';
+import type { Abandoned } from '../../src/store/operations/attempts.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** A command that brings one record. */

@@ -3,7 +3,7 @@
 import { Problem } from '../../model/error.ts';
 import { eventResource } from '../../resources/event.ts';
 import { integer, list, object } from '../../std/shape.ts';
-import type { StoredEvent } from '../../store/webhook-operations.ts';
+import type { StoredEvent } from '../../store/operations/events.ts';
 import { nextLink } from '../cursor.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { sendWithETag } from '../etag.ts';

@@ -9,7 +9,7 @@ import { openVersion, type Place, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
 import { recordResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
-import type { DataVersion } from '../../store/record-operations.ts';
+import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../conditional.ts';
 import { nextLink } from '../cursor.ts';
 import { bodyHeaders, dataTag, setValidators } from '../data-headers.ts';

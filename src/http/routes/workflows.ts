@@ -1,10 +1,11 @@
 /** Workflows: listing, reading, pausing and resuming. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
 import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
-import type { JobGlance } from '../../store/job-operations.ts';
+import type { JobGlance } from '../../store/operations/job-lists.ts';
 import type { Store } from '../../store/store.ts';
 import { idCursorFrom } from '../cursor.ts';
 import { sendWithETag } from '../etag.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Attempt } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
-import type { DeliveryFilter } from '../webhook-operations.ts';
+import type { DeliveryFilter } from '../operations/deliveries.ts';
 import { FAILED, HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
 import { allEvents, caseWith, claimOne, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';
 

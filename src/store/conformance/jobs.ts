@@ -1,6 +1,6 @@
 /** Queueing jobs: slots, overlap, idempotency keys and events. */
 import assert from 'node:assert/strict';
-import type { Enqueued } from '../job-operations.ts';
+import type { Enqueued } from '../operations/jobs.ts';
 import {
   allEvents,
   CLAIM,

@@ -1,7 +1,7 @@
 /** Pushes: jobs that run from the first moment, held by the process that has the request. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import type { JobOperations } from '../job-operations.ts';
+import type { Store } from '../store.ts';
 import {
   allEvents,
   beginPush,
@@ -160,7 +160,7 @@ export function testPush(open: Open): void {
   });
 }
 
-function begun(answer: Awaited<ReturnType<JobOperations['begin']>> | undefined) {
+function begun(answer: Awaited<ReturnType<Store['jobs']['begin']>> | undefined) {
   assert.equal(answer?.outcome, 'begun');
   return (answer as Extract<typeof answer, { outcome: 'begun' }>).claimed;
 }

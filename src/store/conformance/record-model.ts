@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Held } from '../../model/job.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
-import type { Retention } from '../record-operations.ts';
+import type { Retention } from '../operations/versions.ts';
 import type { Store } from '../store.ts';
 import {
   caseWith,

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import type { Attempt, DeliveryClass, DueDelivery, NextStep } from '../../model/delivery.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
+import type { LaneName } from '../operations/lanes.ts';
+import type { Settlement } from '../operations/settle.ts';
 import type { Store } from '../store.ts';
-import type { LaneName, Settlement } from '../webhook-operations.ts';
 import { makeJob, makeWorkflow } from './setup.ts';
 
 export const OK: Attempt = {

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import type { AfterFailure, FailureReason, Held, Job } from '../../model/job.ts';
 import { planWrites } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
-import type { ChangedRow, ChangesCursor } from '../record-operations.ts';
+import type { ChangedRow, ChangesCursor } from '../operations/changes.ts';
+import type { StoredEvent } from '../operations/events.ts';
 import type { Store } from '../store.ts';
-import type { StoredEvent } from '../webhook-operations.ts';
 import type { TableCounts } from './table-counts.ts';
 
 /** An empty store with a clock of its own. */

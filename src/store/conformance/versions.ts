@@ -1,6 +1,6 @@
 /** Retention: how long old versions are kept, and how they are pruned. */
 import assert from 'node:assert/strict';
-import type { Retention } from '../record-operations.ts';
+import type { Retention } from '../operations/versions.ts';
 import type { Store } from '../store.ts';
 import { caseWith, makeRunning, makeWorkflow, type Open, people, publishRun, stageRecords } from './setup.ts';
 

@@ -2,6 +2,7 @@
  * Attempts: how pushes begin them, what becomes of them but by publishing, and what people ask of jobs. Claims begin the
  * others, and heartbeats renew their leases.
  */
+import type { AfterFailure, FailureReason, JobOrigin, ProcessMark } from '../../model/job.ts';
 import {
   afterCrash,
   afterRelease,
@@ -11,7 +12,7 @@ import {
   onCancel,
   unlessCanceled,
 } from '../../model/job.ts';
-import type { Abandoned, ClaimedJob, JobOperations } from '../job-operations.ts';
+import type { Workflow } from '../../model/workflow.ts';
 import { type AttemptEnd, type JobRow, MAX_EVENT_ERROR, newJob, toJob } from '../job-row.ts';
 import type { Tx, View } from '../sql.ts';
 import { toWorkflow, type WorkflowRow } from '../workflow-row.ts';
@@ -30,10 +31,46 @@ import {
 } from './jobs.ts';
 import { lockWorkflow } from './workflows.ts';
 
-type Input<Name extends keyof JobOperations> = Parameters<JobOperations[Name]>[0];
+/** A job that this node has just claimed, with its workflow. */
+export interface ClaimedJob {
+  job: Job;
+  workflow: Workflow;
+  /** The incremental state stored by the last published run (`ctx.state`); null before the first. */
+  state: unknown;
+}
 
-/** A push: a job that runs from the start, because its caller already has the records. */
-export async function begin(tx: Tx, input: Input<'begin'>): ReturnType<JobOperations['begin']> {
+/** A running job whose holder is gone, and the process that may have been left behind. */
+export interface Abandoned {
+  held: Held;
+  workflowId: string;
+  /** The node that claimed it or, for a push, received it. */
+  nodeId: string | null;
+  origin: JobOrigin;
+  process: ProcessMark | null;
+}
+
+/**
+ * Starts a job of origin `push`: running at once, held by the process that has the records, never retried. An earlier
+ * push whose lease has expired is failed as `lost`; any other unfinished job makes this one `occupied`. Repeating an
+ * idempotency key within 24 h returns `replayed` with the job that it published, and what `noteSent` noted of it; a
+ * failed job is not replayed. Events: `workflow_queued`, `workflow_started`.
+ */
+export async function begin(
+  tx: Tx,
+  input: {
+    teamId: string;
+    workflowId: string;
+    nodeId: string;
+    leaseMs: number;
+    idempotencyKey: string | null;
+    trace?: string | null;
+  },
+): Promise<
+  | { outcome: 'begun'; claimed: ClaimedJob }
+  | { outcome: 'replayed'; job: Job; sent: string | null }
+  | { outcome: 'occupied'; job: Job }
+  | { outcome: 'not_push' | 'paused' | 'not_found' }
+> {
   const [row, earlier, unfinished] = await Promise.all([
     lockWorkflow(tx, input.teamId, input.workflowId),
     remembered(tx, input, 'jobs.begin'),
@@ -69,7 +106,11 @@ function isLost(tx: Tx, job: JobRow): boolean {
   return job.origin === 'push' && isOverdue(tx, job);
 }
 
-export async function noteSent(tx: Tx, { held, sent }: Input<'noteSent'>): Promise<void> {
+/**
+ * Notes a hash of what a push with an idempotency key has sent, before it is published, so that a push with the same
+ * key can be compared with it. Throws FencedError.
+ */
+export async function noteSent(tx: Tx, { held, sent }: { held: Held; sent: string }): Promise<void> {
   const { workflow_id: workflowId } = await heldJob(tx, held);
   await tx.db.run`
     update idempotency set sent = ${sent}
@@ -77,7 +118,7 @@ export async function noteSent(tx: Tx, { held, sent }: Input<'noteSent'>): Promi
       and result_id = ${held.jobId}`;
 }
 
-async function start(tx: Tx, input: Input<'begin'>, row: WorkflowRow): Promise<ClaimedJob> {
+async function start(tx: Tx, input: Parameters<typeof begin>[1], row: WorkflowRow): Promise<ClaimedJob> {
   const workflow = toWorkflow(row);
   const { priority } = workflow.definition;
   const queued = newJob(tx, { ...input, origin: 'push', slot: 0, priority });
@@ -95,14 +136,35 @@ async function start(tx: Tx, input: Input<'begin'>, row: WorkflowRow): Promise<C
   return { job: toJob(job), workflow, state: row.state === null ? null : JSON.parse(row.state) };
 }
 
-export async function setProcess(tx: Tx, { held, process }: Input<'setProcess'>): Promise<void> {
+/** Stores the child process of an attempt; null once it has ended. */
+export async function setProcess(
+  tx: Tx,
+  { held, process }: { held: Held; process: ProcessMark | null },
+): Promise<void> {
   const marked = await tx.db.run`
     update job set process_pid = ${process?.pid ?? null}, process_started_at = ${process?.startedAt ?? null}
     where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt} and state = 'running'`;
   if (marked === 0) throw fenced(held);
 }
 
-export async function fail(tx: Tx, { held, then: follows, ...end }: Input<'fail'>): Promise<void> {
+/**
+ * Ends a failed attempt: the job goes on as `then` says (see `model/job.ts`), or is canceled if that was requested.
+ * When the job ends, a buffered job moves up. Event, when the job ends: `workflow_failed` or `workflow_canceled`.
+ */
+export async function fail(
+  tx: Tx,
+  {
+    held,
+    then: follows,
+    ...end
+  }: {
+    held: Held;
+    reason: FailureReason;
+    error: string;
+    failures: number;
+    then: AfterFailure;
+  },
+): Promise<void> {
   const { job } = await lockHeld(tx, held);
   await endAttempt(tx, job, { ...end, follows });
 }
@@ -120,8 +182,12 @@ export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
   await endAttempt(tx, job, { follows, reason, error });
 }
 
-/** Uses the index `job_running`, which holds the running jobs of all nodes. */
-export async function abandoned(view: View, { nodeId }: Input<'abandoned'>): Promise<Abandoned[]> {
+/**
+ * Running jobs whose holder is gone: all those of `nodeId`, and all whose lease has expired.
+ *
+ * Uses the index `job_running`, which holds the running jobs of all nodes.
+ */
+export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>`
     select * from job /* use job_running */
     where state = 'running' and (node_id = ${nodeId} or lease_until < ${view.now}) order by lease_until, id`;
@@ -137,7 +203,14 @@ export async function abandoned(view: View, { nodeId }: Input<'abandoned'>): Pro
   }));
 }
 
-export async function reclaim(tx: Tx, { held, nodeId, error }: Input<'reclaim'>): Promise<Job | undefined> {
+/**
+ * Ends an attempt that `abandoned` returned for this `nodeId`: the job is retried or, as `afterCrash` decides, failed
+ * with reason `lost`. Undefined if that attempt is no longer running or its lease has been renewed since.
+ */
+export async function reclaim(
+  tx: Tx,
+  { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
+): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
   // Checked again under the lock: its holder may have renewed the lease since.
   if (job === undefined || !(job.node_id === nodeId || isOverdue(tx, job))) return undefined;
@@ -156,7 +229,15 @@ function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
   return endAttempt(tx, job, { reason: 'lost', error, crashes, follows });
 }
 
-export async function cancel(tx: Tx, input: Input<'cancel'>): ReturnType<JobOperations['cancel']> {
+/**
+ * Cancels a job. A waiting one is `canceled` at once; for a running one the request is stored (`canceling`) and its
+ * holder notified; an `ended` one stays as it is. `by` is stored as the job's `error`: a sentence without personal
+ * data. Event, when the job ends: `workflow_canceled`.
+ */
+export async function cancel(
+  tx: Tx,
+  input: { teamId: string; id: string; by: string },
+): Promise<{ outcome: 'canceled' | 'canceling' | 'ended'; job: Job } | undefined> {
   const job = (await lockJob(tx, input))?.job;
   if (job === undefined) return undefined;
   const outcome = onCancel(job.state);
@@ -178,13 +259,18 @@ async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
   return { ...job, cancel_requested_at: tx.now, reason: null, error: by };
 }
 
+/** Ends a running attempt as canceled, once its holder has stopped the run. Event: `workflow_canceled`. */
 export async function endCanceled(tx: Tx, { held }: { held: Held }): Promise<void> {
   const { job } = await lockHeld(tx, held);
   if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
   await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
 
-export async function runNow(tx: Tx, at: Input<'runNow'>): ReturnType<JobOperations['runNow']> {
+/** Makes a waiting job due at once; `not_waiting` if it is running or has ended. */
+export async function runNow(
+  tx: Tx,
+  at: { teamId: string; id: string },
+): Promise<{ outcome: 'due' | 'not_waiting'; job: Job } | undefined> {
   const job = await tx.db.get<JobRow>`
     select * from job where team_id = ${at.teamId} and id = ${at.id} for update`;
   if (job === undefined) return undefined;

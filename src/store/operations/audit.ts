@@ -1,13 +1,23 @@
-/** The audit log: who changed what, written in the transaction of the change. */
+/** The audit log: who changed what, written in the transaction of the change (`audited.ts` says by which operations). */
+import type { AuditLine, Author, Change } from '../../model/audit.ts';
 import { newId } from '../../std/id.ts';
-import type { AuditOperations } from '../audit-operations.ts';
 import { AUDIT_COLUMNS, type AuditRow, auditValues, STORED_COLUMNS, toAuditLine } from '../audit-row.ts';
 import { linesOf } from '../audited.ts';
 import { idsBetween } from '../id-period.ts';
 import { deletion, type Tx, type View } from '../sql.ts';
 
-type Input<Name extends keyof AuditOperations> = Parameters<AuditOperations[Name]>[0];
-type Result<Name extends keyof AuditOperations> = Awaited<ReturnType<AuditOperations[Name]>>;
+/** Selects audit lines; times in epoch milliseconds, both inclusive. */
+export interface AuditFilter {
+  /** Without it, lines of all teams and of the instance. */
+  teamId?: string;
+  action?: string;
+  /** The id of a key. */
+  actorId?: string;
+  /** The id of what was changed. */
+  targetId?: string;
+  since?: number;
+  until?: number;
+}
 
 /** Lines that one search for an action, an actor or a target reads. */
 const LOOKED_THROUGH = 5_000;
@@ -16,7 +26,11 @@ const ADD = `
   insert into audit (${STORED_COLUMNS.join(', ')})
   values (${STORED_COLUMNS.map((_, place) => `$${place + 1}`).join(', ')})`;
 
-export async function add(tx: View, line: Input<'add'>): Promise<void> {
+/**
+ * Writes a line about something that is not exactly one operation. The author is by default the one of the store
+ * (`authoredBy`), else the service itself.
+ */
+export async function add(tx: View, line: { change: Change; author?: Author }): Promise<void> {
   await tx.db.run(ADD, ...auditValues(line, { id: newId('aud', tx.now), now: tx.now }));
 }
 
@@ -26,7 +40,15 @@ export async function note(tx: Tx, input: unknown, result: unknown): Promise<voi
   for (const line of linesOf(input, result)) await add(tx, line);
 }
 
-export async function list({ db }: View, input: Input<'list'>): Promise<Result<'list'>> {
+/**
+ * A page of lines, newest first; pass `next` as `before` for the following one, null after the last. A page may be
+ * short or even empty and not be the last: filtering by action, actor or target scans a bounded number of lines per
+ * call.
+ */
+export async function list(
+  { db }: View,
+  input: AuditFilter & { before?: string; limit: number },
+): Promise<{ lines: AuditLine[]; next: string | null }> {
   const { teamId, action, actorId, targetId, limit } = input;
   const { first, end, since, until } = idsBetween('aud', input);
   // Two statements instead of one with an optional condition: each uses its own index.
@@ -71,7 +93,11 @@ const OLD = deletion({
   index: 'audit_line',
 });
 
-export async function prune(tx: Tx, { olderMs, limit }: Input<'prune'>): Promise<Result<'prune'>> {
+/** Deletes lines older than `olderMs`. At most `limit` per call; call until `done`. */
+export async function prune(
+  tx: Tx,
+  { olderMs, limit }: { olderMs: number; limit: number },
+): Promise<{ done: boolean }> {
   const { end, until } = idsBetween('aud', { until: tx.now - olderMs });
   const gone = await tx.db.run(OLD, end, until, limit);
   return { done: gone < limit };

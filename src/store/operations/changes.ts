@@ -5,9 +5,25 @@
  * one such row. A row that is visible at the earlier version, was closed in between and has no row of its id at the
  * later one is a record removed. Each call reads on in one of the indexes.
  */
-import type { ChangedRow, ChangesCursor, RecordOperations } from '../record-operations.ts';
 import { both, type View } from '../sql.ts';
 import { hasId, inOrder, ofWorkflow } from './record-indexes.ts';
+
+/** Where the next page of changes begins. */
+export interface ChangesCursor {
+  part: 'written' | 'removed';
+  version: number;
+  seq: number;
+}
+
+export interface ChangedRow {
+  id: string;
+  /** The version that last wrote it, or that removed it. */
+  version: number;
+  /** JSON text at `since`; null when it did not exist. */
+  before: string | null;
+  /** JSON text at `until`; null when it is gone. */
+  after: string | null;
+}
 
 /** Bytes of records that one call may answer, before and after taken together. */
 const MAX_BYTES = 8_388_608;
@@ -52,10 +68,24 @@ interface Row extends ChangedRow {
   told: number;
 }
 
+/**
+ * The net differences between two versions, each id at most once: a record that came and went in between, or is the
+ * same again, is left out; one that was removed and came back is reported as changed. Added and changed records come
+ * first, in the order in which they were written, then removed ones. Reads up to `limit` rows and some 8 MiB, so a
+ * page may be empty without being the last, whose `next` is null. Both versions must be readable; the caller must
+ * check that again afterwards.
+ */
 export async function changes(
   view: View,
-  input: Parameters<RecordOperations['changes']>[0],
-): ReturnType<RecordOperations['changes']> {
+  input: {
+    teamId: string;
+    workflowId: string;
+    since: number;
+    until: number;
+    after: ChangesCursor | null;
+    limit: number;
+  },
+): Promise<{ rows: ChangedRow[]; next: ChangesCursor | null }> {
   const { since, until } = input;
   const found = await bounds(view, input);
   if (found === undefined) return { rows: [], next: null };

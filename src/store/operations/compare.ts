@@ -1,14 +1,19 @@
 /** What a run reads before it can decide what to write: the rows of given ids, and all current rows. */
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
-import type { Compared, RecordOperations } from '../record-operations.ts';
 import { both, forEach, type Sql, type View } from '../sql.ts';
 import { fenced } from './jobs.ts';
 import { hasId, inWorkflow, ofWorkflow } from './record-indexes.ts';
 import { beforeNext } from './records.ts';
 import { MAX_BATCH } from './room.ts';
 
-type Input<Name extends keyof RecordOperations> = Parameters<RecordOperations[Name]>[0];
+/** What ingest must know of a batch before it can decide what to write. */
+export interface Compared {
+  /** The version under which the run writes: current + 1. */
+  version: number;
+  /** The rows of the batch's ids that are current or that this run has written. */
+  rows: ComparedRecord[];
+}
 
 /** The workflow that an attempt writes to, and N, the version under which it writes; else throws FencedError. */
 async function heldWorkflow(
@@ -59,7 +64,15 @@ function bodyOfSize(body: string, size: string): string {
   return `case when octet_length(${body}) > 4 * ${size} + 4096 then '' else ${body} end`;
 }
 
-export async function compare(view: View, { held, ids, sizes }: Input<'compare'>): Promise<Compared> {
+/**
+ * Looks up the ids of a batch (at most 500), after the previous batch has been staged. `sizes` are the UTF-8 lengths
+ * of the incoming records, in the order of `ids`: a stored body that is much longer differs anyway and is returned as
+ * '', so that 500 bodies of 1 MiB are never in memory. Without `sizes` every body is returned.
+ */
+export async function compare(
+  view: View,
+  { held, ids, sizes }: { held: Held; ids: readonly string[]; sizes?: readonly number[] },
+): Promise<Compared> {
   if (ids.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const look = async (db: Sql): Promise<Compared> => {
     const { workflowId, version } = await heldWorkflow(db, held);
@@ -81,9 +94,13 @@ const CURRENT = both(
   where ${inWorkflow(pick)} and seq > $3 and seq <= $4 and coalesce(removed_in, 0) = 0 order by seq`,
 );
 
+/**
+ * Which of the `rows` numbers after `afterSeq` are the `seq` of a current record, in order. Used to find the records
+ * that a run did not bring.
+ */
 export async function currentSeqs(
   view: View,
-  { held, afterSeq, rows }: Input<'currentSeqs'>,
+  { held, afterSeq, rows }: { held: Held; afterSeq: number; rows: number },
 ): Promise<{ seqs: number[]; lastSeq: number; done: boolean }> {
   const { workflowId, nextSeq } = await heldWorkflow(view.db, held);
   const { teamId } = held;

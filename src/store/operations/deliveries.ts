@@ -1,7 +1,37 @@
 /** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
+import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import type { EventType } from '../../model/event.ts';
 import { Part, type View } from '../sql.ts';
-import type { DeliveryFilter, DeliverySummary } from '../webhook-operations.ts';
+
+/** Selects deliveries of a webhook. Times are of creation, in epoch milliseconds, both inclusive. */
+export interface DeliveryFilter {
+  teamId: string;
+  webhookId: string;
+  states?: readonly DeliveryState[];
+  since?: number;
+  until?: number;
+}
+
+export interface DeliverySummary {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  eventType: EventType;
+  origin: DeliveryOrigin;
+  state: DeliveryState;
+  attempt: number;
+  nextAt: number | null;
+  createdAt: number;
+  /** The last attempt, without the response. */
+  last: { outcome: Attempt['outcome']; status: number | null; error: string | null; at: number } | null;
+}
+
+/** A position among the deliveries of a webhook, oldest first. */
+export interface HistoryPlace {
+  createdAt: number;
+  id: string;
+}
 
 interface SummaryRow extends Omit<DeliverySummary, 'last'> {
   outcome: Attempt['outcome'] | null;
@@ -18,6 +48,7 @@ const WITH_THE_REST = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
+/** A delivery with its event's body, and its attempts, oldest first. */
 export async function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
@@ -74,6 +105,7 @@ const page = (states: readonly DeliveryState[]) => `
   join delivery on delivery.team_id = $1 and delivery.id = page.id ${WITH_THE_REST}
   order by page.created_at desc, page.id desc`;
 
+/** Deliveries of one webhook, newest first, from before the delivery `before`. */
 export async function list(
   view: View,
   input: DeliveryFilter & { before?: string; limit: number },
@@ -116,6 +148,7 @@ function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): Deliver
   return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
 }
 
+/** Deliveries of one event to any webhook, newest first, from before the delivery `before`. */
 export async function ofEvent(
   view: View,
   { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },

@@ -1,29 +1,50 @@
-/** Erases a person: the writes, each in one short transaction. `find-content.ts` finds what to erase. */
+/**
+ * Erases a person: the writes, each in a transaction so short that nobody has to wait. `find-content.ts` finds what to
+ * erase; `records/erase.ts` puts these steps together.
+ */
 import type { AfterFailure } from '../../model/job.ts';
-import type { ErasureOperations, SuppressionRow } from '../erasure-operations.ts';
 import type { JobRow } from '../job-row.ts';
+import type { Page } from '../page.ts';
 import { both, type Tx, type Value, type View } from '../sql.ts';
 import { touchAllLanes } from '../touched.ts';
 import { fail, release } from './attempts.ts';
+import type { TextPlace } from './find-content.ts';
 import { rewriteStatement } from './find-content.ts';
 import { inWorkflow } from './record-indexes.ts';
 import { UNFINISHED } from './unfinished.ts';
 
-type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
-type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
+/** Keeps a person out of later runs. `workflowId` '' stands for every workflow of the team. */
+export interface SuppressionRow {
+  workflowId: string;
+  kind: 'email' | 'id';
+  hash: string;
+}
 
 /** How many records one transaction removes at most. */
 const MAX_REMOVED = 100;
 
+/** A page of a team's workflows, by id, archived ones included, with their definitions as JSON text. */
 export function workflows(
   view: View,
-  { teamId, after = '', limit }: Input<'workflows'>,
-): Promise<Result<'workflows'>> {
+  { teamId, after = '', limit }: { teamId: string } & Page,
+): Promise<{ id: string; definition: string }[]> {
   return view.db.all<{ id: string; definition: string }>`
     select id, definition from workflow where team_id = ${teamId} and id > ${after} order by id limit ${limit}`;
 }
 
-export async function rewrite(tx: Tx, { teamId, place, texts }: Input<'rewrite'>): Promise<number> {
+/** Replaces each text that still equals `was`. Returns how many. */
+export async function rewrite(
+  tx: Tx,
+  {
+    teamId,
+    place,
+    texts,
+  }: {
+    teamId: string;
+    place: TextPlace;
+    texts: readonly { key: string; was: string; text: string }[];
+  },
+): Promise<number> {
   const keyed = texts.map(({ key, ...text }) => ({ ...text, keys: JSON.parse(key) as Value[] }));
   // A run under way has read the state and would write it back, so it is ended.
   const of = keyed.map(({ keys }) => String(keys[0]));
@@ -48,7 +69,14 @@ const ROWS = both(
 );
 const DELETE = both((pick) => `delete from record where ${inWorkflow(pick)} and seq = any($3::bigint[])`);
 
-export async function remove(tx: Tx, { teamId, workflowId, seqs }: Input<'remove'>): Promise<number> {
+/**
+ * Removes records (at most 100) from every version, as if they had never existed: totals are corrected, `erasures`
+ * grows. A run of the workflow under way starts over, a push fails. Returns how many rows it removed.
+ */
+export async function remove(
+  tx: Tx,
+  { teamId, workflowId, seqs }: { teamId: string; workflowId: string; seqs: readonly number[] },
+): Promise<number> {
   if (seqs.length > MAX_REMOVED) throw new RangeError(`At most ${MAX_REMOVED} records are removed at once`);
   const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
   const rows = await tx.db.all<Row>(ROWS, teamId, workflowId, seqs);
@@ -159,7 +187,11 @@ async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
   }
 }
 
-export async function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): Promise<void> {
+/** Keeps a person out of runs from now on; runs under way start over. Repeating it is harmless. */
+export async function suppress(
+  tx: Tx,
+  { teamId, entries }: { teamId: string; entries: readonly SuppressionRow[] },
+): Promise<void> {
   const every = entries.some(({ workflowId }) => workflowId === '');
   const at = every ? null : entries.map(({ workflowId }) => workflowId);
   const running = await lockRuns(tx, { teamId, workflowIds: at });
@@ -178,9 +210,15 @@ export async function suppress(tx: Tx, { teamId, entries }: Input<'suppress'>): 
   );
 }
 
+/** A page of the entries for a workflow, or of those for every one (''), by kind and hash. */
 export function suppressed(
   view: View,
-  { teamId, workflowId, after, limit }: Input<'suppressed'>,
+  {
+    teamId,
+    workflowId,
+    after,
+    limit,
+  }: { teamId: string; workflowId: string } & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,
 ): Promise<SuppressionRow[]> {
   return view.db.all<SuppressionRow>`
     select workflow_id as "workflowId", kind, hash from suppression

@@ -2,9 +2,30 @@
 import type { EventType } from '../../model/event.ts';
 import { idsBetween } from '../id-period.ts';
 import type { View } from '../sql.ts';
-import type { EventFilter, EventPage, StoredEvent } from '../webhook-operations.ts';
+import type { StoredEvent } from './events.ts';
 import { EVENT } from './events.ts';
 
+/** Selects events of a team; times in epoch milliseconds, both inclusive. */
+export interface EventFilter {
+  teamId: string;
+  workflowId?: string;
+  /** Give the job's workflow as well, which the index needs. */
+  jobId?: string;
+  types?: readonly EventType[];
+  since?: number;
+  until?: number;
+}
+
+export interface EventPage {
+  events: StoredEvent[];
+  /** Pass as `before` for the next page; null after the last one. */
+  next: string | null;
+}
+
+/**
+ * A page of events, newest first. It may be short or even empty and not be the last: filtering by type or job scans a
+ * bounded number of events per call.
+ */
 export async function history(
   view: View,
   input: EventFilter & { before?: string; limit: number },

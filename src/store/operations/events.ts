@@ -4,7 +4,17 @@ import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
 import { type ColumnType, insertAll, Part, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
-import type { StoredEvent } from '../webhook-operations.ts';
+
+export interface StoredEvent {
+  teamId: string;
+  id: string;
+  sequence: number;
+  type: EventType;
+  workflowId: string | null;
+  jobId: string | null;
+  body: string;
+  createdAt: number;
+}
 
 interface NewEvent {
   teamId: string;
@@ -194,6 +204,7 @@ export const EVENT = new Part(`
          created_at as "createdAt"
   from event`);
 
+/** A team's events after a sequence number, in order. Reading on from the last one never misses a late commit. */
 export function list(
   view: View,
   { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
@@ -212,6 +223,7 @@ export function get(
 /** How many of the newest events are searched for one of a type: types have no index. */
 const LOOKED_THROUGH = 1_000;
 
+/** The newest event of a type among the team's last 1,000. */
 export function newestOfType(
   view: View,
   { teamId, type }: { teamId: string; type: EventType },
@@ -221,6 +233,7 @@ export function newestOfType(
     where type = ${type} order by sequence desc limit 1`;
 }
 
+/** The sequence of the team's newest event; 0 before the first. */
 export async function newestSequence(view: View, { teamId }: { teamId: string }): Promise<number> {
   const team = await view.db.get<{ sequence: number }>(
     `select greatest(last_sequence, coalesce((${NEWEST}), 0)) as sequence from team where id = $1`,

@@ -1,12 +1,47 @@
 /** Finds a person in everything that may hold the content of records, in bounded steps. */
 
-import type { ErasureOperations, HeldText, RecordRow, TextPlace } from '../erasure-operations.ts';
 import { both, type Pick, type Value, type View } from '../sql.ts';
 import { PLACES, type Place } from '../text-places.ts';
 import { inWorkflow } from './record-indexes.ts';
 
-type Input<Name extends keyof ErasureOperations> = Parameters<ErasureOperations[Name]>[0];
-type Result<Name extends keyof ErasureOperations> = Awaited<ReturnType<ErasureOperations[Name]>>;
+/** The text columns, besides the records themselves, that may hold content of records. */
+export type TextPlace =
+  | 'event'
+  /** A receiver's response body; `attemptDetails` has its headers. */
+  | 'response'
+  | 'attemptDetails'
+  | 'attemptError'
+  /** Why a webhook was paused. */
+  | 'pausedReason'
+  | 'jobError'
+  | 'jobLog'
+  | 'jobProgress'
+  /** The incremental state that a run stored for the next one. */
+  | 'state'
+  /** The field names of a version. */
+  | 'fields'
+  | 'inspectedRequest'
+  | 'inspectedBody';
+
+/**
+ * One text in such a column. `key` identifies its row; `about` is the event body that a response or error belongs
+ * to.
+ */
+export interface HeldText {
+  key: string;
+  workflowId: string | null;
+  text: string;
+  about: string | null;
+}
+
+/** One stored state of a record: valid from version `addedIn` until before `removedIn`. */
+export interface RecordRow {
+  id: string;
+  seq: number;
+  addedIn: number;
+  removedIn: number | null;
+  body: string;
+}
 
 /** Bytes of records that one step reads: about 5 ms, measured. */
 const LOOK_BYTES = 2 * 1_048_576;
@@ -37,7 +72,20 @@ function holdsNeedle(pick: Pick, text: string, needles: string): string {
                   where strpos(lower(${text} collate "C"), needle.value collate "C") > 0)`;
 }
 
-export async function scanRecords(view: View, input: Input<'scanRecords'>): Promise<Result<'scanRecords'>> {
+/**
+ * Scans some rows of a workflow, of any version, after the cursor `after`, and returns those whose text contains one
+ * of `needles` (ASCII in lower case) or whose id is one of `ids`. `next` is null at the end.
+ */
+export async function scanRecords(
+  view: View,
+  input: {
+    teamId: string;
+    workflowId: string;
+    needles: readonly string[];
+    ids: readonly string[];
+    after: string | null;
+  },
+): Promise<{ rows: RecordRow[]; next: string | null }> {
   const { teamId, workflowId } = input;
   const after = (input.after === null ? [0, 0] : JSON.parse(input.after)) as [number, number];
   const needles = storable(input.needles);
@@ -116,7 +164,17 @@ function statements({ table, keys, column, joins = '', workflow, about }: Place)
   };
 }
 
-export async function scanTexts(view: View, input: Input<'scanTexts'>): Promise<Result<'scanTexts'>> {
+/** Likewise scans some texts of a place; also returns those whose `about` contains a needle. */
+export async function scanTexts(
+  view: View,
+  input: {
+    teamId: string;
+    workflowId: string | null;
+    place: TextPlace;
+    needles: readonly string[];
+    after: string | null;
+  },
+): Promise<{ texts: HeldText[]; next: string | null }> {
   const { teamId, workflowId, place } = input;
   const { keys, first, rows } = PLACES[place];
   const after = (input.after === null ? first : JSON.parse(input.after)) as Value[];

@@ -1,16 +1,33 @@
-/** Inspectors: temporary receivers for webhooks, and the requests that they received. */
+/**
+ * Inspectors: temporary receivers for webhooks, and the requests that they received. Expired ones are treated as if they
+ * did not exist.
+ */
 import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
-import type { InspectorOperations } from '../inspector-operations.ts';
 import { deletion, Part, type Tx, type View } from '../sql.ts';
 
-type Input<Name extends keyof InspectorOperations> = Parameters<InspectorOperations[Name]>[0];
-type Result<Name extends keyof InspectorOperations> = ReturnType<InspectorOperations[Name]>;
+/** A webhook that may have signed a message. */
+export interface Signer {
+  webhookId: string;
+  /** Sealed: the current one, then the previous one while it is still valid. */
+  secrets: string[];
+}
 
 const COLUMNS = new Part(`
   team_id as "teamId", id, status, delay_ms as "delayMs", received, created_at as "createdAt",
   expires_at as "expiresAt"`);
 
-export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
+/** Undefined if the team already has `most`. */
+export async function create(
+  tx: Tx,
+  input: {
+    teamId: string;
+    id: string;
+    status: number;
+    delayMs: number;
+    forMs: number;
+    most: number;
+  },
+): Promise<Inspector | undefined> {
   const { teamId, id, status, delayMs, forMs, most } = input;
   // Locked, so that two that are created at the same moment count each other.
   await tx.db.run`select 1 from team where id = ${teamId} for update`;
@@ -20,32 +37,45 @@ export async function create(tx: Tx, input: Input<'create'>): Result<'create'> {
     values (${teamId}, ${id}, ${status}, ${delayMs}, ${tx.now}, ${tx.now + forMs}) returning ${COLUMNS}`;
 }
 
-export function list(view: View, { teamId }: Input<'list'>): Promise<Inspector[]> {
+/** A team's inspectors, oldest first. */
+export function list(view: View, { teamId }: { teamId: string }): Promise<Inspector[]> {
   return view.db.all<Inspector>`
     select ${COLUMNS} from inspector /* use inspector_team */
     where team_id = ${teamId} and expires_at > ${view.now} order by created_at, id`;
 }
 
-export function find(view: View, { id }: Input<'find'>): Result<'find'> {
+/** By id alone, for requests sent to it. */
+export function find(view: View, { id }: { id: string }): Promise<Inspector | undefined> {
   return view.db.get<Inspector>`
     select ${COLUMNS} from inspector where id = ${id} and expires_at > ${view.now}`;
 }
 
-export function change(tx: Tx, input: Input<'change'>): Result<'change'> {
+/** Changes how it answers; what is not given stays. */
+export function change(
+  tx: Tx,
+  input: { teamId: string; id: string; status?: number; delayMs?: number },
+): Promise<Inspector | undefined> {
   const { teamId, id, status = null, delayMs = null } = input;
   return tx.db.get<Inspector>`
     update inspector set status = coalesce(${status}, status), delay_ms = coalesce(${delayMs}, delay_ms)
     where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now} returning ${COLUMNS}`;
 }
 
-/** Removes an inspector with its requests, including one that is being stored: that has locked the row. */
-export async function remove(tx: Tx, { teamId, id }: Input<'remove'>): Result<'remove'> {
+/** Removes it with its requests, including one that is being stored (that has locked the row). Whether it existed. */
+export async function remove(tx: Tx, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const removed = await tx.db.run`
     delete from inspector where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now}`;
   return removed > 0;
 }
 
-export async function storeRequest(tx: Tx, input: Input<'storeRequest'>): Result<'storeRequest'> {
+/**
+ * Stores a request, keeping only the newest `most`. Returns its number, counted from 1; undefined if the inspector is
+ * gone. `workflowId` is that of the event in the request, so that erasing finds it.
+ */
+export async function storeRequest(
+  tx: Tx,
+  input: { teamId: string; id: string; workflowId: string | null; request: InspectedRequest; most: number },
+): Promise<number | undefined> {
   const { teamId, id, workflowId, most } = input;
   const { body, ...request } = input.request;
   // The row stays locked until the commit, so that there are never more than `most` requests.
@@ -65,7 +95,11 @@ export async function storeRequest(tx: Tx, input: Input<'storeRequest'>): Result
   return number;
 }
 
-export async function requests(view: View, input: Input<'requests'>): Result<'requests'> {
+/** Its requests with numbers between `after` and `before`, both exclusive; newest first. */
+export async function requests(
+  view: View,
+  input: { teamId: string; id: string; after?: number; before?: number; limit: number },
+): Promise<(InspectedRequest & { number: number; receivedAt: number })[]> {
   const { teamId, id, after = 0, before = Number.MAX_SAFE_INTEGER, limit } = input;
   const rows = await view.db.all<{ number: number; receivedAt: number; request: string; body: string }>`
     select number, received_at as "receivedAt", request, body from inspected_request
@@ -92,7 +126,11 @@ const SIGNERS = `
       select id from webhook /* use webhook_same */
       where team_id = $2 and url = $4 and state <> 'deleted' limit $5) of_url)`;
 
-export async function signers(view: View, input: Input<'signers'>): Result<'signers'> {
+/** Webhooks with a delivery of this event, and those with exactly this URL; at most `limit` of each. */
+export async function signers(
+  view: View,
+  input: { teamId: string; eventId: string; url: string; limit: number },
+): Promise<Signer[]> {
   const { teamId, eventId, url, limit } = input;
   const rows = await view.db.all<{ webhookId: string; secret: string; previousSecret: string | null }>(
     SIGNERS,
@@ -121,7 +159,8 @@ const OLD = deletion({
   first: 'where expires_at <= $1 limit $2',
 });
 
-export async function prune(tx: Tx, { limit }: Input<'prune'>): Result<'prune'> {
+/** Deletes expired inspectors and their requests, at most `limit` of each per call; call until `done`. */
+export async function prune(tx: Tx, { limit }: { limit: number }): Promise<{ done: boolean }> {
   const requests = await tx.db.run(OLD_REQUESTS, tx.now, limit);
   if (requests >= limit) return { done: false };
   const inspectors = await tx.db.run(OLD, tx.now, limit);

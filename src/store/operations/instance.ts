@@ -1,6 +1,7 @@
 /** Values that belong to the whole instance, by name. */
 import type { Tx, View } from '../sql.ts';
 
+/** Stores a value under a name unless the name is taken; returns the stored value. */
 export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
   await tx.db.run`
     insert into instance (name, value) values (${name}, ${value}) on conflict (name) do nothing`;
@@ -12,6 +13,9 @@ export async function get(view: View, { name }: { name: string }): Promise<strin
 }
 
 /**
+ * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. At most one node
+ * does. Always true on SQLite, where there is only one node.
+ *
  * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for whoever had to
  * wait. A lease that ends further ahead than any could was granted before the clock was set back, and may be taken.
  */

@@ -1,18 +1,36 @@
 /** Many jobs at once: lists, overviews of the newest and of the states, and deleting old ones. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JobOrigin } from '../../model/job.ts';
 import { hasEnded, type Job, type JobState } from '../../model/job.ts';
 import { idsBetween } from '../id-period.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
-import type { JobGlance, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
 import type { Tx, Value, View } from '../sql.ts';
 import { MAX_BATCH_BYTES } from './room.ts';
 import { UNFINISHED } from './unfinished.ts';
 
-type Input<Name extends 'list' | 'recent' | 'counts' | 'prune'> = Parameters<JobOperations[Name]>[0];
+/** The few fields of a job that overviews show. */
+export type JobGlance = Pick<Job, 'id' | 'state' | 'createdAt' | 'startedAt' | 'finishedAt'>;
 
-/** Newest first: ids grow with time, so their order is the order of creation. */
-export async function list(view: View, input: Input<'list'>): Promise<Job[]> {
+/**
+ * A team's jobs, newest first, optionally of one workflow, in some states, of one origin. Ids grow with time, so their
+ * order is that of creation.
+ */
+export async function list(
+  view: View,
+  input: {
+    teamId: string;
+    workflowId?: string;
+    states?: readonly JobState[];
+    origin?: JobOrigin;
+    /** When they were created, both inclusive; epoch milliseconds. */
+    since?: number;
+    until?: number;
+    /** The id of the previous page's last job. */
+    before?: string;
+    limit: number;
+  },
+): Promise<Job[]> {
   const { first, end, since, until } = idsBetween('job', input);
   const look: Look = { ...input, first, end, since, until };
   if (input.workflowId !== undefined) {
@@ -29,7 +47,9 @@ export async function list(view: View, input: Input<'list'>): Promise<Job[]> {
   return (await rowsOf(view, look)).map(toJob);
 }
 
-interface Look extends Omit<Input<'list'>, 'since' | 'until' | 'before'>, ReturnType<typeof idsBetween> {
+interface Look
+  extends Omit<Parameters<typeof list>[1], 'since' | 'until' | 'before'>,
+    ReturnType<typeof idsBetween> {
   /** Only these, which have an index: for all states there is only the primary key. */
   part?: 'unfinished' | 'ended';
 }
@@ -102,9 +122,10 @@ const RECENT_ENDED = {
     ) newest`,
 };
 
+/** The newest `each` jobs of each workflow, newest first; workflows without jobs have no entry. */
 export async function recent(
   view: View,
-  { teamId, workflowIds, each }: Input<'recent'>,
+  { teamId, workflowIds, each }: { teamId: string; workflowIds: readonly string[]; each: number },
 ): Promise<Map<string, JobGlance[]>> {
   type Glance = JobGlance & { workflowId: string };
   // In this order, as in `list`.
@@ -114,9 +135,13 @@ export async function recent(
   return new Map([...ofWorkflow].map(([id, jobs]) => [id, newestOf(jobs, each)]));
 }
 
+/**
+ * How many jobs are in each state: all unfinished ones, and the ended ones among the newest `among` jobs. `complete`
+ * if there are no others.
+ */
 export async function counts(
   view: View,
-  { teamId, workflowId, among }: Input<'counts'>,
+  { teamId, workflowId, among }: { teamId: string; workflowId?: string; among: number },
 ): Promise<{ states: Partial<Record<JobState, number>>; complete: boolean }> {
   type Counted = { state: JobState; count: number };
   const [newestFrom, which, whose] =
@@ -158,10 +183,16 @@ interface PrunePlace {
 /** Before the first. */
 export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '' };
 
-type PruneInput = Input<'prune'> & { after: PrunePlace };
-
-/** Goes from workflow to workflow; `next` is null at the end of a round. */
-export async function prune(tx: Tx, input: PruneInput): Promise<{ next: PrunePlace | null }> {
+/**
+ * Deletes ended jobs with their logs if they are older than `keepMs` or not among the newest `keepJobs` of their
+ * workflow. The newest ended one of each stays. At most `limit` jobs per call; call until `done`.
+ *
+ * Goes from workflow to workflow; `next` is null at the end of a round.
+ */
+export async function prune(
+  tx: Tx,
+  input: { keepJobs: number; keepMs: number; limit: number } & { after: PrunePlace },
+): Promise<{ next: PrunePlace | null }> {
   const workflows = await tx.db.all<PrunePlace>`
     select team_id as "teamId", id as "workflowId" from workflow
     where (team_id, id) > (${input.after.teamId}, ${input.after.workflowId}) order by team_id, id
@@ -202,7 +233,7 @@ const PRUNABLE = `
 async function prunable(
   tx: Tx,
   { teamId, workflowId }: PrunePlace,
-  { keepJobs, keepMs, limit }: Input<'prune'>,
+  { keepJobs, keepMs, limit }: Parameters<typeof prune>[1],
 ): Promise<string[]> {
   const before = tx.now - keepMs;
   const rows = await tx.db.all<{ id: string }>(

@@ -2,8 +2,8 @@
  * What an attempt reports while it runs: its progress, and its log. The log is stored in rows of several lines each, in
  * two parts, its beginning and its end; what lies between is dropped.
  */
+import type { Progress } from '../../model/job.ts';
 import { type Held, type LogLine, logLineBytes } from '../../model/job.ts';
-import type { JobOperations } from '../job-operations.ts';
 import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
 import { fenced, heldJob } from './jobs.ts';
 
@@ -19,7 +19,14 @@ const MAX_LINE = 32_768;
 const BEGINNING = 0;
 const END = 1;
 
-export async function report(tx: Tx, input: Parameters<JobOperations['report']>[0]): Promise<void> {
+/**
+ * Stores the progress of an attempt and appends to its log, of which the first and the last MiB are kept. With
+ * `restart`, these lines replace everything after the first MiB.
+ */
+export async function report(
+  tx: Tx,
+  input: { held: Held; progress?: Progress; lines?: readonly LogLine[]; restart?: boolean },
+): Promise<void> {
   const { held, progress, lines = [], restart = false } = input;
   if (lines.length === 0 && !restart) {
     if (progress === undefined) await heldJob(tx, held);
@@ -36,11 +43,7 @@ export async function report(tx: Tx, input: Parameters<JobOperations['report']>[
   await Promise.all([add(tx, held, additions), dropBefore > 0 ? deleteEnd(tx, held, dropBefore) : undefined]);
 }
 
-function setProgress(
-  tx: Tx,
-  { teamId, jobId, attempt }: Held,
-  progress: NonNullable<Parameters<JobOperations['report']>[0]['progress']>,
-): Promise<number> {
+function setProgress(tx: Tx, { teamId, jobId, attempt }: Held, progress: Progress): Promise<number> {
   return tx.db.run`
     update job set progress = ${JSON.stringify(progress)} where team_id = ${teamId} and id = ${jobId}
       and attempt = ${attempt} and state = 'running'`;
@@ -81,7 +84,11 @@ async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: Held, before: numbe
       and part = ${END} and seq < ${before}`;
 }
 
-export async function log(view: View, input: Parameters<JobOperations['log']>[0]): Promise<LogLine[]> {
+/** Lines of an attempt's log after line `afterSeq`, in order; empty if there is none yet. */
+export async function log(
+  view: View,
+  input: { teamId: string; jobId: string; attempt: number; afterSeq: number; limit: number },
+): Promise<LogLine[]> {
   const { teamId, jobId, attempt, afterSeq, limit } = input;
   const lines: LogLine[] = [];
   for (let seq = afterSeq; lines.length < limit; ) {

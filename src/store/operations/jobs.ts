@@ -8,11 +8,10 @@
 
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
-import type { Held, Job } from '../../model/job.ts';
+import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { REMEMBERED_MS } from '../idempotent-call.ts';
-import type { Enqueued, JobOperations } from '../job-operations.ts';
 import { type JobRow, newJob, toJob } from '../job-row.ts';
 import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
@@ -20,9 +19,32 @@ import { appendEvent } from './events.ts';
 import { forget } from './idempotency.ts';
 import { UNFINISHED } from './unfinished.ts';
 
-type EnqueueInput = Parameters<JobOperations['enqueue']>[0];
+/** The result of queueing a job. On `occupied`, `job` is the one that holds the workflow's slot. */
+export type Enqueued =
+  | { outcome: 'queued'; job: Job }
+  | { outcome: 'replayed'; job: Job }
+  | { outcome: 'occupied'; job: Job }
+  /** The source is `push`: there is nothing to run, callers send the records. */
+  | { outcome: 'receives_push' }
+  | { outcome: 'paused' }
+  | { outcome: 'not_found' };
 
-export async function enqueue(tx: Tx, input: EnqueueInput): Promise<Enqueued> {
+/**
+ * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of simultaneous calls exactly
+ * one gets the slot. Repeating an idempotency key within 24 h returns `replayed` with the job of the first `queued`;
+ * `occupied` is not remembered. Event: `workflow_queued`.
+ */
+export async function enqueue(
+  tx: Tx,
+  input: {
+    teamId: string;
+    workflowId: string;
+    origin: JobOrigin;
+    idempotencyKey: string | null;
+    /** The trace that the job and its events belong to, as `traceparent`. */
+    trace?: string | null;
+  },
+): Promise<Enqueued> {
   const { teamId, workflowId } = input;
   const [workflow, earlier, unfinished] = await Promise.all([
     tx.locked?.workflow ??
@@ -93,7 +115,7 @@ const NEW_COLUMNS = {
 const NEW_NAMES = Object.keys(NEW_COLUMNS) as (keyof typeof NEW_COLUMNS)[];
 
 /** The part of a call that its idempotency key belongs to. */
-type Keyed = Omit<EnqueueInput, 'origin' | 'trace'>;
+type Keyed = Omit<Parameters<typeof enqueue>[1], 'origin' | 'trace'>;
 
 /** The job that this key made within the last 24 h. */
 export async function remembered(

@@ -1,13 +1,13 @@
 /** API keys: never the key itself, only its hash. */
 import { OVERLAPPING } from '../../model/quota.ts';
+import type { Scope } from '../../model/team.ts';
 import { type ApiKey, isUsable } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
+import type { IdempotencyKey } from '../idempotent-call.ts';
+import type { Page } from '../page.ts';
 import { Part, type Tx, type View } from '../sql.ts';
-import type { KeyOperations } from '../store.ts';
 import { once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
-
-type Input<Name extends keyof KeyOperations> = Parameters<KeyOperations[Name]>[0];
 
 interface KeyRow extends Omit<ApiKey, 'scopes'> {
   scopes: string;
@@ -17,7 +17,24 @@ const COLUMNS = new Part(`id, team_id as "teamId", name, hash, prefix, scopes, c
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt",
   coalesce(watched_from, created_at) as "watchedFrom"`);
 
-export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
+/**
+ * Stores a key. If the hash is already stored, nothing changes and the stored key is returned; so is, for 24 h, the
+ * key that the first call with an idempotency key has made.
+ *
+ * @throws Problem `quota_reached`
+ */
+export async function create(
+  tx: Tx,
+  input: {
+    teamId: string;
+    name: string;
+    hash: string;
+    prefix: string;
+    scopes: readonly Scope[];
+    expiresAt: number | null;
+    idempotencyKey?: IdempotencyKey;
+  },
+): Promise<ApiKey> {
   const { teamId, idempotencyKey = null } = input;
   const call = { teamId, operation: 'keys.create', target: '', idempotencyKey } as const;
   const id = await once(tx, call, async () => {
@@ -27,7 +44,7 @@ export async function create(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
   return (await byId(tx, id as string)) as ApiKey;
 }
 
-async function insert(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
+async function insert(tx: Tx, input: Parameters<typeof create>[1]): Promise<ApiKey> {
   const made = await tx.db.run`
     insert into api_key (id, team_id, name, hash, prefix, scopes, created_at, expires_at)
     values (${newId('key', tx.now)}, ${input.teamId}, ${input.name},
@@ -38,7 +55,8 @@ async function insert(tx: Tx, input: Input<'create'>): Promise<ApiKey> {
   return (await byHash(tx, { hash: input.hash })) as ApiKey;
 }
 
-export async function byHash(view: View, { hash }: Input<'byHash'>): Promise<ApiKey | undefined> {
+/** The key with this SHA-256, even if it is revoked or expired. */
+export async function byHash(view: View, { hash }: { hash: string }): Promise<ApiKey | undefined> {
   const row = await view.db.get<KeyRow>`select ${COLUMNS} from api_key where hash = ${hash}`;
   return row && toKey(row);
 }
@@ -49,13 +67,21 @@ export async function byId(view: View, id: string): Promise<ApiKey | undefined> 
   return row && toKey(row);
 }
 
-export async function get(view: View, { teamId, id }: Input<'get'>): Promise<ApiKey | undefined> {
+/** A key of the team, even if it is revoked or expired. */
+export async function get(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<ApiKey | undefined> {
   const row = await view.db.get<KeyRow>`
     select ${COLUMNS} from api_key where team_id = ${teamId} and id = ${id}`;
   return row && toKey(row);
 }
 
-export async function list(view: View, { teamId, after = '', limit }: Input<'list'>): Promise<ApiKey[]> {
+/** A page of the keys of one team, or of all teams, by id, revoked ones included. */
+export async function list(
+  view: View,
+  { teamId, after = '', limit }: { teamId?: string } & Page,
+): Promise<ApiKey[]> {
   const ofTeam = teamId === undefined ? '' : '/* use api_key_team */';
   const rows = await view.db.all<KeyRow>(
     `select ${COLUMNS} from api_key ${ofTeam}
@@ -67,7 +93,14 @@ export async function list(view: View, { teamId, after = '', limit }: Input<'lis
   return rows.map(toKey);
 }
 
-export async function revoke(tx: Tx, { id, teamId }: Input<'revoke'>): Promise<ApiKey | undefined> {
+/**
+ * Revokes a key for good and returns it; undefined if there is no such key, or it is not the given team's. Revoking
+ * twice is harmless.
+ */
+export async function revoke(
+  tx: Tx,
+  { id, teamId }: { id: string; teamId?: string },
+): Promise<ApiKey | undefined> {
   const of = [id, teamId ?? null];
   const row = await tx.db.get<KeyRow>(
     `update api_key set revoked_at = $3
@@ -85,7 +118,14 @@ export async function revoke(tx: Tx, { id, teamId }: Input<'revoke'>): Promise<A
   return before && toKey(before);
 }
 
-export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | undefined> {
+/**
+ * Creates a key with the name, scopes and expiry of a usable one, and ends the old one after `overlapMs`: with 0 it is
+ * revoked, otherwise it expires then, if not sooner. Returns the new key; undefined if the old one is unusable.
+ */
+export async function rotate(
+  tx: Tx,
+  input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
+): Promise<ApiKey | undefined> {
   const { teamId, id, hash, prefix, overlapMs } = input;
   // Before the key is locked, because others lock the team first.
   if (overlapMs > 0 && (await get(tx, input)) !== undefined) {
@@ -108,8 +148,12 @@ export async function rotate(tx: Tx, input: Input<'rotate'>): Promise<ApiKey | u
   return key;
 }
 
-/** Updates keys in the order of their ids, so that no two nodes deadlock. */
-export async function used(tx: Tx, { keys }: Input<'used'>): Promise<void> {
+/**
+ * Records when keys were last used, unless a later use is stored. Does not notify watchers.
+ *
+ * Updates keys in the order of their ids, so that no two nodes deadlock.
+ */
+export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): Promise<void> {
   for (const { id, at } of keys.toSorted((one, other) => (one.id < other.id ? -1 : 1)))
     await tx.db.run`
       update api_key set last_used_at = greatest(coalesce(last_used_at, 0), ${at}) where id = ${id}`;

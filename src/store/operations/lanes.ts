@@ -6,8 +6,45 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
+import type { Breaker } from '../../model/lane.ts';
+import type { WebhookSettings } from '../../model/webhook.ts';
 import { both, type Either, type View } from '../sql.ts';
-import type { DueLane, LaneName } from '../webhook-operations.ts';
+
+/** Names a lane: the queue of one webhook's deliveries. */
+export interface LaneName {
+  teamId: string;
+  webhookId: string;
+}
+
+/** The node that sends, and for how long it leases a lane. */
+export interface LaneHolder {
+  nodeId: string;
+  leaseMs: number;
+}
+
+/**
+ * A lane that a node has leased. `epoch` grows with each change of holder, and fences off what an earlier one
+ * reports.
+ */
+export interface HeldLane extends LaneName {
+  epoch: number;
+}
+
+/** A lane with due deliveries, and everything needed to send them. */
+export interface DueLane extends HeldLane {
+  url: string;
+  /** Sealed: the current one, then the previous one while it is valid. */
+  secrets: string[];
+  /** Sealed JSON. */
+  headers: string | null;
+  settings: WebhookSettings;
+  failingSince: number | null;
+  breaker: Breaker | null;
+  /** How often erasures have rewritten events of its team: bodies loaded at a lower count must not be sent. */
+  rewrites: number;
+  /** The last time that somebody asked to send one of its deliveries at once, and which: a rest that began earlier ends. */
+  asked: { at: number; deliveryId: string } | null;
+}
 
 /**
  * `with recursive … waiting_lane (team_id, webhook_id)`: the lanes with waiting deliveries behind one, in order, one seek
@@ -172,6 +209,10 @@ export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Eithe
   );
 }
 
+/**
+ * When the first waiting delivery of a webhook is or was due; of an ordered one, the first by sequence. Null when none
+ * waits.
+ */
 export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
   const row = await view.db.get<{ at: number | null }>(FIRST_DUE_AT_OF_ONE, teamId, webhookId);
   return row?.at ?? null;

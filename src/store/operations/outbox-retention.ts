@@ -103,7 +103,12 @@ export interface PrunePlace {
 /** Before the first. */
 export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
 
-/** Deletes some of everything; `next` is null at the end of a round through the events. */
+/**
+ * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with all their deliveries. Events with a
+ * waiting delivery stay, as does the newest event of each team. Some `limit` rows of each per call; call until `done`.
+ *
+ * Deletes some of everything; `next` is null at the end of a round through the events.
+ */
 export async function prune(
   tx: Tx,
   input: { attemptsMs: number; eventsMs: number; limit: number; after: PrunePlace },

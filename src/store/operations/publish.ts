@@ -13,13 +13,20 @@ import {
 import { type Guards, guardMistake } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow } from '../job-row.ts';
-import type { Published } from '../record-operations.ts';
 import { both, type Tx } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { endCanceled, withoutMessage } from './attempts.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
+
+export type Published =
+  | { outcome: 'published'; version: number; records: RecordCounts }
+  | { outcome: 'unchanged'; version: number; records: RecordCounts }
+  /** A guard or a quota refused; nothing was changed. `error` says which and why. */
+  | { outcome: 'guarded'; error: string }
+  /** The job had been canceled; it has ended so, and nothing was published. */
+  | { outcome: 'canceled' };
 
 /** How many changed records an event describes at most; its body stays under 20 kB anyway. */
 const MAX_DIFFERENCES = 100;
@@ -34,6 +41,14 @@ interface PublishInput {
   mode?: Mode;
 }
 
+/**
+ * Ends a successful attempt: makes the next version current if anything changed, finishes the job, stores the
+ * incremental state. The cost does not depend on how much the run has written. Events: `workflow_data_change` if
+ * anything changed, then `workflow_finished`.
+ *
+ * `fields` are the field names of the run's records, in order of first appearance; with `upsert` and `append` they are
+ * added to those of the previous version. `mode` is by default the definition's.
+ */
 export async function publish(
   tx: Tx,
   { held, guards, state, fields, mode }: PublishInput,

@@ -11,6 +11,7 @@ import { both, insertAll, type Tx, type View } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { inWorkflow } from './record-indexes.ts';
 
+/** Replaces all of a team's own quotas. Those it has none of its own for are the instance's. */
 export async function setQuotas(
   tx: Tx,
   { teamId, quotas }: { teamId: string; quotas: OwnQuotas },
@@ -23,12 +24,14 @@ export async function setQuotas(
   tx.touched.jobs = true;
 }
 
+/** The team's own quotas. */
 export async function quotas(view: View, { teamId }: { teamId: string }): Promise<OwnQuotas> {
   const rows = await view.db.all<{ name: Quota; most: number | null }>`
     select name, most from quota where team_id = ${teamId} order by name`;
   return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
 }
 
+/** How much the team uses of everything that has a quota. Goes through all of it: for the command line. */
 export async function holdings(view: View, { teamId }: { teamId: string }): Promise<Holdings> {
   return {
     workflows: await count(view, WORKFLOWS, teamId),

@@ -1,7 +1,20 @@
-/** Reads the records of a version: in pages, or those that contain a text. */
-import type { RecordOperations, RecordPage } from '../record-operations.ts';
+/**
+ * Reads the records of a version: in pages, or those that contain a text. A record is stored as rows, each valid from
+ * version `added_in` until before version `removed_in`. A run writes under the next version, which no reader sees until
+ * `publish` makes it the current one.
+ */
 import { both, type Pick, type View } from '../sql.ts';
 import { inWorkflow } from './record-indexes.ts';
+
+export interface RecordPage {
+  /** UTF-8. */
+  json: Uint8Array;
+  count: number;
+  /** Pass as `afterSeq` for the next page. */
+  lastSeq: number;
+  /** Whether this was the last page. */
+  done: boolean;
+}
 
 interface At {
   teamId: string;
@@ -33,7 +46,24 @@ const pages = (limit?: string) =>
 const PAGE = pages();
 const FIRST_OF_PAGE = pages('limit $8');
 
-export async function page(view: View, input: Parameters<RecordOperations['page']>[0]): Promise<RecordPage> {
+/**
+ * One page of a version: the records whose `seq` is among the `rows` numbers after `afterSeq`, at most `limit` of
+ * them, as JSON objects joined by `separator` (no record contains a line end), with `lead` before the first. A page
+ * may be empty without being the last, which is `done`.
+ */
+export async function page(
+  view: View,
+  input: {
+    teamId: string;
+    workflowId: string;
+    version: number;
+    afterSeq: number;
+    rows: number;
+    limit?: number;
+    separator?: ',' | '\n';
+    lead?: string;
+  },
+): Promise<RecordPage> {
   const { afterSeq, rows, version, limit, separator = ',', lead = '' } = input;
   const end = afterSeq + rows;
   const at = [input.teamId, input.workflowId, afterSeq, end, version, separator, lead] as const;
@@ -64,9 +94,23 @@ const SEARCH = both(
   )}`,
 );
 
+/**
+ * Records of a version whose JSON text contains `q`, ignoring the case of ASCII letters; `q` must be escaped as in
+ * JSON. Scans `scan` numbers after `afterSeq`, or some 8 MiB, and returns at most `limit` records; `lastSeq` says how
+ * far it came.
+ */
 export async function search(
   view: View,
-  input: Parameters<RecordOperations['search']>[0],
+  input: {
+    teamId: string;
+    workflowId: string;
+    version: number;
+    q: string;
+    afterSeq: number;
+    scan: number;
+    limit: number;
+    separator?: ',' | '\n';
+  },
 ): Promise<RecordPage> {
   const { version, q, afterSeq, scan, limit, separator = ',' } = input;
   const row = await view.db.get<PageRow & { end: number }>(

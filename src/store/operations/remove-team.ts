@@ -1,18 +1,24 @@
 /** Deletes a team: first it is retired, so that nobody can use it, then its rows are deleted in small steps. */
 import type { Table } from '../copy/tables.ts';
+import type { Page } from '../page.ts';
 import type { Sql, Tx, Value, View } from '../sql.ts';
-import type { TeamOperations } from '../store.ts';
 import { RETIRED, retiredSlug, slugBefore, TEAM_TABLES } from '../team-tables.ts';
 import { touchKeys } from './keys.ts';
 import { inOrder } from './record-indexes.ts';
 import { inParts, isFull, MAX_BATCH_BYTES, type Room } from './room.ts';
 import { UNFINISHED } from './unfinished.ts';
 
-type Input<Name extends keyof TeamOperations> = Parameters<TeamOperations[Name]>[0];
-type Result<Name extends keyof TeamOperations> = Awaited<ReturnType<TeamOperations[Name]>>;
-
-/** Takes locks in the common order: workflows, their jobs, webhooks, and last the team. */
-export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promise<Result<'retire'>> {
+/**
+ * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs start
+ * and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller then has to
+ * cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
+ *
+ * Takes locks in the common order: workflows, their jobs, webhooks, and last the team.
+ */
+export async function retire(
+  tx: Tx,
+  { teamId, force }: { teamId: string; force: boolean },
+): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined> {
   await tx.db.run`select 1 from workflow where team_id = ${teamId} order by id for update`;
   // Waits for claims under way, so that the jobs they start are found.
   const unfinished = await tx.db.all<{ id: string; state: string }>`
@@ -41,10 +47,11 @@ export async function retire(tx: Tx, { teamId, force }: Input<'retire'>): Promis
   return { outcome: 'retired', running, slug: team.slug };
 }
 
+/** A page of the retired teams whose rows are not all deleted yet, by id, with the slugs that they had. */
 export async function retired(
   view: View,
-  { after = '', limit }: Input<'retired'>,
-): Promise<Result<'retired'>> {
+  { after = '', limit }: Page,
+): Promise<{ id: string; slug: string }[]> {
   const rows = await view.db.all<{ id: string; slug: string }>(
     `select id, slug from team where id > $1 and slug like '${RETIRED}%' order by id limit $2`,
     after,
@@ -53,8 +60,16 @@ export async function retired(
   return rows.map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
 }
 
-/** Starts with the first table every time, because calls that were under way may have added rows since. */
-export async function remove(tx: Tx, { teamId, limit }: Input<'delete'>): Promise<Result<'delete'>> {
+/**
+ * Deletes the rows of a retired team, up to `limit` rows and some 1 MiB per call; call until `done`, when nothing of
+ * the team is left. A run still under way is fenced off. Rejects with an Error if the team is not retired.
+ *
+ * Starts with the first table every time, because calls that were under way may have added rows since.
+ */
+export async function remove(
+  tx: Tx,
+  { teamId, limit }: { teamId: string; limit: number },
+): Promise<{ done: boolean }> {
   const team = await tx.db.get<{ slug: string }>`select slug from team where id = ${teamId}`;
   if (team === undefined) return { done: true };
   if (!team.slug.startsWith(RETIRED)) throw new Error(`Team ${teamId} must be retired before it is deleted`);

@@ -9,7 +9,7 @@ import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import type { Tx } from '../sql.ts';
 import { touchLane } from '../touched.ts';
-import type { LaneName } from '../webhook-operations.ts';
+import type { LaneName } from './lanes.ts';
 import { IS_ORDERED } from './lanes.ts';
 import {
   addReplayed,
@@ -60,7 +60,13 @@ interface Running extends LaneName {
   waiting: number;
 }
 
-/** `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do. */
+/**
+ * Advances running replays by up to `limit` deliveries, but none of webhooks for which `waiting` replayed ones are due
+ * already, unless they are ordered. Call until `done`, and again periodically; each call continues with the next
+ * webhooks.
+ *
+ * `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do.
+ */
 export async function stepReplays(
   tx: Tx,
   { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },

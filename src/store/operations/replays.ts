@@ -5,29 +5,67 @@
 
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
+import type { IdempotencyKey } from '../idempotent-call.ts';
 import { both, insertAll, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
-import type {
-  DeliveryOperations,
-  LaneName,
-  Replay,
-  ReplayedDelivery,
-  SentAgain,
-} from '../webhook-operations.ts';
+import type { DeliveryFilter, DeliverySummary, HistoryPlace } from './deliveries.ts';
 import { ofStates, type Place } from './deliveries.ts';
 import { DELIVERY_COLUMNS } from './events.ts';
 import { once } from './idempotency.ts';
+import type { LaneName } from './lanes.ts';
 import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
 
-type Input<Name extends keyof DeliveryOperations> = Parameters<DeliveryOperations[Name]>[0];
+/** A replay of selected deliveries, carried out in steps in the background. */
+export interface Replay {
+  teamId: string;
+  id: string;
+  webhookId: string;
+  states: DeliveryState[];
+  since: number;
+  until: number;
+  /** Deliveries that it has sent so far: new ones, and those still waiting that it made due. */
+  made: number;
+  /** `done` when it has gone through the whole selection; what it has sent may still be under way. */
+  state: 'running' | 'done';
+  createdAt: number;
+}
 
-export async function replay(tx: Tx, input: Input<'replay'>): Promise<SentAgain[] | undefined> {
+/** How a delivery that a replay has sent stands. */
+export interface ReplayedDelivery {
+  sequence: number;
+  state: DeliveryState;
+  /** Its last attempt; null before the first, and when that is no longer kept. */
+  last: DeliverySummary['last'];
+}
+
+/** The delivery that sends an event once more. */
+export interface SentAgain {
+  id: string;
+  /** Whether it was made for that: nothing waited for the event. */
+  isNew: boolean;
+  /** How many attempts it had had by then. */
+  attempt: number;
+}
+
+/**
+ * Sends the events of these deliveries once more, and returns the deliveries that do so in the same order: the one
+ * that still waits for the event, which is due at once, or else a new one (origin `replay`). Of an ordered webhook,
+ * what waits before that is due as well. All or none: undefined if one does not exist, its webhook is removed, or it
+ * is not of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the ids.
+ */
+export async function replay(
+  tx: Tx,
+  input: { teamId: string; webhookId?: string; ids: readonly string[]; idempotencyKey?: IdempotencyKey },
+): Promise<SentAgain[] | undefined> {
   const { teamId, webhookId, ids, idempotencyKey = null } = input;
   const target = webhookId ?? ids.join();
   return once(tx, { teamId, operation: 'deliveries.replay', target, idempotencyKey }, () => again(tx, input));
 }
 
-async function again(tx: Tx, { teamId, webhookId, ids }: Input<'replay'>): Promise<SentAgain[] | undefined> {
+async function again(
+  tx: Tx,
+  { teamId, webhookId, ids }: Parameters<typeof replay>[1],
+): Promise<SentAgain[] | undefined> {
   const originals = await Promise.all(
     ids.map((id) =>
       tx.db.get<{ webhookId: string; sequence: number }>(ORIGINAL, teamId, id, webhookId ?? null),
@@ -104,14 +142,21 @@ const ASK = both(
   where team_id = $1 and id = $2`,
 );
 
-export async function startReplay(tx: Tx, input: Input<'startReplay'>): Promise<Replay | undefined> {
+/**
+ * Starts a replay of a selection: each event once, however many of its deliveries are selected, as `chooseReplay`
+ * decides. While it runs, an ordered webhook is sent nothing, so that all events come in their order.
+ */
+export async function startReplay(
+  tx: Tx,
+  input: DeliveryFilter & { states: readonly DeliveryState[]; idempotencyKey?: IdempotencyKey },
+): Promise<Replay | undefined> {
   const { teamId, webhookId: target, idempotencyKey = null } = input;
   const call = { teamId, operation: 'deliveries.startReplay', target, idempotencyKey } as const;
   const id = await once(tx, call, async () => (await begin(tx, input))?.id);
   return id === undefined ? undefined : getReplay(tx, { teamId, id });
 }
 
-async function begin(tx: Tx, input: Input<'startReplay'>): Promise<Replay | undefined> {
+async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<Replay | undefined> {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const row = await tx.db.get<ReplayRow>(
     `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
@@ -169,14 +214,20 @@ interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
   at: number;
 }
 
-export async function getReplay(view: View, { teamId, id }: Input<'getReplay'>): Promise<Replay | undefined> {
+export async function getReplay(
+  view: View,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<Replay | undefined> {
   const row = await view.db.get<ReplayRow>`select * from replay where team_id = ${teamId} and id = ${id}`;
   return row && toReplay(row);
 }
 
+/**
+ * What a replay has sent, in the order of the events behind the sequence `after`; not what a later one sends again.
+ */
 export async function replayed(
   view: View,
-  { teamId, id, after, limit }: Input<'replayed'>,
+  { teamId, id, after, limit }: { teamId: string; id: string; after: number; limit: number },
 ): Promise<ReplayedDelivery[]> {
   const rows = await view.db.all<ReplayedRow>`
     select sent.event_sequence as sequence, sent.state,
@@ -195,10 +246,14 @@ export async function replayed(
   }));
 }
 
+/**
+ * A part of what a replay of this selection would send now, and in which state each is; an event may occur again in a
+ * later part. `next` is null after the last part.
+ */
 export async function replayable(
   view: View,
-  input: Input<'replayable'>,
-): ReturnType<DeliveryOperations['replayable']> {
+  input: DeliveryFilter & { states: readonly DeliveryState[]; after?: HistoryPlace; limit: number },
+): Promise<{ found: { sequence: number; state: DeliveryState }[]; next: HistoryPlace | null }> {
   const { teamId, webhookId, states, since = 0, until = view.now, limit } = input;
   const lane = { teamId, webhookId };
   const after = input.after ?? startOf(since);
@@ -272,10 +327,7 @@ const SIBLINGS = both(
 export async function addReplayed(
   tx: Tx,
   { teamId, webhookId }: LaneName,
-  input: {
-    replayId: string | null;
-    deliveries: readonly { id: string; sequence: number; dueAt: number }[];
-  },
+  input: { replayId: string | null; deliveries: readonly { id: string; sequence: number; dueAt: number }[] },
 ): Promise<number> {
   const { replayId, deliveries } = input;
   if (deliveries.length === 0) return 0;

@@ -1,21 +1,31 @@
 /** Schedules: finds the workflows whose next run is due, and queues it. */
+import type { Job } from '../../model/job.ts';
 import type { Definition, Schedule } from '../../model/workflow.ts';
-import type { DueSchedule, ScheduleOperations } from '../job-operations.ts';
 import { Part, type Tx, type View } from '../sql.ts';
 import { enqueue } from './jobs.ts';
 
-type FireInput = Parameters<ScheduleOperations['fire']>[0];
+export interface DueSchedule {
+  teamId: string;
+  workflowId: string;
+  schedule: Schedule;
+  dueAt: number;
+}
 
-/** Uses the index `workflow_next_run`, and so repeats its condition. */
+/**
+ * Due schedules, longest due first; without those of paused and archived workflows.
+ *
+ * Uses the index `workflow_next_run`, and so repeats its condition.
+ */
 export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
   const rows = await view.db.all<ScheduleRow>`
     ${SCHEDULES} and next_run_at <= ${view.now} order by next_run_at limit ${limit}`;
   return rows.map(toSchedule);
 }
 
+/** Schedules that are not due yet, by team and workflow, behind one of them; without those of paused workflows. */
 export async function ahead(
   view: View,
-  { after, limit }: Parameters<ScheduleOperations['ahead']>[0],
+  { after, limit }: { after: { teamId: string; workflowId: string } | null; limit: number },
 ): Promise<DueSchedule[]> {
   const rows = await view.db.all<ScheduleRow>`
     ${SCHEDULES} and next_run_at > ${view.now} and (team_id,
@@ -43,8 +53,21 @@ function toSchedule(row: ScheduleRow): DueSchedule {
   };
 }
 
-/** Compare-and-set: the node that moves the next run on is the one that queues the job. */
-export async function fire(tx: Tx, input: FireInput): ReturnType<ScheduleOperations['fire']> {
+/**
+ * Compare-and-set of a schedule from `dueAt` to `nextAt`; with `run` it also queues a job of origin `schedule`. Of
+ * several nodes one succeeds, the others get `taken`. `coalesced`: an unfinished job holds the slot.
+ */
+export async function fire(
+  tx: Tx,
+  input: {
+    teamId: string;
+    workflowId: string;
+    dueAt: number;
+    nextAt: number | null;
+    run: boolean;
+    trace?: string | null;
+  },
+): Promise<{ outcome: 'queued' | 'coalesced' | 'skipped' | 'taken'; job: Job | null }> {
   const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
   const moved = await tx.db.run`
     update workflow set next_run_at = ${nextAt}

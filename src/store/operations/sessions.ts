@@ -1,16 +1,20 @@
-/** Sessions of the dashboard and sign-in links: only hashes are stored, never the secrets themselves. */
+/**
+ * Sessions of the dashboard and sign-in links. `hash` and `link` are the SHA-256, in hex, of the secret that the browser
+ * presents, which itself is never stored.
+ */
 import { type ApiKey, isUsable, MAX_SESSIONS_OF_KEY, type Session } from '../../model/team.ts';
-import type { SessionOperations } from '../session-operations.ts';
 import { deletion, Part, type Tx, type View } from '../sql.ts';
 import { byId, touchKeys } from './keys.ts';
-
-type Input<Name extends keyof SessionOperations> = Parameters<SessionOperations[Name]>[0];
 
 const COLUMNS = new Part(
   'team_id as "teamId", key_id as "keyId", created_at as "createdAt", expires_at as "expiresAt"',
 );
 
-export async function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Promise<Session | undefined> {
+/** Begins a session of a key; undefined if that is unusable. Ends the key's oldest beyond `MAX_SESSIONS_OF_KEY`. */
+export async function begin(
+  tx: Tx,
+  { keyId, hash, forMs }: { keyId: string; hash: string; forMs: number },
+): Promise<Session | undefined> {
   const key = await usable(tx, keyId);
   if (key === undefined) return undefined;
   await insert(tx, 'session', { key, hash, forMs });
@@ -22,9 +26,10 @@ export async function begin(tx: Tx, { keyId, hash, forMs }: Input<'begin'>): Pro
   return { teamId: key.teamId, keyId, createdAt: tx.now, expiresAt: tx.now + forMs };
 }
 
+/** Stores a link that can begin one session of a key; undefined if the key is unusable. */
 export async function makeLink(
   tx: Tx,
-  { keyId, hash, forMs }: Input<'makeLink'>,
+  { keyId, hash, forMs }: { keyId: string; hash: string; forMs: number },
 ): Promise<{ teamId: string; expiresAt: number } | undefined> {
   const key = await usable(tx, keyId);
   if (key === undefined) return undefined;
@@ -32,17 +37,25 @@ export async function makeLink(
   return { teamId: key.teamId, expiresAt: tx.now + forMs };
 }
 
-/** When two follow a link at the same moment, the second waits and finds it used. */
-export async function redeem(tx: Tx, { link, hash, forMs }: Input<'redeem'>): Promise<Session | undefined> {
+/**
+ * Begins a session by a link, and deletes the link; undefined if it is unknown, expired, or its key unusable.
+ *
+ * When two follow a link at the same moment, the second waits and finds it used.
+ */
+export async function redeem(
+  tx: Tx,
+  { link, hash, forMs }: { link: string; hash: string; forMs: number },
+): Promise<Session | undefined> {
   const row = await tx.db.get<{ keyId: string; expiresAt: number }>`
     delete from sign_in_link where hash = ${link} returning key_id as "keyId", expires_at as "expiresAt"`;
   if (row === undefined || row.expiresAt <= tx.now) return undefined;
   return begin(tx, { keyId: row.keyId, hash, forMs });
 }
 
+/** A session that has not expired, with its key, which may be revoked or expired. */
 export async function byHash(
   view: View,
-  { hash }: Input<'byHash'>,
+  { hash }: { hash: string },
 ): Promise<{ session: Session; key: ApiKey } | undefined> {
   const session = await view.db.get<Session>`
     select ${COLUMNS} from session where hash = ${hash} and expires_at > ${view.now}`;
@@ -50,14 +63,19 @@ export async function byHash(
   return session && key && { session, key };
 }
 
-export function renew(tx: Tx, { hash, forMs }: Input<'renew'>): Promise<Session | undefined> {
+/** Extends a session that has not expired to `forMs` from now, unless it lasts longer anyway. */
+export function renew(
+  tx: Tx,
+  { hash, forMs }: { hash: string; forMs: number },
+): Promise<Session | undefined> {
   return tx.db.get<Session>`
     update session set expires_at = greatest(expires_at, ${tx.now + forMs}) where hash = ${hash}
       and expires_at > ${tx.now}
     returning ${COLUMNS}`;
 }
 
-export async function end(tx: Tx, { hash }: Input<'end'>): Promise<void> {
+/** Ends a session; harmless if there is none. */
+export async function end(tx: Tx, { hash }: { hash: string }): Promise<void> {
   const ended = await tx.db.run`delete from session where hash = ${hash}`;
   if (ended > 0) await touchKeys(tx);
 }
@@ -66,7 +84,8 @@ const EXPIRED = ['session', 'sign_in_link'].map((table) =>
   deletion({ table, key: 'hash', first: 'where expires_at <= $1 limit $2' }),
 );
 
-export async function prune(tx: Tx, { limit }: Input<'prune'>): Promise<{ done: boolean }> {
+/** Deletes up to `limit` expired sessions, and as many expired links, per call; call until `done`. */
+export async function prune(tx: Tx, { limit }: { limit: number }): Promise<{ done: boolean }> {
   const counts = await Promise.all(EXPIRED.map((sql) => tx.db.run(sql, tx.now, limit)));
   return { done: counts.every((count) => count < limit) };
 }

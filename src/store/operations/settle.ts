@@ -5,10 +5,29 @@
  * the lane since, and if it is the delivery's next attempt: reports of a node that was away for a while are stale. Rows
  * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
+
+import type { Attempt, NextStep } from '../../model/delivery.ts';
 import { withoutAnswer } from '../../model/delivery.ts';
+import type { Breaker } from '../../model/lane.ts';
 import { both, type Tx } from '../sql.ts';
-import type { Settlement } from '../webhook-operations.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
+
+/** The outcome of one attempt of a delivery. */
+export interface Settlement {
+  teamId: string;
+  deliveryId: string;
+  webhookId: string;
+  epoch: number;
+  attempt: number;
+  /** `DueDelivery.rewrites`: if events of the team were rewritten since, the endpoint's response is not stored. */
+  rewrites: number;
+  log: Attempt;
+  next: NextStep;
+  /** Whether the attempt changes what is known of the endpoint: it started to fail, or works. */
+  health: 'failing' | 'well' | null;
+  /** What to write down of its circuit breaker; undefined: it is as it was. */
+  breaker?: Breaker | null | undefined;
+}
 
 /** A settlement as it goes to SQLite's writer thread: flat, because that costs 0.3 µs there and nested objects 2.7. */
 export type SettlementRow = [

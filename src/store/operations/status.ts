@@ -2,9 +2,26 @@
 
 import { NEWEST_SCHEMA } from '../migrations.ts';
 import { both, type View } from '../sql.ts';
-import type { DueStatus, StatusOperations, WorkStatus } from '../status-operations.ts';
 import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
 import { UNFINISHED } from './unfinished.ts';
+
+/** Unfinished work of all teams. Counts stop at the bound given, and then are not `complete`. */
+export interface WorkStatus {
+  jobs: { queued: number; running: number; retrying: number; complete: boolean };
+  deliveries: {
+    waiting: number;
+    /** When the oldest one was created; epoch milliseconds. */
+    oldestWaitingAt: number | null;
+    complete: boolean;
+  };
+}
+
+/** Active webhooks of all teams that have deliveries due. */
+export interface DueStatus {
+  webhooks: number;
+  /** Since when the longest overdue delivery has been due; epoch milliseconds. */
+  oldestDueAt: number | null;
+}
 
 // Ordered by all columns of `job_slot`, so that no other index fits.
 const JOBS = `
@@ -46,15 +63,13 @@ const SCHEMA = {
   postgres: 'select coalesce(max(number), 0) as found from schema_version',
 };
 
+/** The schema version found, and the newest one that this code knows. */
 export async function schema(view: View): Promise<{ found: number; newest: number }> {
   const row = await view.db.get<{ found: number }>(SCHEMA);
   return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
 }
 
-export async function work(
-  view: View,
-  { most }: Parameters<StatusOperations['work']>[0],
-): Promise<WorkStatus> {
+export async function work(view: View, { most }: { most: number }): Promise<WorkStatus> {
   const rows = await view.db.all<{ state: string; count: number }>(JOBS, most);
   const jobs = Object.fromEntries(rows.map(({ state, count }) => [state, count]));
   const { queued = 0, running = 0, retrying = 0 } = jobs;
@@ -93,6 +108,7 @@ const DUE = both(
   group by failing`,
 );
 
+/** Webhooks whose last attempt failed are counted apart: how long they are overdue is up to their endpoints. */
 export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
   const found = { well: { ...NOTHING_DUE }, failing: { ...NOTHING_DUE } };
   for await (const page of lanePages((after) => laneNames(view, after))) {

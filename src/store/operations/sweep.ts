@@ -75,6 +75,10 @@ const REOPEN = both(
   where ${ofWorkflow(pick, 'removed')} and removed_in = $3 and seq <= $4`,
 );
 
+/**
+ * Undoes what earlier attempts wrote and did not publish, up to `limit` rows and some 1 MiB per call. Call until
+ * `done`, before the first `stage` of an attempt.
+ */
 export async function sweep(
   tx: Tx,
   { held, limit }: { held: Held; limit: number },

@@ -3,11 +3,20 @@ import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
 import { Part, type Tx, type View } from '../sql.ts';
-import type { SigningKey } from '../store.ts';
 import { RETIRED } from '../team-tables.ts';
+
+/** A team's ed25519 key. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */
+export interface SigningKey {
+  teamId: string;
+  id: string;
+  publicKey: string;
+  privateKey: string;
+  createdAt: number;
+}
 
 const TEAM = new Part('select id, slug, created_at as "createdAt" from team');
 
+/** The team with this slug, created if it is missing. */
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
   const made = await tx.db.run`
     insert into team (id, slug, created_at) values (${newId('team', tx.now)}, ${slug}, ${tx.now})
@@ -25,6 +34,7 @@ export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | u
   return view.db.get<Team>`${TEAM} where slug = ${slug}`;
 }
 
+/** A page of the teams, by id, which is the order in which they were made. */
 export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
   return view.db.all<Team>(
     `${TEAM} where id > $1 and slug not like '${RETIRED}%' order by id limit $2`,
@@ -33,7 +43,11 @@ export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
   );
 }
 
-/** Locks the team, so that of several nodes one stores its key and the others find it. */
+/**
+ * Stores a signing key unless the team has one; returns the one it has.
+ *
+ * Locks the team, so that of several nodes one stores its key and the others find it.
+ */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
   await tx.db.lock`select 1 from team where id = ${key.teamId} for update`;
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);
@@ -44,6 +58,7 @@ export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<Signing
   return key;
 }
 
+/** Every signing key of the team that receivers should accept, oldest first. */
 export function signingKeys(view: View, { teamId }: { teamId: string }): Promise<SigningKey[]> {
   return view.db.all<SigningKey>`
     select team_id as "teamId", id, public_key as "publicKey", private_key as "privateKey",

@@ -18,9 +18,17 @@ import {
 } from '../../model/usage.ts';
 import { type ColumnType, deletion, insertAll, type Tx, type View } from '../sql.ts';
 import { RETIRED } from '../team-tables.ts';
-import type { UsageOperations, UsageQuery } from '../usage-operations.ts';
 
-type Input<Name extends keyof UsageOperations> = Parameters<UsageOperations[Name]>[0];
+/** Whose usage, and for which hours or days: those that begin at `from` or later and before `until`. */
+export interface UsageQuery {
+  teamId: string;
+  kind: UsageKind;
+  /** The id of the workflow or webhook; '' for the team. */
+  subject: string;
+  period: UsagePeriod;
+  from: number;
+  until: number;
+}
 
 /** The name in `instance` of the time up to which attempts are counted, in epoch milliseconds. */
 const COUNTED_UNTIL = 'usage_counted_until';
@@ -48,7 +56,15 @@ const ATTEMPTS = `
           where delivery.team_id = attempt.team_id and delivery.id = attempt.delivery_id) as "webhookId"
   from attempt /* use attempt_age */ where started_at > $1 and started_at <= $2 order by started_at`;
 
-export async function count(tx: Tx, { graceMs, limit }: Input<'count'>): Promise<{ done: boolean }> {
+/**
+ * Aggregates the events and attempts stored since the last call, at most some `limit` per call; call until `done`.
+ * Attempts are counted `graceMs` after they began, because they are stored only when they have ended; any stored later
+ * than that are missed. Nothing else updates the counts, except `deliveries.expire`, which leaves no attempt to count.
+ */
+export async function count(
+  tx: Tx,
+  { graceMs, limit }: { graceMs: number; limit: number },
+): Promise<{ done: boolean }> {
   const before = await lockUsage(tx);
   const tally = new UsageTally();
   const room = await countEvents(tx, tally, limit);
@@ -141,6 +157,7 @@ export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<voi
   );
 }
 
+/** The counts by period, oldest first, without empty periods; complete up to `countedUntil`. */
 export async function read(
   view: View,
   { teamId, kind, subject, period, from, until }: UsageQuery,
@@ -166,7 +183,11 @@ const OLD = deletion({
   index: 'usage_age',
 });
 
-export async function prune(tx: Tx, { hoursMs, daysMs, limit }: Input<'prune'>): Promise<{ done: boolean }> {
+/** Deletes hours and days that began longer ago. At most `limit` of each per call; call until `done`. */
+export async function prune(
+  tx: Tx,
+  { hoursMs, daysMs, limit }: { hoursMs: number; daysMs: number; limit: number },
+): Promise<{ done: boolean }> {
   const pruned = await Promise.all([
     tx.db.run(OLD, 'hour', tx.now - hoursMs, limit),
     tx.db.run(OLD, 'day', tx.now - daysMs, limit),

@@ -1,20 +1,55 @@
 /** The versions of a workflow: their numbers, counts and sizes, and deleting old ones. */
-import type {
-  DataVersion,
-  RecordOperations,
-  Retention,
-  VersionSummary,
-  WorkflowPlace,
-} from '../record-operations.ts';
+import type { RecordCounts } from '../../model/job.ts';
+import type { Page } from '../page.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { inParts, isFull, MAX_BATCH_BYTES } from './room.ts';
 import { lockWorkflow } from './workflows.ts';
 
+export interface WorkflowPlace {
+  teamId: string;
+  workflowId: string;
+}
+
+/** Which versions are kept besides the current one: those that pass both limits, and any within `graceMs`. */
+export interface Retention {
+  /** At most this many, the current one included. */
+  keepVersions: number;
+  /** None that was superseded longer ago than this. */
+  keepMs: number;
+  /** All that were superseded less than this ago, whatever the other two say. */
+  graceMs: number;
+}
+
+export interface VersionSummary {
+  number: number;
+  jobId: string;
+  publishedAt: number;
+  records: RecordCounts;
+}
+
+export interface DataVersion {
+  /** 0 before the first published run. */
+  number: number;
+  oldest: number;
+  /** How many records it holds. */
+  total: number;
+  /** An upper bound of the byte length of its longest record. */
+  largest: number;
+  /** How often records were erased from the workflow: together with `number` it identifies the content. */
+  erasures: number;
+  /** The field names of its records, possibly more; in order of first appearance. */
+  fields: string[];
+}
+
+/**
+ * The current version, or the one of a `number` from `oldest` to the current one; undefined if it cannot be read or
+ * the workflow is unknown.
+ */
 export async function version(
   view: View,
-  { teamId, workflowId, number }: Parameters<RecordOperations['version']>[0],
+  { teamId, workflowId, number }: { teamId: string; workflowId: string; number?: number | undefined },
 ): Promise<DataVersion | undefined> {
   // Version 0 is empty and has no row.
   const row = await view.db.get<Omit<DataVersion, 'fields'> & { fields: string }>(
@@ -36,9 +71,13 @@ export async function version(
 
 type Summary = Omit<VersionSummary, 'records'> & VersionSummary['records'];
 
+/**
+ * The versions that can be read, without version 0, newest first, those below `before` if it is given. Empty for an
+ * unknown workflow.
+ */
 export async function versions(
   view: View,
-  input: Parameters<RecordOperations['versions']>[0],
+  input: { teamId: string; workflowId: string; limit: number; before?: number },
 ): Promise<VersionSummary[]> {
   const rows = await view.db.all<Summary>`
     select version.number, job_id as "jobId", published_at as "publishedAt", total, added, changed, removed
@@ -55,11 +94,16 @@ export async function versions(
 // Superseded versions may go. First `oldest_version` moves on, so that readers notice that theirs is gone; then the rows
 // that no readable version has are deleted in small steps. `pruned_version` says how far that has come.
 
-/** A version may be deleted when the version after it was published long enough ago. */
+/**
+ * Looks at the next `limit` workflows of all teams, and returns those that have something for `prune` to do. `next` is
+ * null after the last workflow.
+ *
+ * A version may be deleted when the version after it was published long enough ago.
+ */
 export async function prunable(
   view: View,
-  { after, limit, keepVersions, keepMs, graceMs }: Parameters<RecordOperations['prunable']>[0],
-): ReturnType<RecordOperations['prunable']> {
+  { after, limit, keepVersions, keepMs, graceMs }: Retention & Page<WorkflowPlace>,
+): Promise<{ found: WorkflowPlace[]; next: WorkflowPlace | null }> {
   const rows = await view.db.all<WorkflowPlace & { isPrunable: boolean }>`
     select team_id as "teamId", id as "workflowId",
            pruned_version < oldest_version
@@ -90,8 +134,11 @@ export interface PrunePlace {
 export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
 
 /**
- * Takes one step; `next` is where the next one goes on. Without that cursor each step would read all deleted rows again,
- * which stay in the index while somebody holds an old transaction open.
+ * Drops the versions that `Retention` does not keep: moves `oldest`, then deletes the rows that only they had, at most
+ * `limit` rows and some 1 MiB per call. Call until `done`.
+ *
+ * Takes one step; `next` is where the next one goes on. Without that cursor each step would read all deleted rows
+ * again, which stay in the index while somebody holds an old transaction open.
  */
 export async function prune(
   tx: Tx,

@@ -3,11 +3,14 @@ import { pausedData, testData } from '../../model/event.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
 import type { IdempotencyKey } from '../idempotent-call.ts';
 import type { Tx } from '../sql.ts';
-import type { WebhookOperations } from '../webhook-operations.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { once } from './idempotency.ts';
 import { changed, get, type Target, type WebhookRow } from './webhooks.ts';
 
+/**
+ * Replaces the secret; messages are signed with the previous one as well for `overlapMs` (0: at once no longer). On a
+ * second rotation within an overlap the oldest secret stays valid, because receivers may not know the second.
+ */
 export async function rotate(
   tx: Tx,
   { teamId, id, secret, overlapMs }: Target & { secret: string; overlapMs: number },
@@ -31,9 +34,17 @@ export async function rotate(
   return changed(tx, row);
 }
 
+/** Changes settings or headers; what is not given stays. `headers` is sealed JSON; null removes them. */
 export async function change(
   tx: Tx,
-  input: Parameters<WebhookOperations['change']>[0],
+  input: {
+    /** Compare-and-set: unless both still have these values, nothing changes and the result is undefined. */
+    expected?: { settings: WebhookSettings; headers: string | null };
+    teamId: string;
+    id: string;
+    settings?: Partial<WebhookSettings>;
+    headers?: string | null;
+  },
 ): Promise<Webhook | undefined> {
   const { teamId, id, settings = {}, headers, expected } = input;
   const row = await tx.db.get<WebhookRow>`
@@ -53,6 +64,10 @@ export async function change(
   );
 }
 
+/**
+ * Pauses it: its deliveries wait, until `deliveries.expire` gives them up. Event, unless it was paused already:
+ * `webhook_paused`, to the other webhooks subscribed to the workflow or the team.
+ */
 export async function pause(
   tx: Tx,
   { teamId, id, reason }: Target & { reason: string },
@@ -74,6 +89,10 @@ export async function pause(
   return changed(tx, row);
 }
 
+/**
+ * Creates an event `webhook_test` for this webhook alone, whatever it is subscribed to. A paused webhook gets it when
+ * it is resumed. Repeating an idempotency key within 24 h returns what the first call made.
+ */
 export async function test(
   tx: Tx,
   { teamId, id, idempotencyKey = null }: Target & { idempotencyKey?: IdempotencyKey },

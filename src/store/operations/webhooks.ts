@@ -1,10 +1,11 @@
 /** Webhooks: subscribing, reading, removing and pruning them. `webhook-changes.ts` changes an existing one. */
 
+import type { WebhookSettings } from '../../model/webhook.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, eventSetKey, firesFor, type Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
+import type { Page } from '../page.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import { touchLane } from '../touched.ts';
-import type { WebhookOperations } from '../webhook-operations.ts';
 import { WAITING_LANES } from './lanes.ts';
 import { requireRoom } from './quotas.ts';
 
@@ -57,11 +58,30 @@ export interface Target {
   id: string;
 }
 
-/** Locks the workflow or team, so that concurrent calls find each other's subscription, and the limit holds. */
+/**
+ * Subscribes a URL to events of a workflow, or of the whole team (null). If the same subscription (team, workflow,
+ * URL, set of events) exists, it is returned, resumed if it was paused. `secret` (sealed) is used only for a new one.
+ *
+ * Locks the workflow or team, so that concurrent calls find each other's subscription, and the limit holds.
+ */
 export async function subscribe(
   tx: Tx,
-  input: Parameters<WebhookOperations['subscribe']>[0],
-): ReturnType<WebhookOperations['subscribe']> {
+  input: {
+    teamId: string;
+    workflowId: string | null;
+    url: string;
+    events: readonly string[];
+    secret: string;
+    /** How many active webhooks one workflow may have. */
+    limit: number;
+    /** Used only for a new one; by default `DEFAULT_WEBHOOK_SETTINGS`. */
+    settings?: WebhookSettings;
+  },
+): Promise<
+  | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
+  | { outcome: 'workflow_not_found' }
+  | { outcome: 'limit_reached' }
+> {
   const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
   if (!(await holdTarget(tx, teamId, workflowId))) return { outcome: 'workflow_not_found' };
 
@@ -117,7 +137,11 @@ async function activeCount(tx: Tx, teamId: string, workflowId: string | null): P
   return row?.count ?? 0;
 }
 
-/** Ends a pause, also for `subscribe`. */
+/**
+ * Ends the pause and clears `failingSince` and `breaker`.
+ *
+ * Ends a pause, also for `subscribe`.
+ */
 export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>`
     update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
@@ -138,9 +162,16 @@ const matching = (filter: string) => `
     where team_id = $1 and state <> 'deleted' and ${filter} and id > $2 order by id limit $3)
   order by id`;
 
+/** A page of a team's webhooks, by id: all, or those of one workflow, or with exactly this URL. */
 export async function list(
   view: View,
-  { teamId, workflowId, url, after = '', limit }: Parameters<WebhookOperations['list']>[0],
+  {
+    teamId,
+    workflowId,
+    url,
+    after = '',
+    limit,
+  }: { teamId: string; workflowId?: string; url?: string } & Page,
 ): Promise<Webhook[]> {
   const values: (string | number)[] = [teamId, after, limit];
   const filters: string[] = [];
@@ -223,6 +254,7 @@ export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   return { more: removed.length > 0 };
 }
 
+/** What only its sender may open: its secret, and its own headers as JSON, null if it has none. */
 export function sealed(
   view: View,
   { teamId, id }: Target,
@@ -250,7 +282,12 @@ const PRUNE = `
   delete from webhook where team_id = $1 and id = $2 and state = 'deleted' and not exists (
     select 1 from delivery /* use delivery_history */ where delivery.team_id = $1 and delivery.webhook_id = $2)`;
 
-/** Looks at `limit` webhooks at most; `next` is null at the end of a round through all. */
+/**
+ * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.
+ * Looks at up to `limit` of them per call; call until `done`.
+ *
+ * Looks at `limit` webhooks at most; `next` is null at the end of a round through all.
+ */
 export async function prune(
   tx: Tx,
   { olderMs, limit, after }: { olderMs: number; limit: number; after: PrunePlace },

@@ -8,11 +8,18 @@
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
 import { both, type Tx, type View } from '../sql.ts';
-import type { AppliedWorkflow } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { LISTED, type ListedRow, toWorkflow } from '../workflow-row.ts';
 import { requireRoom } from './quotas.ts';
 import { UNFINISHED } from './unfinished.ts';
+
+/** What tells whether a workflow's file is the one that was applied. */
+export interface AppliedWorkflow {
+  teamId: string;
+  id: string;
+  definitionHash: string;
+  sourceType: Definition['source']['type'];
+}
 
 type ApplyInput = {
   teamId: string;
@@ -23,9 +30,21 @@ type ApplyInput = {
   expectedHash?: string;
 };
 
+/**
+ * Stores a definition; an archived workflow is restored with its data. `nextRunAt` applies only if the schedule has
+ * changed, so that applying an unchanged one does not move its next run. With `expectedHash` it returns `stale`, and
+ * changes nothing, unless the stored definition still has that hash.
+ */
 export async function apply(
   tx: Tx,
-  input: ApplyInput,
+  input: {
+    teamId: string;
+    id: string;
+    definition: Definition;
+    hash: string;
+    nextRunAt: number | null;
+    expectedHash?: string;
+  },
 ): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'> {
   const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
@@ -77,6 +96,7 @@ async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'c
   return inserted > 0 ? 'created' : ((await lockWorkflow(tx, teamId, id)) as WorkflowRow);
 }
 
+/** A workflow that is not archived. */
 export async function get(
   view: View,
   { teamId, id }: { teamId: string; id: string },
@@ -85,6 +105,7 @@ export async function get(
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
+/** A page of a team's workflows that are not archived, by id. */
 export async function list(
   view: View,
   { teamId, after = '', limit }: { teamId: string } & Page,
@@ -95,6 +116,7 @@ export async function list(
   return rows.map(toWorkflow);
 }
 
+/** A page of the workflows of all teams that are not archived, by team and id. */
 export async function applied(
   view: View,
   { after, limit }: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>,
@@ -121,6 +143,9 @@ const READ_APPLIED = `
     case when strpos(definition, '\\u') > 0 then definition end as unread
   from workflow where (team_id, id) > ($1, $2) and archived_at is null order by team_id, id limit $3`;
 
+/**
+ * Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it archived.
+ */
 export async function archive(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
@@ -143,6 +168,7 @@ export async function archive(
   return locked.length;
 }
 
+/** Pauses a workflow: it accepts no new jobs and starts none; a running one goes on. Pausing twice is harmless. */
 export async function pause(
   tx: Tx,
   { teamId, id }: { teamId: string; id: string },
@@ -165,6 +191,7 @@ export async function pause(
   return toWorkflow({ ...row, paused_at: tx.now, updated_at: tx.now });
 }
 
+/** Ends the pause. `nextRunAt` is when its schedule is due next; runs missed during the pause are not made up for. */
 export async function resume(
   tx: Tx,
   { teamId, id, nextRunAt }: { teamId: string; id: string; nextRunAt: number | null },

@@ -4,11 +4,11 @@
  */
 import { Problem } from '../../model/error.ts';
 import type { Held } from '../../model/job.ts';
-import type { JobOperations } from '../job-operations.ts';
 import type { Tx } from '../sql.ts';
+import type { Store } from '../store.ts';
 
-type BeatInput = Parameters<JobOperations['beat']>[0];
-type Told = Awaited<ReturnType<JobOperations['beat']>>;
+type BeatInput = Parameters<Store['jobs']['beat']>[0];
+type Told = Awaited<ReturnType<Store['jobs']['beat']>>;
 
 /** A locked job is waited for this fraction of its lease; a lease lasts several beats, and the next one tries again. */
 const LOCK_PART = 15;
@@ -17,7 +17,7 @@ const LOCK_PART = 15;
 export function beating(renew: {
   free(input: BeatInput): ReturnType<typeof renewFree>;
   locked(input: Omit<BeatInput, 'held'> & { held: Held }): ReturnType<typeof renewLocked>;
-}): JobOperations['beat'] {
+}): Store['jobs']['beat'] {
   return async (input) => {
     const { locked, ...told } = await renew.free(input);
     const late: Held[] = [];

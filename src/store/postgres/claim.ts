@@ -12,15 +12,16 @@
 import { Problem } from '../../model/error.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { Clock } from '../../std/clock.ts';
-import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import type { ClaimedJob } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import type { Tx, Value, View } from '../sql.ts';
+import type { Store } from '../store.ts';
 import type { WorkflowRow } from '../workflow-row.ts';
 import { toWorkflow } from '../workflow-row.ts';
 import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
 
-type ClaimInput = Parameters<JobOperations['claim']>[0];
+type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
 /** Which teams may start jobs: all but some. */
 interface TurnsInput extends ClaimInput {
@@ -64,7 +65,7 @@ export function claiming(running: {
   take(input: TakeInput): Promise<ClaimedJob[]>;
   survey(input: undefined): Promise<Bounds>;
   now: Clock;
-}): JobOperations['claim'] {
+}): Store['jobs']['claim'] {
   const known = new ClaimBounds(running.survey);
   const served = new Set<string>();
   /** The teams that are left alone, and until when, by the monotonic clock. */

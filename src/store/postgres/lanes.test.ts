@@ -7,8 +7,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { FAILED, load, OK, settlement, subscribe } from '../conformance/sending.ts';
 import { makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import type { LaneName } from '../operations/lanes.ts';
 import type { Store } from '../store.ts';
-import type { LaneName } from '../webhook-operations.ts';
 import { Database, openPool } from './database.ts';
 import { LANES } from './lanes.ts';
 

@@ -10,6 +10,7 @@
  * that no two nodes deadlock.
  */
 import { DELIVERY_CLASSES, type DueDelivery, LONGEST_WAIT_MS } from '../../model/delivery.ts';
+import type { DueLane, HeldLane, LaneHolder, LaneName } from '../operations/lanes.ts';
 import {
   DUE_COLUMNS,
   type DueRow,
@@ -23,7 +24,7 @@ import {
   WAITING_LANES,
 } from '../operations/lanes.ts';
 import type { Tx, View } from '../sql.ts';
-import type { DeliveryOperations, DueLane, HeldLane, LaneHolder, LaneName } from '../webhook-operations.ts';
+import type { Store } from '../store.ts';
 import type { NextLook } from './outbox.ts';
 
 /** A smaller index is not what makes a search slow. */
@@ -165,7 +166,7 @@ const IN_ORDER = `
 /** @returns what is due, and the sequence up to which every delivery was tried; 0 when no `live` ones were asked for */
 export async function load(
   view: View,
-  input: Parameters<DeliveryOperations['load']>[0] & { seen: number },
+  input: Parameters<Store['deliveries']['load']>[0] & { seen: number },
 ): Promise<{ due: DueDelivery[]; seen: number }> {
   const { teamId, webhookId, limits } = input;
   const rows = input.ordered

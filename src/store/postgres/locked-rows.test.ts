@@ -7,8 +7,8 @@ import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { subscribe } from '../conformance/sending.ts';
 import { CLAIM, makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
-import type { ClaimedJob } from '../job-operations.ts';
 import { openStore } from '../open.ts';
+import type { ClaimedJob } from '../operations/attempts.ts';
 import type { Value } from '../sql.ts';
 import { Database, inTransaction, openPool } from './database.ts';
 

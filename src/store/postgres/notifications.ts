@@ -14,9 +14,9 @@ import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import { clientUrl } from '../database-url.ts';
+import type { LaneName } from '../operations/lanes.ts';
 import type { Touched } from '../store.ts';
 import { ANYTHING, touchLane, untouched } from '../touched.ts';
-import type { LaneName } from '../webhook-operations.ts';
 import { Database } from './database.ts';
 import { unusable } from './failures.ts';
 

@@ -2,8 +2,8 @@
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
 import type { CallsOf } from '../operation.ts';
+import type { DueLane, LaneName } from '../operations/lanes.ts';
 import type { Store } from '../store.ts';
-import type { DueLane, LaneName } from '../webhook-operations.ts';
 import { type FoundLane, keyOf, lasts } from './lanes.ts';
 import type { POSTGRES_OPERATIONS } from './postgres.ts';
 

@@ -2,9 +2,9 @@
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import type { Inspection } from '../backup-files.ts';
 import { TABLES, type Tables } from '../copy/tables.ts';
-import type { Scrubbed } from '../erasure-operations.ts';
 import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';
 import { CONTENT_TABLES } from '../operations/find-content.ts';
+import type { Scrubbed } from '../store.ts';
 import { Database, inTransaction, openPool } from './database.ts';
 import { isOutside, unusable } from './failures.ts';
 import { lookAtSchema, migrate } from './migrate.ts';

@@ -1,7 +1,8 @@
 /** The process that works on whole files for `file-tasks.ts`: gets its task over IPC, answers, and ends. */
+
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
-import type { Scrubbed } from '../erasure-operations.ts';
+import type { Scrubbed } from '../store.ts';
 import { damageIn, finishBackup, inspect, writeSnapshot } from './backup.ts';
 import { type Database, isOutside, withDatabase } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';

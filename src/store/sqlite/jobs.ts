@@ -2,14 +2,15 @@
 
 import type { Held } from '../../model/job.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
-import type { ClaimedJob, JobOperations } from '../job-operations.ts';
 import { type JobRow, toJob } from '../job-row.ts';
+import type { ClaimedJob } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
 import type { Tx, View } from '../sql.ts';
+import type { Store } from '../store.ts';
 import { toWorkflow, type WorkflowRow } from '../workflow-row.ts';
 
-type ClaimInput = Parameters<JobOperations['claim']>[0];
+type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
 /**
  * Team by team, so that no team has to wait behind another's backlog: the one with the fewest running jobs first, on a
@@ -198,7 +199,7 @@ async function start(
 
 export async function beat(
   tx: Tx,
-  { nodeId, held, leaseMs }: Parameters<JobOperations['beat']>[0],
+  { nodeId, held, leaseMs }: Parameters<Store['jobs']['beat']>[0],
 ): Promise<{ lost: Held[]; canceled: Held[] }> {
   const lost: Held[] = [];
   const canceled: Held[] = [];

@@ -5,6 +5,7 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
+import type { DueLane, LaneName } from '../operations/lanes.ts';
 import {
   DUE_COLUMNS,
   type DueRow,
@@ -18,7 +19,7 @@ import {
   toLane,
 } from '../operations/lanes.ts';
 import type { Value, View } from '../sql.ts';
-import type { DeliveryOperations, DueLane, LaneName } from '../webhook-operations.ts';
+import type { Store } from '../store.ts';
 
 const COLUMNS = `${LANE_COLUMNS}, 0 as epoch`;
 const HAS_DUE = hasDue({ seen: '0', ahead: true }).sqlite;
@@ -67,7 +68,7 @@ const BY_ID = `
 
 export async function load(
   view: View,
-  input: Parameters<DeliveryOperations['load']>[0],
+  input: Parameters<Store['deliveries']['load']>[0],
 ): Promise<DueDelivery[]> {
   const { teamId, webhookId, ordered, held, first = null } = input;
   const found = await idsOf(view, input);
@@ -84,7 +85,7 @@ export async function load(
 }
 
 /** Of those that were never tried the first by sequence, of others the longest due. */
-async function idsOf(view: View, input: Parameters<DeliveryOperations['load']>[0]): Promise<string[]> {
+async function idsOf(view: View, input: Parameters<Store['deliveries']['load']>[0]): Promise<string[]> {
   const { teamId, webhookId, limits, ordered } = input;
   if (ordered) return ids(view, IN_ORDER, teamId, webhookId, limits.live);
   const found = limits.live > 0 ? await ids(view, LIVE, teamId, webhookId, limits.live) : [];

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError, Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
-import { MOST_LOG_BYTES } from '../status-operations.ts';
+import { MOST_LOG_BYTES } from '../store.ts';
 import { Database, isBusy, withDatabase } from './database.ts';
 
 /** Held until `release`, or until the process ends in any way. */
