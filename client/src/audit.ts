@@ -1,32 +1,7 @@
 /** The audit: who changed what, when, and from where. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import type { AuditLine } from './resources.ts';
 import type { Transport } from './transport.ts';
-
-/** One change. Times are ISO 8601 in UTC with milliseconds. */
-export interface AuditLine {
-  id: string;
-  createdAt: string;
-  /** Its slug; null: the instance, as for a team that was deleted. */
-  team: string | null;
-  /** The operation, such as `webhooks.subscribe`. */
-  action: string;
-  actor: {
-    kind: 'key' | 'session' | 'command' | 'file' | 'service' | 'unknown';
-    /** Of the key. */
-    id: string | null;
-    name: string | null;
-  };
-  target: {
-    kind: 'team' | 'key' | 'workflow' | 'job' | 'webhook' | 'delivery' | 'inspector' | 'backup';
-    id: string;
-  } | null;
-  /** Where the request came from. */
-  address: string | null;
-  requestId: string | null;
-  summary: string;
-  /** Of erasures: what was found where. */
-  details: Record<string, unknown>;
-}
 
 export interface AuditOptions extends ListOptions {
   /** The slug of another team, or `*` for all and the instance: for keys with the scope `operator`. */

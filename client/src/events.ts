@@ -1,8 +1,7 @@
 /** The events of the team, in order. */
-import type { FlowhookEvent } from './event.ts';
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import type { Delivery, EventKind, FlowhookEvent } from './resources.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import type { Delivery } from './webhooks.ts';
 
 /** The longest that the service holds a long poll, in seconds. */
 const HELD_S = 25;
@@ -12,15 +11,6 @@ export interface EventsOptions extends CallOptions {
   after?: number | 'now' | undefined;
   /** Events of an answer, 1 to 250; 100 unless told. */
   limit?: number | undefined;
-}
-
-/** A type of event: its names, what it tells, the JSON Schema of its body, and an example. */
-export interface EventKind {
-  type: FlowhookEvent['type'];
-  aliases: string[];
-  description: string;
-  schema: object;
-  example: FlowhookEvent;
 }
 
 export class Events {

@@ -1,5 +1,5 @@
 /** The public interface of the package: names exported here stay the same. */
-export type { AuditLine, AuditOptions } from './audit.ts';
+export type { AuditOptions } from './audit.ts';
 export {
   Conflict,
   FlowhookError,
@@ -10,36 +10,43 @@ export {
   Unauthorized,
   Unavailable,
 } from './errors.ts';
-export type { FlowhookEvent } from './event.ts';
-export type { EventKind } from './events.ts';
 export { Flowhook, type FlowhookOptions } from './flowhook.ts';
-export type { InspectedRequest, Inspector, InspectorAnswer } from './inspectors.ts';
-export type { FailureReason, Job, JobCounts, JobOrigin, JobState, LogLine } from './jobs.ts';
-export type { Key, MadeKey, Me, Scope } from './keys.ts';
+export type { FailureReason, JobOrigin, JobState } from './jobs.ts';
+export type { Scope } from './keys.ts';
 export type { Page, Pages, WholeList } from './pages.ts';
 export type { PushedBytes } from './push-body.ts';
-export type { News } from './stream.ts';
-export type { System, SystemChecks, SystemFinding, SystemSetting } from './system.ts';
-export type { Call, CallOptions, KeyedOptions } from './transport.ts';
-export type { Usage, UsageBucket } from './usage.ts';
-export { NotVerified, verifyWebhook } from './verify-webhook.ts';
 export type {
+  AuditLine,
+  DataRecord,
   Delivery,
   DeliveryDetail,
-  DeliveryState,
+  EventKind,
+  FlowhookEvent,
+  InspectedRequest,
+  Inspector,
+  InspectorAnswer,
+  Job,
+  JobCounts,
+  Key,
+  LogLine,
+  MadeKey,
+  Me,
   Replay,
   ReplayPlan,
-  ReplaySelection,
+  System,
+  SystemChecks,
+  SystemFinding,
+  SystemSetting,
+  Usage,
+  UsageBucket,
+  Version,
   Webhook,
   WebhookDetail,
   WebhookSettings,
-} from './webhooks.ts';
-export type {
-  Change,
-  DataOptions,
-  DataRecord,
-  Definition,
-  Version,
   Workflow,
-  WorkflowDefinition,
-} from './workflows.ts';
+} from './resources.ts';
+export type { News } from './stream.ts';
+export type { Call, CallOptions, KeyedOptions } from './transport.ts';
+export { NotVerified, verifyWebhook } from './verify-webhook.ts';
+export type { DeliveryState, ReplaySelection } from './webhooks.ts';
+export type { Change, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';

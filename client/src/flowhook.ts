@@ -1,16 +1,16 @@
 /** The client: an address, a key, and one property for each noun. */
-import { type AuditLine, type AuditOptions, auditOf } from './audit.ts';
+import { type AuditOptions, auditOf } from './audit.ts';
 import { Events } from './events.ts';
 import { Inspectors } from './inspectors.ts';
 import { Jobs } from './jobs.ts';
-import { Keys, type Me } from './keys.ts';
+import { Keys } from './keys.ts';
 import { linesOf } from './lines.ts';
 import type { Pages } from './pages.ts';
+import type { AuditLine, Me, SigningKey, System, SystemChecks, Usage } from './resources.ts';
 import { type News, newsOf, type StreamOptions } from './stream.ts';
-import type { System, SystemChecks } from './system.ts';
 import { type Call, type CallOptions, Transport, type TransportOptions } from './transport.ts';
-import type { Usage, UsageOptions } from './usage.ts';
-import { Deliveries, type SigningKey, Webhooks } from './webhooks.ts';
+import type { UsageOptions } from './usage.ts';
+import { Deliveries, Webhooks } from './webhooks.ts';
 import { Workflows } from './workflows.ts';
 
 /** `url` and `key` are what the service prints at its first start. */

@@ -2,6 +2,7 @@
 import { RateLimited, Unavailable } from './errors.ts';
 import type { Events } from './events.ts';
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import type { Job, JobCounts, JobLogs, LogLine } from './resources.ts';
 import {
   type CallOptions,
   type KeyedOptions,
@@ -11,63 +12,9 @@ import {
   timedOut,
 } from './transport.ts';
 
-export type JobState = 'queued' | 'running' | 'retrying' | 'finished' | 'failed' | 'canceled';
-export type JobOrigin = 'api' | 'schedule' | 'cli' | 'push';
-export type FailureReason =
-  | 'error'
-  | 'source'
-  | 'lost'
-  | 'timeout'
-  | 'memory'
-  | 'output'
-  | 'guard'
-  | 'invalid_record';
-
-/** How the records of a run differ from the version before. */
-export interface RecordCounts {
-  total: number;
-  added: number;
-  changed: number;
-  removed: number;
-}
-
-/** One run of a workflow. Times are ISO 8601 in UTC with milliseconds. */
-export interface Job {
-  id: string;
-  workflowId: string;
-  state: JobState;
-  origin: JobOrigin;
-  priority: number;
-  /** Attempts started so far. */
-  attempt: number;
-  nextAttemptAt: string | null;
-  cancelRequestedAt: string | null;
-  /** Why it failed, or why its last attempt did. */
-  reason: FailureReason | null;
-  /** The same as a sentence; for a canceled job, who canceled it. */
-  error: string | null;
-  progress: { records: number; bytes: number; pages: number | null; message: string | null } | null;
-  /** The version that it published or found unchanged. */
-  version: number | null;
-  records: RecordCounts | null;
-  queuedAt: string;
-  startedAt: string | null;
-  finishedAt: string | null;
-}
-
-/** A job as lists of other things show it. */
-export type JobGlance = Pick<Job, 'id' | 'state' | 'queuedAt' | 'startedAt' | 'finishedAt'>;
-
-/** How many jobs are in each state. Those that have ended are `complete` or those among the newest 5,000 jobs. */
-export type JobCounts = Record<JobState, number> & { complete: boolean };
-
-export interface LogLine {
-  /** Counts the lines of an attempt from 1; missing numbers were left out. */
-  seq: number;
-  time: string;
-  level: 'debug' | 'info' | 'warn' | 'error';
-  text: string;
-}
+export type JobState = Job['state'];
+export type JobOrigin = Job['origin'];
+export type FailureReason = NonNullable<Job['reason']>;
 
 /** The longest that a long poll is held, in seconds. */
 const HELD_S = 25;
@@ -153,7 +100,7 @@ export class Jobs {
   logs(
     jobId: string,
     options: CallOptions & { attempt?: number; after?: number; limit?: number } = {},
-  ): Promise<{ attempt: number; lines: LogLine[]; next: number | null }> {
+  ): Promise<JobLogs> {
     const { attempt, after, limit, ...rest } = options;
     const query = { attempt, after, limit, format: 'json' };
     return this.#transport.json({ ...rest, path: `${pathOf(jobId)}/logs`, query });

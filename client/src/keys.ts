@@ -1,56 +1,9 @@
 /** The API keys of the team: listing, creating, rotating and revoking them. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
+import type { Key, MadeKey } from './resources.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
-export type Scope = 'read' | 'queue' | 'webhooks' | 'admin' | 'operator';
-
-/** The description of a key, never the key itself. Times are ISO 8601 in UTC with milliseconds. */
-export interface Key {
-  id: string;
-  name: string;
-  /** How the key begins. */
-  prefix: string;
-  scopes: Scope[];
-  createdAt: string;
-  /** From then on it is refused; null: never. */
-  expiresAt: string | null;
-  revokedAt: string | null;
-  /** Accurate to a minute. */
-  lastUsedAt: string | null;
-  /** `unused`: not for 90 days; `expires_soon`: within 14 days. */
-  concern: 'unused' | 'expires_soon' | null;
-}
-
-/** The only response that contains the key itself. */
-export interface MadeKey {
-  message: string;
-  /** The key itself, shown this once. */
-  apiKey: string;
-  key: Key;
-}
-
-/** The team and scopes of a key, and the limits of its calls. */
-export interface Me {
-  team: { id: string; slug: string };
-  key: Pick<Key, 'id' | 'name' | 'prefix' | 'scopes' | 'expiresAt'>;
-  limits: {
-    defaultPageSize: number;
-    maxPageSize: number;
-    maxBodyBytes: number;
-    maxWebhooksPerWorkflow: number;
-    /** Of the team; null: any number. */
-    maxWorkflows: number | null;
-    maxWebhooks: number | null;
-    /** Neither revoked nor expired. */
-    maxKeys: number | null;
-    /** In the current versions of its workflows. */
-    maxRecords: number | null;
-    /** Of those, as JSON text in UTF-8. */
-    maxStoredBytes: number | null;
-    /** At once; others wait. */
-    maxRunningJobs: number | null;
-  };
-}
+export type Scope = Key['scopes'][number];
 
 export class Keys {
   readonly #transport: Transport;

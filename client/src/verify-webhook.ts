@@ -1,5 +1,5 @@
 /** Verifies what arrives at a webhook: Standard Webhooks 1.0, `v1` (HMAC-SHA256) and `v1a` (ed25519). */
-import type { FlowhookEvent } from './event.ts';
+import type { FlowhookEvent } from './resources.ts';
 
 /** The request was not sent by the service, was changed, or is a replayed recording: answer 401 and do nothing. */
 export class NotVerified extends Error {

@@ -1,157 +1,27 @@
 /** Webhooks: subscribing, their settings and state, and their deliveries. */
-import type { FlowhookEvent } from './event.ts';
 import { type ListOptions, type Pages, pagesOf, type WholeList, wholeListOf } from './pages.ts';
+import type {
+  Delivery,
+  DeliveryCommand,
+  DeliveryDetail,
+  Replay,
+  ReplayDeliveryResult,
+  ReplayPlan,
+  RotateWebhookSecretResult,
+  TestWebhookResult,
+  Webhook,
+  WebhookDetail,
+  WebhookSettings,
+} from './resources.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
-/** A webhook as the list shows it. */
-export interface Webhook {
-  id: string;
-  createdAt: string;
-  url: string;
-  events: string[];
-}
-
-/** Settings of a webhook. Those that are missing stay as they are. */
-export interface WebhookSettings {
-  /** One delivery at a time, in the order of the events; a failing one holds up the rest. */
-  ordered?: boolean;
-  /** Requests a second at most; null: no limit. */
-  ratePerSecond?: number | null;
-  /** Milliseconds for one request, 1,000 to 30,000. */
-  timeoutMs?: number;
-  /** Sent with every delivery, and never shown again; null: none. */
-  headers?: Record<string, string> | null;
-}
-
-/** A webhook with its settings and its state. Times are ISO 8601 in UTC with milliseconds. */
-export interface WebhookDetail extends Webhook {
-  /** null: every workflow of the team. */
-  workflowId: string | null;
-  state: 'active' | 'paused';
-  settings: {
-    ordered: boolean;
-    ratePerSecond: number | null;
-    timeoutMs: number;
-    /** Their names; never their values. */
-    headers: string[] | null;
-  };
-  pausedAt: string | null;
-  pausedReason: string | null;
-  /** Since when every attempt has failed. */
-  failingSince: string | null;
-  /** Whether what is due goes out at once: the circuit breaker of its endpoint. */
-  breaker: {
-    /** `open`: nothing but one attempt now and then, as a probe; `half_open`: few at a time. */
-    state: 'closed' | 'open' | 'half_open';
-    /** Since when deliveries are held back; null: they are not. */
-    since: string | null;
-    /** When the next attempt goes out, while the endpoint fails or is held back; null: nothing waits, or it is paused. */
-    nextAttemptAt: string | null;
-    /** Why they are held back: a sentence. */
-    reason: string | null;
-  };
-  /** Accurate to a minute. */
-  lastSuccessAt: string | null;
-}
-
-export type DeliveryState = 'waiting' | 'delivered' | 'dead' | 'canceled';
-export type AttemptOutcome = 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol';
-
-interface Outcome {
-  outcome: AttemptOutcome;
-  status: number | null;
-  /** The outcome in plain words. */
-  message: string;
-}
-
-/** One event on its way to one webhook. */
-export interface Delivery {
-  id: string;
-  webhookId: string;
-  eventId: string;
-  eventType: FlowhookEvent['type'];
-  origin: 'event' | 'test' | 'replay';
-  state: DeliveryState;
-  /** Attempts made so far. */
-  attempt: number;
-  createdAt: string;
-  nextAttemptAt: string | null;
-  lastAttempt: (Outcome & { at: string }) | null;
-}
-
-export interface DeliveryDetail extends Delivery {
-  event: FlowhookEvent;
-  /** Oldest first. Times in milliseconds. */
-  attempts: (Outcome & {
-    number: number;
-    startedAt: string;
-    durationMs: number;
-    request: { url: string; headers: Record<string, string> } | null;
-    response: { headers: Record<string, string>; body: string | null } | null;
-    remoteAddress: string | null;
-    timing: {
-      queuedMs: number;
-      dnsMs: number | null;
-      connectMs: number | null;
-      tlsMs: number | null;
-      firstByteMs: number | null;
-    } | null;
-  })[];
-}
-
-export interface Replay {
-  id: string;
-  webhookId: string;
-  state: 'running' | 'done';
-  states: DeliveryState[];
-  since: string;
-  until: string;
-  /** Deliveries sent so far: new ones, and those still waiting that became due at once. */
-  made: number;
-  /** What has become of those. */
-  outcome: {
-    arrived: number;
-    /** Not tried yet: in line, or held back with their webhook. */
-    underWay: number;
-    /** Given up, or to be tried again. */
-    failed: number;
-    canceled: number;
-    /** Sent again by a later replay, which counts them. */
-    superseded: number;
-    /** The most frequent first. `retried`: how many of them are tried again by themselves. */
-    failures: { status: number | null; message: string; count: number; retried: number }[];
-    isComplete: boolean;
-  };
-  createdAt: string;
-}
-
-/** What a replay would send. */
-export interface ReplayPlan {
-  since: string;
-  until: string;
-  states: DeliveryState[];
-  /** Events that it would send. */
-  count: number;
-  /** Where each of them stands; of states that are not chosen, how many events choosing only that one would send. */
-  byState: Record<DeliveryState, number>;
-  /** False: there are more than are counted. */
-  isComplete: boolean;
-}
+export type DeliveryState = Delivery['state'];
 
 /** Selects deliveries by when they were created: `until` is now, and `states` all that have not arrived, unless told. */
 export interface ReplaySelection {
   since: Date | string;
   until?: Date | string;
   states?: DeliveryState[];
-}
-
-/** A public key: `key` is what `verifyWebhook` takes. */
-export interface SigningKey {
-  id: string;
-  type: 'ed25519';
-  /** `whpk_` and the 32 bytes in base64. */
-  key: string;
-  createdAt: string;
 }
 
 const ALL = '/v1/integrations/webhooks';
@@ -257,7 +127,7 @@ export class Webhooks {
   rotate(
     webhookId: string,
     { overlapHours, ...options }: CallOptions & { overlapHours?: number } = {},
-  ): Promise<{ message: string; secret: string; overlapUntil: string }> {
+  ): Promise<RotateWebhookSecretResult> {
     const path = `${pathOf(webhookId)}/rotate`;
     return this.#transport.json({ ...options, method: 'POST', path, json: { overlapHours } });
   }
@@ -266,7 +136,7 @@ export class Webhooks {
   test(
     webhookId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
-  ): Promise<{ message: string; eventId: string; deliveryId: string }> {
+  ): Promise<TestWebhookResult> {
     const path = `${pathOf(webhookId)}/test`;
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
@@ -372,10 +242,7 @@ export class Deliveries {
    * @returns `hidden`: the headers whose values are replaced by `***`
    * @throws NotFound, also when its webhook is gone
    */
-  curl(
-    deliveryId: string,
-    options: CallOptions = {},
-  ): Promise<{ command: string; hidden: string[]; validUntil: string }> {
+  curl(deliveryId: string, options: CallOptions = {}): Promise<DeliveryCommand> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/curl`;
     return this.#transport.json({ ...options, path });
   }
@@ -390,7 +257,7 @@ export class Deliveries {
   replay(
     deliveryId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
-  ): Promise<{ message: string; deliveryId: string; retried: boolean; attempt: number }> {
+  ): Promise<ReplayDeliveryResult> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/replay`;
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }

@@ -1,73 +1,26 @@
 /** Workflows: their records, versions and changes; queueing, pushing, pausing. */
-import type { Job, JobGlance, RecordCounts } from './jobs.ts';
 import { brokenOff, linesOf } from './lines.ts';
 import { type ListOptions, nextCursor, type Page, type Pages, pagesOf } from './pages.ts';
 import { type Pushed, pushBody } from './push-body.ts';
+import type {
+  Change as AnyChange,
+  DataRecord,
+  ErasureReport,
+  PushResult,
+  WorkflowDefinition as StoredDefinition,
+  Version,
+  Workflow,
+} from './resources.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
-
-/** A record: the fields that every record may have, and whatever else its workflow emits. */
-export interface DataRecord {
-  id: string;
-  name?: string;
-  email?: string;
-  [field: string]: unknown;
-}
-
-export type Mode = 'replace' | 'upsert' | 'append';
-
-/** Times are ISO 8601 in UTC with milliseconds. */
-export interface Workflow {
-  id: string;
-  name: string;
-  source: { type: string };
-  mode: Mode;
-  /** `cron` and `timezone`, or `everyMs` in milliseconds. */
-  schedule: (({ cron: string; timezone: string } | { everyMs: number }) & { missed: 'run' | 'skip' }) | null;
-  nextRunAt: string | null;
-  paused: boolean;
-  pausedAt: string | null;
-  /** The newest version of its records; 0 before the first. */
-  version: number;
-  /** How many records that version holds. */
-  records: number;
-  currentJob: Job | null;
-  lastJob: Job | null;
-  /** Its newest jobs, newest first; only in a list that was asked for with `recentJobs`. */
-  recentJobs?: JobGlance[];
-}
 
 /** What `put` takes: the same as a workflow file. */
 export type Definition = { source: { type: string } & Record<string, unknown> } & Record<string, unknown>;
 
-export interface WorkflowDefinition {
-  /** Where it can be changed: in a file of the operator, or over the API. */
-  origin: 'file' | 'api';
-  /** Its path in the workflows directory; null for a workflow made over the API. */
-  file: string | null;
-  /** The definition as written: YAML, TypeScript or JSON; null if unknown. */
-  text: string | null;
-  /** Whether `text` is what runs: the file may be newer. null without `text`. */
-  applied: boolean | null;
-  /** With every default filled in. */
-  definition: Record<string, unknown>;
-  etag: string | null;
-}
-
-export interface Version {
-  number: number;
-  jobId: string;
-  publishedAt: string;
-  records: RecordCounts;
-}
-
 /** How one record changed. */
-export interface Change<R = DataRecord> {
-  type: 'added' | 'changed' | 'removed';
-  id: string;
-  version: number;
-  record?: R;
-  fields?: { key: string; value?: unknown; previousValue?: unknown }[];
-}
+export type Change<R = DataRecord> = Omit<AnyChange, 'record'> & { record?: R };
+
+/** With the `etag` that `put` takes as `ifMatch`. */
+export type WorkflowDefinition = StoredDefinition & { etag: string | null };
 
 /** Which records to read, and in which version. */
 export interface DataOptions extends CallOptions {
@@ -89,16 +42,6 @@ export interface Data<R> {
   /** Pass it as `ifNoneMatch` later. */
   etag: string | null;
   records: AsyncIterable<R>;
-}
-
-export interface ErasureReport {
-  dryRun: boolean;
-  found: { workflowId: string | null; place: string; count: number }[];
-  left: { workflowId: string | null; place: string; count: number }[];
-  suppressed: boolean;
-  disk: { logEmptied: boolean | null; rewritten: boolean; tracesLeft: boolean | null } | null;
-  /** How many older copies of the database may hold the person. */
-  backups: number;
 }
 
 export class Workflows {
@@ -267,8 +210,8 @@ export class Workflows {
   async push(
     workflowId: string,
     records: Pushed,
-    options: KeyedOptions & { mode?: Mode; allowDrop?: boolean } = {},
-  ): Promise<{ message: string; jobId: string; version: number; records: RecordCounts; warning?: string }> {
+    options: KeyedOptions & { mode?: Workflow['mode']; allowDrop?: boolean } = {},
+  ): Promise<PushResult> {
     const { mode, allowDrop, idempotencyKey = randomKey(), ...rest } = options;
     const { contentType, contentEncoding, body } = pushBody(records);
     return this.#transport.json({
@@ -286,7 +229,7 @@ export class Workflows {
   /** The definition of a workflow; pass its `etag` as `ifMatch` to `put`. @throws NotFound */
   async definition(workflowId: string, options: CallOptions = {}): Promise<WorkflowDefinition> {
     const path = `${pathOf(workflowId)}/definition`;
-    const { value, headers } = await this.#transport.answer<WorkflowDefinition>({ ...options, path });
+    const { value, headers } = await this.#transport.answer<StoredDefinition>({ ...options, path });
     return { ...value, etag: headers.get('etag') };
   }
 

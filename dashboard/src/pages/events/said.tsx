@@ -11,9 +11,9 @@ export function Said({ event }: { event: FlowhookEvent }) {
     case 'workflow_data_change':
       return <Counts records={event.data.records} />;
     case 'workflow_failed':
-      return <Sentence text={event.data.error} isBad />;
+      return <Sentence text={event.data.error ?? ''} isBad />;
     case 'workflow_canceled':
-      return <Sentence text={event.data.error} />;
+      return <Sentence text={event.data.error ?? ''} />;
     case 'webhook_test':
       return <Sentence text={event.data.message} />;
     case 'webhook_paused':

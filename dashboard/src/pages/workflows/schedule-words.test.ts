@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDue, scheduleWords } from './schedule-words.ts';
 
-const source = { type: 'http' };
+const source = { type: 'http' } as const;
 
 test('a schedule is told in words, with its zone', () => {
   const missed = 'run' as const;

@@ -9,7 +9,7 @@ const DUE_MS = 1_000;
 export function scheduleWords({ schedule, source }: Pick<Workflow, 'schedule' | 'source'>): string {
   if (source.type === 'push') return 'when pushed to';
   if (schedule === null) return 'on demand';
-  if ('everyMs' in schedule) return `every ${duration(schedule.everyMs)}`;
+  if (schedule.everyMs !== undefined) return `every ${duration(schedule.everyMs)}`;
   return `cron ${schedule.cron}, ${schedule.timezone}`;
 }
 
