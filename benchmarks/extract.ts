@@ -6,10 +6,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parse } from 'parse5';
 import { stringify } from 'yaml';
+import { parseYamlDefinition } from '../src/definitions/definition.ts';
 import { parseAllowNetworks } from '../src/net/address-policy.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { startRun } from '../src/sources/start.ts';
-import { parseYamlDefinition } from '../src/workflows/definition.ts';
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 

@@ -1,8 +1,8 @@
 /** `flowhook apply`: stores the definitions of the workflows directory in the database. */
 import type { Command } from 'commander';
+import { applyWorkflows } from '../definitions/apply.ts';
+import { findWorkflowFiles } from '../definitions/files.ts';
 import { silentLogger } from '../observe/log.ts';
-import { applyWorkflows } from '../workflows/apply.ts';
-import { findWorkflowFiles } from '../workflows/files.ts';
 import { addStoreOptions, withStore } from './open.ts';
 import { print } from './output.ts';
 import { say, warn } from './say.ts';

@@ -1,12 +1,12 @@
 /** Runs jobs in the process of a command that owns the database, without a server. */
 import type { Config } from '../config/config.ts';
+import { runSecrets } from '../definitions/secrets.ts';
 import { Engine } from '../jobs/engine.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from '../records/ingester.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
-import { runSecrets } from '../workflows/secrets.ts';
 
 /** The node id of a server on SQLite: each owner recovers the jobs that the previous one has left. */
 const NODE_ID = 'local';

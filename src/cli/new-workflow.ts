@@ -5,8 +5,8 @@ import { dirname, extname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { VERSION } from '../config/version.ts';
-import { type Proposal, proposalText } from '../workflows/proposals/proposal.ts';
-import { EXTENSIONS } from '../workflows/stray-files.ts';
+import { EXTENSIONS } from '../definitions/files.ts';
+import { type Proposal, proposalText } from '../definitions/proposals/proposal.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { repeated } from './flag-values.ts';
 import { print } from './output.ts';
@@ -53,7 +53,7 @@ async function propose(url: string, options: Options): Promise<void> {
       onLog: warn,
     };
     // Loaded here: the other `workflows` commands send no requests.
-    const { proposeFor } = await import('../workflows/proposals/propose.ts');
+    const { proposeFor } = await import('../definitions/proposals/propose.ts');
     const { previewSource } = await import('../sources/http/preview.ts');
     const proposal = withHeaders(await proposeFor(bare, asked), bare.headers);
     const text = proposalText(proposal);

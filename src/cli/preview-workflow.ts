@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { VERSION } from '../config/version.ts';
+import { loadWorkflowFile } from '../definitions/load.ts';
+import { teamSecrets } from '../definitions/secrets.ts';
 import type { HttpSource } from '../model/http-source.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { Preview } from '../sources/http/preview.ts';
 import { fillSecrets } from '../sources/secrets.ts';
 import { countWords, durationWords } from '../std/amounts.ts';
-import { loadWorkflowFile } from '../workflows/load.ts';
-import { teamSecrets } from '../workflows/secrets.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { oneLine } from './job-words.ts';
 import { print } from './output.ts';

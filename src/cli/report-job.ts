@@ -2,8 +2,7 @@
 
 import type { Job } from '../model/job.ts';
 import { shownJob } from '../resources/job.ts';
-import { durationWords } from '../std/amounts.ts';
-import { parseDuration } from '../workflows/duration.ts';
+import { durationWords, parseDuration } from '../std/amounts.ts';
 import { UsageError } from './exit.ts';
 import { outcomeCode, publishedWords } from './job-words.ts';
 import { print } from './output.ts';

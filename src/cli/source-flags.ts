@@ -1,8 +1,8 @@
 /** The flags that describe an HTTP source, and the definition made from them. */
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { parseYamlDefinition } from '../definitions/definition.ts';
 import type { HttpSource } from '../model/http-source.ts';
-import { parseYamlDefinition } from '../workflows/definition.ts';
 import { UsageError } from './exit.ts';
 import { repeated } from './flag-values.ts';
 import type { Options } from './settings.ts';

@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { type OwnQuotas, parseQuota, QUOTAS, type Quota } from '../model/quota.ts';
 import type { Team } from '../model/team.ts';
-import { bytesWords } from '../std/amounts.ts';
-import { parseSize } from '../std/size.ts';
+import { bytesWords, parseSize } from '../std/amounts.ts';
 import { UsageError } from './exit.ts';
 import { findTeams } from './find.ts';
 import { addStoreOptions, withStore } from './open.ts';

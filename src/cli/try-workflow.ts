@@ -2,6 +2,8 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
+import { type LoadedFile, loadWorkflowFile } from '../definitions/load.ts';
+import { teamSecrets } from '../definitions/secrets.ts';
 import { type TriedRun, tryRun } from '../jobs/try-run.ts';
 import { type Difference, differenceOf } from '../model/same-json.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -11,8 +13,6 @@ import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/progress-bar.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
-import { type LoadedFile, loadWorkflowFile } from '../workflows/load.ts';
-import { teamSecrets } from '../workflows/secrets.ts';
 import { databaseFile } from './data-directory.ts';
 import { UsageError } from './exit.ts';
 import { oneLine } from './job-words.ts';

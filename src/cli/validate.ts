@@ -2,12 +2,11 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Mistake } from '../definitions/checker.ts';
+import { findWorkflowFiles, strayMessage } from '../definitions/files.ts';
+import { loadWorkflowFile, loadWorkflows } from '../definitions/load.ts';
 import { silentLogger } from '../observe/log.ts';
 import { countWords } from '../std/amounts.ts';
-import type { Mistake } from '../workflows/check.ts';
-import { findWorkflowFiles } from '../workflows/files.ts';
-import { loadWorkflowFile, loadWorkflows } from '../workflows/load.ts';
-import { strayMessage } from '../workflows/stray-files.ts';
 import { print } from './output.ts';
 import { say } from './say.ts';
 import { addSettings, configOf, type Options } from './settings.ts';

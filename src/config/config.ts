@@ -1,6 +1,7 @@
 /** Reads and checks the settings, and what follows from several of them. Nothing else reads the environment. */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import type { Ceilings } from '../definitions/api-bounds.ts';
 import type { Quotas } from '../model/quota.ts';
 import type { EffectiveSetting } from '../model/setting.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
@@ -8,7 +9,6 @@ import { isLoopbackHost, type NetworkList, parseNetworkList } from '../net/host.
 import type { TracingSettings } from '../observe/tracing.ts';
 import { maskedUrl } from '../std/printable.ts';
 import { isPostgres } from '../store/database-url.ts';
-import type { Ceilings } from '../workflows/ceilings.ts';
 import { type NamedSetting, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
 import { collect, environmentName, type Found, holdsSecret, type Sources } from './sources.ts';
 import { readTracing } from './tracing.ts';

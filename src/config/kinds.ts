@@ -4,9 +4,8 @@ import { parseRate, type Rate } from '../model/rate.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList, parseTrustedProxies, type TrustedProxies } from '../net/host.ts';
 import { findRunAs, type RunAs } from '../sources/process/environment.ts';
-import { parseSize } from '../std/size.ts';
+import { parseDuration, parseSize } from '../std/amounts.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
-import { parseDuration } from '../workflows/duration.ts';
 
 /** How the text of a setting is read. */
 interface Reading<T> {

@@ -2,14 +2,14 @@
 import { constants, existsSync } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { storedWorkflows } from '../definitions/apply.ts';
+import { isBroken } from '../definitions/files.ts';
+import { loadWorkflows } from '../definitions/load.ts';
+import { readSecretsFile } from '../definitions/secrets.ts';
 import { silentLogger } from '../observe/log.ts';
 import { mayAccess, requireRunAs } from '../sources/process/environment.ts';
 import { countWords } from '../std/amounts.ts';
 import { keyFile } from '../teams/encryption-key.ts';
-import { storedWorkflows } from '../workflows/apply.ts';
-import { isBroken } from '../workflows/files.ts';
-import { loadWorkflows } from '../workflows/load.ts';
-import { readSecretsFile } from '../workflows/secrets-file.ts';
 import { type Check, error, listed, ofSettings, ok, type Result, warning } from './check.ts';
 
 const OF_OTHERS = 0o077;

@@ -4,11 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { parseYamlDefinition } from '../definitions/definition.ts';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
-import { parseYamlDefinition } from '../workflows/definition.ts';
 import { examine, type Subject } from './check.ts';
 import { CHECKS } from './checks.ts';
 

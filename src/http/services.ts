@@ -1,4 +1,8 @@
 /** What HTTP is given: the parts that operations use, and those that only the server itself needs. */
+
+import type { ApiSecret, Ceilings } from '../definitions/api-bounds.ts';
+import type { DefinitionChecks } from '../definitions/checks.ts';
+import type { WorkflowFile } from '../definitions/files.ts';
 import type { PushJobs } from '../jobs/push-job.ts';
 import type { Examination } from '../model/finding.ts';
 import type { Quotas } from '../model/quota.ts';
@@ -13,10 +17,6 @@ import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
-import type { ApiSecret } from '../workflows/api-secrets.ts';
-import type { Ceilings } from '../workflows/ceilings.ts';
-import type { DefinitionChecks } from '../workflows/definition-checks.ts';
-import type { WorkflowFile } from '../workflows/files.ts';
 import type { ConnectionLimits } from './limits/connection-limits.ts';
 import type { InFlight } from './limits/in-flight.ts';
 import type { Overload } from './limits/overload.ts';

@@ -14,6 +14,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import { withinCeilings } from '../definitions/api-bounds.ts';
 import { Problem } from '../model/error.ts';
 import { type Held, LEASE_MS } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
@@ -21,7 +22,6 @@ import { killLeftover } from '../sources/process/groups.ts';
 import { removeLeftoverFiles } from '../sources/process/run-files.ts';
 import { Poller } from '../std/chore.ts';
 import type { Abandoned, ClaimedJob } from '../store/operations/attempts.ts';
-import { withinCeilings } from '../workflows/ceilings.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 import type { RunJobDeps } from './run-attempt.ts';
 import { type Interruption, runJob } from './run-job.ts';

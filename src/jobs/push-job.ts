@@ -1,5 +1,6 @@
 /** Runs pushes: jobs whose records a client sends in the request, from the first byte to the published version. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
 import { FencedError, Problem } from '../model/error.ts';
 import {
   type AfterFailure,
@@ -21,7 +22,6 @@ import { Shares } from '../std/fair-share.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
 import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
-import { type Ceilings, withinCeilings } from '../workflows/ceilings.ts';
 import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
 import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
 import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';

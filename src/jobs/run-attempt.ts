@@ -1,4 +1,6 @@
 /** Runs an attempt from starting its source to publishing its records. `run-job.ts` handles its end. */
+
+import type { Ceilings } from '../definitions/api-bounds.ts';
 import { FencedError } from '../model/error.ts';
 import type { FailureReason, Held } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
@@ -18,7 +20,6 @@ import { countWords } from '../std/amounts.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
 import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
-import type { Ceilings } from '../workflows/ceilings.ts';
 import type { Reporter } from './reporter.ts';
 
 /** The dependencies of running jobs. */

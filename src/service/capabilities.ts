@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
+import type { LocalFiles } from '../definitions/local-files.ts';
+import { runSecrets } from '../definitions/secrets.ts';
 import { Engine } from '../jobs/engine.ts';
 import { PushJobs } from '../jobs/push-job.ts';
 import { createScheduler } from '../jobs/schedule.ts';
@@ -18,8 +20,6 @@ import type { Sealer } from '../std/seal.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import type { Store } from '../store/store.ts';
 import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
-import type { LocalFiles } from '../workflows/local-files.ts';
-import { runSecrets } from '../workflows/secrets.ts';
 import { createChores } from './chores.ts';
 import { withVersions } from './observation.ts';
 

@@ -1,5 +1,7 @@
 /** Creates the HTTP server of a node from its parts and its settings. */
 import type { Config } from '../config/config.ts';
+import { findWorkflowFile } from '../definitions/files.ts';
+import { apiSecrets } from '../definitions/secrets.ts';
 import { ConnectionLimits } from '../http/limits/connection-limits.ts';
 import { RateLimits } from '../http/limits/rate-limits.ts';
 import { routes, routesOfNode } from '../http/routes.ts';
@@ -13,8 +15,6 @@ import { withDashboard } from '../http/ui/paths.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';
-import { findWorkflowFile } from '../workflows/files.ts';
-import { apiSecrets } from '../workflows/secrets.ts';
 
 /** What is made elsewhere; all else comes from the settings. */
 type Given = Pick<

@@ -6,7 +6,7 @@ import type { AddressPolicy } from '../net/address-policy.ts';
 import { createHostTurns } from '../net/host-turns.ts';
 import { serveTurns } from '../net/host-turns-channel.ts';
 import type { Logger } from '../observe/log.ts';
-import { formatSize } from '../std/size.ts';
+import { formatSize } from '../std/amounts.ts';
 import type { Child, ChildEnd, ChildInput } from './process/child.ts';
 import type { RunAs } from './process/environment.ts';
 import { temporaryPrefix } from './process/run-files.ts';

@@ -1,4 +1,4 @@
-/** Amounts and times in words, for people. */
+/** Amounts, sizes and times: in words, and as settings and definitions write them. */
 
 /** `380 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 days 4 h`. */
 export function durationWords(ms: number): string {
@@ -35,4 +35,41 @@ export function bytesWords(bytes: number): string {
 
 function two(first: number, unit: string, second: number, lesser: string): string {
   return second === 0 ? `${first} ${unit}` : `${first} ${unit} ${second} ${lesser}`;
+}
+
+const UNIT_BYTES = {
+  KB: 1_000,
+  MB: 1_000_000,
+  GB: 1_000_000_000,
+  TB: 1_000_000_000_000,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+} as const;
+
+/** `512MB`, `2 GB` or `1GiB` in bytes; undefined for anything else, including a bare number. */
+export function parseSize(text: unknown): number | undefined {
+  const match = typeof text === 'string' ? /^(\d{1,9}(?:\.\d{1,3})?) ?([KMGT]i?B)$/.exec(text) : null;
+  if (match === null) return undefined;
+  return Math.round(Number(match[1]) * UNIT_BYTES[match[2] as keyof typeof UNIT_BYTES]);
+}
+
+/** Bytes in the unit that gives a short number: `512 MB`, `1 GiB`, `612.3 MB`. */
+export function formatSize(bytes: number): string {
+  const exact = Object.entries(UNIT_BYTES)
+    .reverse()
+    .find(([, size]) => bytes >= size && bytes % size === 0 && bytes / size < 10_000);
+  if (exact !== undefined) return `${bytes / exact[1]} ${exact[0]}`;
+  const unit = (['TB', 'GB', 'MB', 'KB'] as const).find((name) => bytes >= UNIT_BYTES[name]);
+  return unit === undefined ? `${bytes} bytes` : `${Number((bytes / UNIT_BYTES[unit]).toFixed(1))} ${unit}`;
+}
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `500ms`, `30s`, `15m`, `2h` or `7d` in milliseconds; undefined for anything else, including a bare number. */
+export function parseDuration(text: unknown): number | undefined {
+  const match = typeof text === 'string' ? /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) : null;
+  if (match === null) return undefined;
+  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }

@@ -1,7 +1,7 @@
 /** Sizes, read and written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatSize, parseSize } from './size.ts';
+import { formatSize, parseSize } from './amounts.ts';
 
 test('sizes are read with their unit', () => {
   assert.equal(parseSize('512MB'), 512_000_000);

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { applyWorkflows } from '../../src/definitions/apply.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { applyWorkflows } from '../../src/workflows/apply.ts';
 import { type Answer, startService, type TestService } from '../support/service.ts';
 
 type Json = Record<string, unknown>;

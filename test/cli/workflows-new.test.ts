@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
+import { proposalText } from '../../src/definitions/proposals/proposal.ts';
+import { proposeFor } from '../../src/definitions/proposals/propose.ts';
 import type { HttpSource } from '../../src/model/http-source.ts';
-import { proposalText } from '../../src/workflows/proposals/proposal.ts';
-import { proposeFor } from '../../src/workflows/proposals/propose.ts';
 import { makePlace } from '../support/place.ts';
 import { definitionOf, type Site, site, take } from '../support/source-site.ts';
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
-import { parseYamlDefinition } from '../../src/workflows/definition.ts';
+import { parseYamlDefinition } from '../../src/definitions/definition.ts';
 import {
   isRun,
   KNOWN,

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { misspeltVariables } from '../../src/config/sources.ts';
+import { applyWorkflows } from '../../src/definitions/apply.ts';
 import { CHECKS } from '../../src/doctor/checks.ts';
 import { examineInstallation } from '../../src/doctor/doctor.ts';
 import type { Finding } from '../../src/model/finding.ts';
@@ -12,7 +13,6 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openSealer } from '../../src/teams/encryption-key.ts';
-import { applyWorkflows } from '../../src/workflows/apply.ts';
 
 export interface Installation {
   directory: string;

@@ -4,12 +4,12 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { stringify } from 'yaml';
+import { parseYamlDefinition } from '../../src/definitions/definition.ts';
 import type { HttpSource } from '../../src/model/http-source.ts';
 import type { Definition } from '../../src/model/workflow.ts';
 import { createHostTurns, type HostTurns } from '../../src/net/host-turns.ts';
 import { createOutbound, namedOrigins } from '../../src/sources/http/outbound.ts';
 import { readSource, type SourceDeps, type SourceEnd } from '../../src/sources/http/read-source.ts';
-import { parseYamlDefinition } from '../../src/workflows/definition.ts';
 
 export interface Site {
   /** Without a trailing slash. */

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { parseModuleDefinition } from '../../src/definitions/definition.ts';
 import type { Definition, Source } from '../../src/model/workflow.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import type { Run, RunEnd, RunInput } from '../../src/sources/run.ts';
 import { startRun } from '../../src/sources/start.ts';
-import { parseModuleDefinition } from '../../src/workflows/definition.ts';
 
 /** A directory with these files, removed after the test. */
 export async function directoryOf(t: TestContext, files: Record<string, string>): Promise<string> {

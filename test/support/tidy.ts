@@ -14,7 +14,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['net'],
   ['model'],
   ['store', 'sources'],
-  ['teams', 'workflows', 'records', 'webhooks'],
+  ['teams', 'definitions', 'records', 'webhooks'],
   ['jobs', 'doctor', 'resources'],
   ['http'],
   ['config'],

@@ -1,6 +1,8 @@
 /** Definitions of workflows over the API: those of kind `push` and `http`, which run no code of their own. */
 
 import { createHash } from 'node:crypto';
+import type { ApiSecret } from '../../definitions/api-bounds.ts';
+import { MAX_LEVELS } from '../../definitions/definition.ts';
 import { Problem } from '../../model/error.ts';
 import { isNestedDeeper } from '../../model/record.ts';
 import {
@@ -16,8 +18,6 @@ import { messageResource } from '../../resources/error.ts';
 import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
 import { anyObject, boolean, choice, nullable, object, optional, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
-import type { ApiSecret } from '../../workflows/api-secrets.ts';
-import { MAX_LEVELS } from '../../workflows/definition.ts';
 import { bodyFields } from '../body.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { workflowIdFrom } from '../ids.ts';

@@ -1,7 +1,7 @@
 /** Reads the records of a child: NDJSON lines in batches, with back-pressure and limits. */
 import type { Readable } from 'node:stream';
+import { formatSize } from '../../std/amounts.ts';
 import { MalformedError, splitLines } from '../../std/lines.ts';
-import { formatSize } from '../../std/size.ts';
 
 const MAX_LINE_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 500;

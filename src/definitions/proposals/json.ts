@@ -1,9 +1,7 @@
-/** Proposes a workflow for a JSON response: the list that looks most like records, with its properties as fields. */
-import { jsonPages } from './json-pages.ts';
-import { freeName, keyOf, propertyName } from './names.ts';
-import { isMap, pathOf, propertiesOf } from './properties.ts';
-import type { Doubt, Proposal } from './proposal.ts';
-import { isMoment, textKind } from './value-kinds.ts';
+/** Proposes a workflow for a JSON response: the list that looks most like records, its properties as fields, its pages. */
+
+import { linkTo } from '../../net/response-headers.ts';
+import { type Doubt, freeName, isMoment, keyOf, type Proposal, propertyName, textKind } from './proposal.ts';
 
 const MAX_DEPTH = 6;
 const MAX_LISTS = 1_000;
@@ -18,7 +16,7 @@ const BESIDE =
 /** Names of objects that records are often wrapped in. */
 const WRAPPER = /^(?:node|item|attributes|properties|fields|resource|record|document|_source|data)$/;
 
-export interface JsonResponse {
+interface JsonResponse {
   url: string;
   /** The parsed body. */
   value: unknown;
@@ -166,4 +164,133 @@ function settingOf(name: string, path: string, values: readonly unknown[], doubt
 /** The path without the object that each record is wrapped in. */
 function unwrapped(steps: readonly string[]): readonly string[] {
   return steps.length > 1 && WRAPPER.test(steps[0] as string) ? steps.slice(1) : steps;
+}
+
+const NEXT_ADDRESS = /^(?:@odata\.)?next(?:_?(?:url|uri|link|href|page|page_?url))?$/i;
+const CURSOR = /cursor|(?:page|next|continuation).?token|^(?:after|next|scroll_?id|marker|next_?page)$/i;
+const BACK = /prev|before|start_?cursor|first|self|last/i;
+const PAGES_DEPTH = 4;
+
+interface Leaf {
+  steps: string[];
+  name: string;
+  value: unknown;
+}
+
+/** @returns the setting `paginate`; undefined when there seem to be no more pages */
+function jsonPages(
+  response: JsonResponse & { records: { steps: readonly string[]; count: number } },
+  doubts: Doubt[],
+): object | undefined {
+  const { url, records } = response;
+  const at = ['source', 'paginate'];
+  if (linkTo('next', response.linkHeader) !== undefined) return { type: 'link_header' };
+  const leaves = leavesAround(response.value, records.steps);
+  const find = (form: RegExp) =>
+    leaves.find(({ name, value }) => form.test(name) && typeof value === 'number');
+  const next = leaves.find(
+    ({ steps, value }) =>
+      typeof value === 'string' &&
+      /^(?:https?:\/\/|[/?])/.test(value) &&
+      steps.some((step) => NEXT_ADDRESS.test(step)),
+  );
+  if (next !== undefined) return { type: 'next_link', from: pathOf(next.steps) };
+
+  const cursor = leaves.find(
+    ({ name, steps, value }) =>
+      (typeof value === 'string' || typeof value === 'number') &&
+      value !== '' &&
+      (typeof value === 'string' || !/page/i.test(name)) &&
+      CURSOR.test(name) &&
+      !steps.some((step) => BACK.test(step)),
+  );
+  if (cursor !== undefined) {
+    const param = paramOf(cursor);
+    doubts.push({
+      at,
+      text: `The answer names the cursor ${pathOf(cursor.steps)}; that the parameter for it is called ${param} is a guess.`,
+    });
+    return { type: 'cursor', from: pathOf(cursor.steps), param };
+  }
+
+  const total = find(
+    /^(?:total|total_?(?:count|results|records|items|hits|elements)|count|found|num_?found)$/i,
+  );
+  const seen = records.count;
+  const isMore = total === undefined ? undefined : (total.value as number) > seen;
+  const query = new URL(url).searchParams;
+  const limit = find(/^(?:limit|page_?size|per_?page|size|rows|max_?results)$/i);
+  const limitParam = [...query.keys()].find((name) =>
+    /^(?:limit|page_?size|per_?page|size|rows|count)$/i.test(name),
+  );
+  const size =
+    Number((limitParam === undefined ? undefined : query.get(limitParam)) ?? limit?.value ?? seen) || seen;
+  const offset = find(/^(?:offset|skip|start|start_?index|from)$/i);
+  if (offset !== undefined && isMore !== false) {
+    const param = [...query.keys()].find((name) => /^(?:offset|skip|start|from)$/i.test(name)) ?? offset.name;
+    if (total === undefined) doubts.push({ at, text: 'The answer does not say how many there are.' });
+    return { type: 'offset', param, limit: size, ...named(limitParam ?? limit?.name) };
+  }
+  const page = find(/^(?:page|page_?(?:no|number|index)|current_?page)$/i);
+  const pages = find(/^(?:total_?pages|pages|page_?count|last_?page|num_?pages)$/i);
+  const morePages = pages === undefined ? isMore : (pages.value as number) > 1;
+  if (page !== undefined && morePages !== false) {
+    const param = [...query.keys()].find((name) => /page/i.test(name) && name !== limitParam) ?? 'page';
+    doubts.push({ at, text: `That the parameter is called ${param} is a guess.` });
+    return { type: 'page', param, ...(page.value === 0 ? { start: 0 } : {}) };
+  }
+  if (isMore === true)
+    doubts.push({
+      at: ['source'],
+      text: `The answer says ${pathOf((total as Leaf).steps)}: ${total?.value}, and holds ${seen}; how to ask for the rest was not found. See \`paginate\`.`,
+    });
+  return undefined;
+}
+
+function named(limitParam: string | undefined): object {
+  return limitParam === undefined || limitParam === 'limit' ? {} : { limitParam };
+}
+
+/** The likely parameter: `cursor` for `next_cursor`, `pageToken` for `nextPageToken`, and `cursor` for a bare `next`. */
+function paramOf({ name }: Leaf): string {
+  const rest = name.replace(/^(?:next|end)_?(?=.)/i, '');
+  return /^next$/i.test(rest) ? 'cursor' : `${rest.charAt(0).toLowerCase()}${rest.slice(1)}`;
+}
+
+/** All values outside of the records. */
+function leavesAround(value: unknown, records: readonly string[]): Leaf[] {
+  const leaves: Leaf[] = [];
+  const open: { value: unknown; steps: string[] }[] = [{ value, steps: [] }];
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    const { steps } = next;
+    if (steps.length === records.length && records.every((step, index) => steps[index] === step)) continue;
+    if (isMap(next.value) && steps.length < PAGES_DEPTH) {
+      for (const [name, inner] of propertiesOf(next.value))
+        open.push({ value: inner, steps: [...steps, name] });
+    } else if (steps.length > 0) leaves.push({ steps, name: steps.at(-1) as string, value: next.value });
+  }
+  return leaves;
+}
+
+/** @param steps property names */
+function pathOf(steps: readonly string[]): string {
+  return steps.reduce(
+    (path, step) =>
+      /^[A-Za-z_]\w*$/.test(step)
+        ? `${path}.${step}`
+        : `${path}[${step.includes("'") ? JSON.stringify(step) : `'${step}'`}]`,
+    '$',
+  );
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The properties that paths may name. Names that look like placeholders are left out: they would be filled in when the
+ * workflow runs, so a response could ask for a secret that way.
+ */
+function propertiesOf(value: object): [string, unknown][] {
+  return Object.entries(value).filter(([name]) => name.length <= 200 && !/[$#{]\{/.test(name));
 }

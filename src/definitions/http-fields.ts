@@ -2,7 +2,7 @@
 import type { Field, Parse } from '../model/http-source.ts';
 import { compileText, isDatePattern, piecesOf } from '../sources/http/fields.ts';
 import { grammarOf } from '../sources/http/paths.ts';
-import { type Checker, describe, isMissing, type Path } from './check.ts';
+import { type Checker, describe, isMissing, type Path } from './checker.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];
 const MAX_FIELDS = 1_000;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
-import { NO_CEILINGS } from './ceilings.ts';
-import { type CheckOptions, DefinitionChecks } from './definition-checks.ts';
+import { NO_CEILINGS } from './api-bounds.ts';
+import { type CheckOptions, DefinitionChecks } from './checks.ts';
 
 const FILE = 'acme/people.yaml';
 

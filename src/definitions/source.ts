@@ -3,8 +3,8 @@ import { posix } from 'node:path';
 import { secretReferences } from '../model/secret-names.ts';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
-import { type Checker, describe, isMissing, orDefault, type Path } from './check.ts';
-import { checkHttpSource } from './definition-http.ts';
+import { type Checker, describe, isMissing, orDefault, type Path } from './checker.ts';
+import { checkHttpSource } from './http-source.ts';
 
 type Command = Extract<Source, { type: 'command' }>;
 

@@ -7,8 +7,8 @@ import { parseMarkup } from '../../sources/http/paths.ts';
 import { FIRST_PAGE, pageRequest, UnreadableError } from '../../sources/http/request.ts';
 import { readCsv, whole } from '../../sources/http/rows.ts';
 import { createRedactor } from '../../sources/secrets.ts';
-import { proposeJson } from './json-proposal.ts';
-import { proposeMarkup } from './markup-proposal.ts';
+import { proposeJson } from './json.ts';
+import { proposeMarkup } from './markup.ts';
 import type { Proposal } from './proposal.ts';
 
 const NO_STATE: ReadonlyMap<string, string> = new Map();

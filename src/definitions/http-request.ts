@@ -1,7 +1,7 @@
 /** Checks the requests of an `http` source: URLs, method, headers, body, authentication and proxy. */
 import { HTTP_METHODS, type HttpAuth, type HttpBody, type HttpMethod } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
-import { type Checker, describe, isMissing, type Path } from './check.ts';
+import { type Checker, describe, isMissing, type Path } from './checker.ts';
 
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;

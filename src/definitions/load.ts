@@ -5,10 +5,9 @@ import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RunAs } from '../sources/process/environment.ts';
 import { type ModuleSettings, readModuleSettings } from '../sources/process/module.ts';
-import type { Mistake } from './check.ts';
+import type { Mistake } from './checker.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
-import { type Broken, findWorkflowFiles, type WorkflowFile } from './files.ts';
-import { EXTENSIONS, findStrayFiles } from './stray-files.ts';
+import { type Broken, EXTENSIONS, findStrayFiles, findWorkflowFiles, type WorkflowFile } from './files.ts';
 
 export interface FoundWorkflow {
   /** The team's slug: the name of its folder. */
@@ -24,7 +23,7 @@ export interface FoundWorkflow {
 /** A running server parses in a thread, so that a large file delays nobody. */
 export type ParseYaml = (text: string, options: { file: string }) => Parsed | Promise<Parsed>;
 
-export interface LoadedDirectory {
+interface LoadedDirectory {
   found: FoundWorkflow[];
   mistakes: Mistake[];
   broken: Broken[];

@@ -1,9 +1,26 @@
-/** Checks a definition, as far as its text can make that slow: from parsing it to the first time of its schedule. */
+/** The thread that checks definitions: one after the other, as `checks.ts` sends them. */
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import { firstRunAt } from '../model/schedule.ts';
 import type { Definition } from '../model/workflow.ts';
-import { type ApiSecret, apiMistakes } from './api-secrets.ts';
-import { aboveCeilings, type Ceilings } from './ceilings.ts';
+import { type ApiSecret, aboveCeilings, apiMistakes, type Ceilings } from './api-bounds.ts';
 import { type Parsed, parseDefinition, parseYamlDefinition } from './definition.ts';
+
+/** `ready` comes first, once; then an answer to each definition. */
+export type FromCheck = { ready: true } | { checked: Checked } | { failed: string };
+
+if (parentPort !== null) serve(parentPort);
+
+function serve(port: MessagePort): void {
+  const tell = (message: FromCheck) => port.postMessage(message);
+  port.on('message', (given: ToCheck) => {
+    try {
+      tell({ checked: checkDefinition(given) });
+    } catch (error) {
+      tell({ failed: (error as Error).stack ?? String(error) });
+    }
+  });
+  tell({ ready: true });
+}
 
 /** A definition to be checked. `file` is its path in the workflows directory. */
 export type ToCheck =
@@ -23,7 +40,7 @@ export type Checked =
   | { definition: Definition; nextRunAt: number | null }
   | Extract<Parsed, { mistakes: unknown }>;
 
-export function checkDefinition(given: ToCheck): Checked {
+function checkDefinition(given: ToCheck): Checked {
   const { file } = given;
   if ('yaml' in given) {
     const parsed = parseYamlDefinition(given.yaml, { file });

@@ -1,5 +1,7 @@
-/** Applies the workflow files of a directory to the store, whose rows are the definitions in effect. */
+/** Applies the workflow files of a directory to the store, whose rows are the definitions in effect; also at a start. */
 
+import { existsSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { firstRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
@@ -7,7 +9,7 @@ import type { Logger } from '../observe/log.ts';
 import type { RunAs } from '../sources/process/environment.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
-import type { Mistake } from './check.ts';
+import type { Mistake } from './checker.ts';
 import { isBroken } from './files.ts';
 import { type FoundWorkflow, loadWorkflows, type ParseYaml } from './load.ts';
 
@@ -168,4 +170,59 @@ function logReport(report: ApplyReport, log: Logger): void {
   }
   const counts = { created, changed, restored, archived };
   if (Object.values(counts).some((names) => names.length > 0)) log.info(counts, 'workflows.applied');
+}
+
+/** Files that can be read in this time are applied before the service listens. */
+const PATIENCE_MS = 3_000;
+
+/**
+ * Whether no workflow has been applied yet. Then the first node applies its files at its start, as on SQLite. After
+ * that only `flowhook apply` does, because nodes with different files would undo each other's definitions.
+ */
+export async function isWithoutWorkflows(store: Store): Promise<boolean> {
+  return (await store.workflows.applied({ limit: 1 })).length === 0;
+}
+
+/**
+ * Applies the workflow files. A file that hangs while it is read must not hold up the workflows that the database
+ * already has.
+ *
+ * @param input.isNamed whether the directory was configured: it must then exist
+ * @param input.signal stops the reading
+ * @returns undefined when it takes longer than 3 s; it then goes on in the background
+ */
+export async function applyAtStart(
+  store: Store,
+  input: {
+    directory: string;
+    isNamed: boolean;
+    runAs: RunAs | undefined;
+    log: Logger;
+    signal: AbortSignal;
+    parseYaml?: ParseYaml;
+  },
+): Promise<ApplyReport | undefined> {
+  const { isNamed, ...files } = input;
+  const { directory, log, signal } = files;
+  if (!isNamed && !existsSync(directory)) {
+    log.warn(
+      { directory },
+      'workflows.none: put definitions into <team>/<id>.yaml here, or name their place with --workflows',
+    );
+    return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
+  }
+  const applying = applyWorkflows(store, { ...files, prune: false, force: false });
+  const waited = new AbortController();
+  let isLate = false;
+  try {
+    const report = await Promise.race([applying, pause(PATIENCE_MS, undefined, { signal: waited.signal })]);
+    isLate = report === undefined;
+    return report;
+  } finally {
+    waited.abort();
+    applying.catch((err) => {
+      // An error in time is thrown to the caller, who reports it.
+      if (isLate && !signal.aborted) log.error({ err }, 'workflows.not_applied');
+    });
+  }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Definition, Workflow } from '../model/workflow.ts';
-import { aboveCeilings, type Ceilings, withinCeilings } from './ceilings.ts';
+import { aboveCeilings, type Ceilings, withinCeilings } from './api-bounds.ts';
 import { parseYamlDefinition } from './definition.ts';
 
 const CEILINGS: Ceilings = {

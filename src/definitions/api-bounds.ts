@@ -1,11 +1,14 @@
 /**
- * Restricts the secrets of sources made over the API: they may only send secrets that the team's file permits, and only
- * to the hosts that the file names. API callers who can make workflows must not learn the operator's secrets.
+ * Bounds of definitions made over the API; those in files are the operator's own, and are not bound.
+ *
+ * They may only send secrets that the team's file permits, and only to the hosts that it names: API callers who can make
+ * workflows must not learn the operator's secrets. And they may ask for no more than the ceilings of the settings.
  */
 import type { HttpSource } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
-import type { Source } from '../model/workflow.ts';
+import { type Definition, isOfApi, type Source, type Workflow } from '../model/workflow.ts';
 import { PLAIN_HEADERS } from '../sources/http/request.ts';
+import { bytesWords, durationWords, grouped } from '../std/amounts.ts';
 
 const MAX_MISTAKES = 100;
 
@@ -124,4 +127,94 @@ function* textsWithin(value: unknown, place: string): Generator<{ place: string;
   for (const [name, inner] of Object.entries(value)) {
     yield* textsWithin(inner, Array.isArray(value) ? `${place}[${name}]` : `${place}.${name}`);
   }
+}
+
+export interface Ceilings {
+  timeoutMs: number;
+  memoryBytes: number;
+  outputBytes: number;
+  records: number;
+  retries: number;
+}
+
+export const NO_CEILINGS: Ceilings = {
+  timeoutMs: Number.POSITIVE_INFINITY,
+  memoryBytes: Number.POSITIVE_INFINITY,
+  outputBytes: Number.POSITIVE_INFINITY,
+  records: Number.POSITIVE_INFINITY,
+  retries: Number.POSITIVE_INFINITY,
+};
+
+/** One that a definition can name: how it reads it, and what writes its value in words. */
+interface Bound {
+  name: string;
+  setting: string;
+  of(definition: Definition): number;
+  words(value: number): string;
+}
+
+const BOUNDS: Readonly<Record<keyof Ceilings, Bound>> = {
+  timeoutMs: {
+    name: 'limits.timeout',
+    setting: 'FLOWHOOK_MAX_API_TIMEOUT',
+    of: ({ limits }) => limits.timeoutMs,
+    words: durationWords,
+  },
+  memoryBytes: {
+    name: 'limits.memory',
+    setting: 'FLOWHOOK_MAX_API_MEMORY',
+    of: ({ limits }) => limits.memoryBytes,
+    words: bytesWords,
+  },
+  outputBytes: {
+    name: 'limits.output',
+    setting: 'FLOWHOOK_MAX_API_OUTPUT',
+    of: ({ limits }) => limits.outputBytes,
+    words: bytesWords,
+  },
+  records: {
+    name: 'limits.records',
+    setting: 'FLOWHOOK_MAX_API_RECORDS',
+    of: ({ limits }) => limits.records,
+    words: grouped,
+  },
+  retries: {
+    name: 'retries.max',
+    setting: 'FLOWHOOK_MAX_API_RETRIES',
+    of: ({ retries }) => retries.max,
+    words: grouped,
+  },
+};
+
+/** A sentence for each setting of the definition that is above the operator's ceiling. */
+export function aboveCeilings(definition: Definition, ceilings: Ceilings): string[] {
+  return Object.entries(BOUNDS).flatMap(([field, { name, setting, of, words }]) => {
+    const most = ceilings[field as keyof Ceilings];
+    const asked = of(definition);
+    if (asked <= most) return [];
+    return [
+      `\`${name}\` is ${words(asked)}, and workflows made over the API may ask for at most ${words(most)} here: ` +
+        `ask for less, or have the operator raise ${setting} or define the workflow in a file`,
+    ];
+  });
+}
+
+/** The workflow as it runs: one made over the API before the ceilings were set, or lowered, is held to them as well. */
+export function withinCeilings(workflow: Workflow, ceilings: Ceilings = NO_CEILINGS): Workflow {
+  if (!isOfApi(workflow)) return workflow;
+  const { definition } = workflow;
+  const { limits, retries } = definition;
+  return {
+    ...workflow,
+    definition: {
+      ...definition,
+      limits: {
+        timeoutMs: Math.min(limits.timeoutMs, ceilings.timeoutMs),
+        memoryBytes: Math.min(limits.memoryBytes, ceilings.memoryBytes),
+        outputBytes: Math.min(limits.outputBytes, ceilings.outputBytes),
+        records: Math.min(limits.records, ceilings.records),
+      },
+      retries: { ...retries, max: Math.min(retries.max, ceilings.retries) },
+    },
+  };
 }

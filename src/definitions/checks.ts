@@ -11,8 +11,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
 import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
-import type { Checked, ToCheck } from './definition-check.ts';
-import type { FromCheck } from './definition-thread.ts';
+import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
 
 /** For what people write, a check takes some milliseconds. */
 const LIMIT_MS = 2_000;
@@ -129,6 +128,6 @@ interface Thread {
 
 function openThread(): Worker {
   // The extension of this file, so that compiled code finds the compiled thread.
-  const script = new URL(`./definition-thread${extname(import.meta.url)}`, import.meta.url);
+  const script = new URL(`./check-thread${extname(import.meta.url)}`, import.meta.url);
   return new Worker(script, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } });
 }

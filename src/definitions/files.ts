@@ -1,0 +1,287 @@
+/** Finds the workflow files of a directory (`<team>/<id>.yaml`, `.yml` or `.mts`), and those that are meant to be ones. */
+import { createHash } from 'node:crypto';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { Problem } from '../model/error.ts';
+import { isTeamSlug } from '../model/team.ts';
+import { isWorkflowId } from '../model/workflow.ts';
+import { nearest } from '../std/nearest.ts';
+import type { Mistake } from './checker.ts';
+
+/** Part of every hash. Incrementing it makes a new version of Flowhook parse all definitions again. */
+const DEFINITION_FORMAT = 1;
+const MAX_FILE_BYTES = 1 << 20;
+
+export interface WorkflowFile {
+  team: string;
+  id: string;
+  /** Path inside the directory, with forward slashes: `team/id.yaml`. */
+  file: string;
+  text: string;
+  /** SHA-256 of the path and the content, in hex. Files that it imports or runs are not part of it. */
+  hash: string;
+}
+
+interface WorkflowFiles {
+  files: WorkflowFile[];
+  mistakes: Mistake[];
+  broken: Broken[];
+}
+
+/**
+ * A file that exists but cannot be used: its workflow does not count as missing. With a null id, all workflows of a team;
+ * with a null team, that workflow of any team.
+ */
+export interface Broken {
+  team: string | null;
+  id: string | null;
+}
+
+/** Whether a workflow has a file, though one that cannot be used. */
+export function isBroken(broken: readonly Broken[], workflow: { team: string; id: string }): boolean {
+  return broken.some(
+    ({ team, id }) => (team === null || team === workflow.team) && (id === null || id === workflow.id),
+  );
+}
+
+/**
+ * Reads one level of each team's folder. Hidden entries, other kinds of files and nested folders are ignored: that is
+ * where scripts and shared code live. Links are followed.
+ *
+ * @throws Problem when the directory does not exist
+ */
+export async function findWorkflowFiles(directory: string): Promise<WorkflowFiles> {
+  const found: WorkflowFiles = { files: [], mistakes: [], broken: [] };
+  for (const name of await entriesOf(directory)) {
+    if (name === 'node_modules' || !(await isDirectory(join(directory, name)))) continue;
+    await addTeam(directory, name, found);
+  }
+  return found;
+}
+
+/** The file that defines one workflow; undefined when this node has none that can be read. */
+export async function findWorkflowFile(
+  directory: string,
+  { team, id }: { team: string; id: string },
+): Promise<WorkflowFile | undefined> {
+  for (const extension of EXTENSIONS) {
+    const name = `${id}${extension}`;
+    const read = await readDefinition({ directory, team, id, file: `${team}/${name}`, sameId: [name] });
+    if ('hash' in read) return read;
+  }
+  return undefined;
+}
+
+async function entriesOf(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => !name.startsWith('.')).sort();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const what =
+      code === 'ENOENT'
+        ? `The workflows directory ${directory} does not exist. Create it, or name another one with --workflows or FLOWHOOK_WORKFLOWS`
+        : code === 'ENOTDIR'
+          ? `The workflows directory ${directory} is a file. Name its directory with --workflows or FLOWHOOK_WORKFLOWS`
+          : `The workflows directory ${directory} cannot be read: ${message}`;
+    throw new Problem('definition_invalid', { sentence: what, cause: error });
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}
+
+async function addTeam(directory: string, team: string, found: WorkflowFiles): Promise<void> {
+  let names: string[];
+  try {
+    names = (await readdir(join(directory, team))).sort();
+  } catch (error) {
+    found.mistakes.push({
+      file: team,
+      line: null,
+      message: `This folder cannot be read: ${(error as Error).message}`,
+    });
+    found.broken.push({ team, id: null });
+    return;
+  }
+  const byId = Map.groupBy(
+    names.filter((name) => !name.startsWith('.') && EXTENSIONS.includes(extname(name))),
+    // Some file systems store an accented letter as two characters.
+    (name) => name.slice(0, -extname(name).length).normalize('NFC'),
+  );
+  if (byId.size > 0 && !isTeamSlug(team)) {
+    const message = `${JSON.stringify(team)} cannot be a team: the folder's name must be 1 to 63 of a–z, 0–9 and -, and begin with a letter or digit`;
+    found.mistakes.push({ file: team, line: null, message });
+    return;
+  }
+  for (const [id, sameId] of byId) {
+    const file = `${team}/${sameId[0]}`;
+    const read = await readDefinition({ directory, team, id, file, sameId });
+    if ('hash' in read) {
+      found.files.push(read);
+    } else {
+      found.mistakes.push({ file, line: null, message: read.mistake });
+      found.broken.push({ team, id });
+    }
+  }
+}
+
+async function readDefinition(input: {
+  directory: string;
+  team: string;
+  id: string;
+  file: string;
+  sameId: readonly string[];
+}): Promise<WorkflowFile | { mistake: string }> {
+  const { directory, team, id, file, sameId } = input;
+  if (sameId.length > 1) {
+    return {
+      mistake: `The workflow ${id} is defined more than once, in ${sameId.join(' and ')}. Keep one of them`,
+    };
+  }
+  if (!isWorkflowId(id)) {
+    return {
+      mistake: `${JSON.stringify(id)} cannot be a workflow's id: 1 to 200 characters without control characters or backslashes`,
+    };
+  }
+  try {
+    const stats = await stat(join(directory, file));
+    if (!stats.isFile()) return { mistake: 'This is not a file' };
+    if (stats.size > MAX_FILE_BYTES)
+      return { mistake: 'This file is larger than 1 MiB, too large for a definition' };
+    const text = await readFile(join(directory, file), 'utf8');
+    const hash = createHash('sha256').update(`${DEFINITION_FORMAT}\n${file}\n${text}`).digest('hex');
+    return { team, id, file, text, hash };
+  } catch (error) {
+    return { mistake: `This file cannot be read: ${(error as Error).message}` };
+  }
+}
+
+/** The endings of workflow files. */
+export const EXTENSIONS = ['.yaml', '.yml', '.mts'];
+/** Other endings that somebody might give one. Not `.bak`, `.off` and the like: those are meant to be ignored. */
+const LIKELY = ['', '.json', '.txt', '.ts', '.cts', '.mjs', '.js'];
+/** Keys at the beginning of a line that other YAML seldom has: somebody may have misspelt `source`. */
+const YAML_KEY = /^(?:source|schedule|guards|retries|overlap|fields)\s*:/m;
+const TEXT_KEY = /^source\s*:/m;
+const JSON_KEY = /^\s*\{[\s\S]*"source"\s*:\s*\{/;
+const MODULE = /^export\s+(?:const\s+workflow\b|default\s+(?:async\s+)?function\s*\*)/m;
+/** Folders below a team's folder, bounded against links and large trees. */
+const MAX_DEPTH = 3;
+const MAX_FILES = 1_000;
+/** How much of a file is looked at. */
+const HEAD_BYTES = 65_536;
+
+interface StrayFiles {
+  mistakes: Mistake[];
+  /** The workflows that they probably define; with a null team, one of any team. */
+  meant: { team: string | null; id: string }[];
+}
+
+/** Hidden entries and `node_modules` are left out. @param directory the workflows directory, which must exist */
+export async function findStrayFiles(directory: string): Promise<StrayFiles> {
+  const found: StrayFiles = { mistakes: [], meant: [] };
+  const top = await visibleEntries(directory);
+  const teams = top.filter(({ isFolder }) => isFolder).map(({ name }) => name);
+  const inTeams: string[] = [];
+  for (const team of teams) await gather(directory, team, { depth: 1, files: inTeams });
+  const outside = top.filter(({ isFolder }) => !isFolder).map(({ name }) => name);
+  for (const file of [...outside, ...inTeams]) {
+    const name = file.split('/').at(-1) ?? '';
+    const isInPlace = file.split('/').length === 2 && EXTENSIONS.includes(extname(name));
+    if (isInPlace || !mayDefine(name) || !(await looksLikeDefinition(join(directory, file)))) continue;
+    found.mistakes.push({ file, line: null, message: strayMessage(file, teams) });
+    const [team = '', ...rest] = file.split('/');
+    found.meant.push({ team: rest.length === 0 ? null : team, id: idOf(name) });
+  }
+  return found;
+}
+
+/**
+ * What is wrong with where such a file lies or how it is called, and where it belongs.
+ *
+ * @param file its path inside the workflows directory, with forward slashes
+ * @param teams the folders that there are
+ */
+export function strayMessage(file: string, teams: readonly string[]): string {
+  const parts = file.split('/');
+  const name = parts.at(-1) ?? '';
+  const right = `${idOf(name)}${rightExtension(name)}`;
+  if (parts.length === 1) {
+    const team = teams.length === 0 ? 'default' : teams.length === 1 ? teams[0] : '<team>';
+    return `This file is in no team's folder, so it defines nothing. Move it to ${team}/${right}`;
+  }
+  if (parts.length > 2) {
+    return (
+      `This file is in a folder of a team's folder, so it defines nothing. Move it to ${parts[0]}/${right}; if it is ` +
+      'not a workflow, let the name of its folder begin with a dot'
+    );
+  }
+  return `A workflow file ends in .yaml, .yml or .mts, so this one defines nothing. Rename it to ${parts[0]}/${right}`;
+}
+
+async function gather(
+  directory: string,
+  path: string,
+  { depth, files }: { depth: number; files: string[] },
+): Promise<void> {
+  for (const { name, isFolder } of await visibleEntries(join(directory, path))) {
+    if (files.length >= MAX_FILES) return;
+    const inside = `${path}/${name}`;
+    if (!isFolder) files.push(inside);
+    else if (depth < MAX_DEPTH) await gather(directory, inside, { depth: depth + 1, files });
+  }
+}
+
+/** A folder that cannot be read is told of elsewhere. */
+async function visibleEntries(directory: string): Promise<{ name: string; isFolder: boolean }[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const seen = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
+  const found = seen.map(async (entry) => {
+    const { name } = entry;
+    if (!entry.isSymbolicLink()) return { name, isFolder: entry.isDirectory() };
+    const stats = await stat(join(directory, name)).catch(() => undefined);
+    return { name, isFolder: stats?.isDirectory() ?? false };
+  });
+  return (await Promise.all(found)).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function mayDefine(name: string): boolean {
+  const extension = extname(name).toLowerCase();
+  return LIKELY.includes(extension) || rightExtensionOf(extension) !== undefined;
+}
+
+function rightExtensionOf(extension: string): string | undefined {
+  return EXTENSIONS.includes(extension) ? extension : nearest(extension, EXTENSIONS);
+}
+
+function rightExtension(name: string): string {
+  const extension = extname(name).toLowerCase();
+  if (['.ts', '.cts', '.mjs', '.js'].includes(extension)) return '.mts';
+  return rightExtensionOf(extension) ?? '.yaml';
+}
+
+/** `people` of `people.yaml`, `people.yaml.txt` and `people.ymal`. */
+function idOf(name: string): string {
+  const bare = name.slice(0, name.length - extname(name).length);
+  const again = EXTENSIONS.includes(extname(bare)) ? bare.slice(0, -extname(bare).length) : bare;
+  return again.normalize('NFC');
+}
+
+async function looksLikeDefinition(path: string): Promise<boolean> {
+  // Opening a pipe would wait for somebody to write.
+  if (!((await stat(path).catch(() => undefined))?.isFile() ?? false)) return false;
+  const handle = await open(path).catch(() => undefined);
+  if (handle === undefined) return false;
+  try {
+    const { bytesRead, buffer } = await handle.read({ buffer: Buffer.alloc(HEAD_BYTES), position: 0 });
+    const text = buffer.toString('utf8', 0, bytesRead);
+    const extension = extname(path).toLowerCase();
+    if (/^\.[cm]?[jt]s$/.test(extension)) return MODULE.test(text);
+    return (LIKELY.includes(extension) ? TEXT_KEY : YAML_KEY).test(text) || JSON_KEY.test(text);
+  } catch {
+    return false;
+  } finally {
+    await handle.close();
+  }
+}

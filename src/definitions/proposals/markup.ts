@@ -1,0 +1,478 @@
+/** Proposes a workflow for an HTML page: its repeated elements as records, their fields, and the link to the next page. */
+import type { AnyNode, Document, Element } from 'domhandler';
+import { compileSelector, readSelector, textOf } from '../../sources/http/paths.ts';
+import { type Doubt, freeName, keyOf, type Proposal, textKind, wordOf } from './proposal.ts';
+
+/** @throws Error when nothing repeats on the page */
+export function proposeMarkup({ url, document }: { url: string; document: Document }): Proposal {
+  const [best, ...others] = repeatedIn(document);
+  if (best === undefined) {
+    throw new Error(
+      `Nothing repeats on ${url} that could be records. Perhaps a script puts it there: then look for the address that the script asks, in the network tools of a browser`,
+    );
+  }
+  const doubts: Doubt[] = [];
+  const records = ['source', 'records'];
+  if (best.doubt !== undefined) doubts.push({ at: records, text: best.doubt });
+  const second = others.find(
+    ({ score, elements }) => score * 1.5 > best.score && !shareAPlace(elements, best.elements),
+  );
+  if (second !== undefined)
+    doubts.push({
+      at: records,
+      text: `It may also be ${second.selector}, of which there are ${second.elements.length}.`,
+    });
+  const language = languageOf(document);
+  const { fields, columns } =
+    best.headings === undefined
+      ? fieldsOfElements(best.elements, language, doubts)
+      : fieldsOfColumns(best.elements, best.headings, language, doubts);
+  const key = keyOf(columns, Math.min(best.elements.length, 100));
+  if (key === undefined)
+    doubts.push({ at: [], text: 'No field differs in all records: name the `key` that tells them apart.' });
+  const next = nextLinkIn(document);
+  if (next?.guess) doubts.push({ at: ['source', 'paginate'], text: 'Found by the words of the link.' });
+  return {
+    source: {
+      type: 'http',
+      url,
+      parse: 'html',
+      records: best.selector,
+      ...(next === undefined ? {} : { paginate: { type: 'next_link', from: next.path } }),
+    },
+    fields,
+    key: key === undefined ? [] : [key],
+    doubts,
+  };
+}
+
+/** Whether elements of one list are inside those of the other, so that both are parts of the same records. */
+function shareAPlace(ones: readonly Element[], others: readonly Element[]): boolean {
+  const isWithin = (inner: Element | undefined, outer: readonly Element[]) => {
+    for (let at = inner ?? null; at !== null; at = parentOf(at)) if (outer.includes(at)) return true;
+    return false;
+  };
+  return isWithin(ones[0], others.slice(0, 100)) || isWithin(others[0], ones.slice(0, 100));
+}
+
+function languageOf(document: Document): string {
+  for (const { name, attribs } of elementsBelow(document)) if (name === 'html') return attribs.lang ?? '';
+  return '';
+}
+
+/** Elements that hold no data for readers; they are skipped. */
+const UNREAD = new Set([
+  'script',
+  'style',
+  'svg',
+  'template',
+  'noscript',
+  'button',
+  'input',
+  'select',
+  'label',
+  'option',
+]);
+
+function isElement(node: AnyNode): node is Element {
+  return node.type === 'tag';
+}
+
+function childElements(node: Element | Document): Element[] {
+  return node.children.filter(isElement).filter(({ name }) => !UNREAD.has(name));
+}
+
+/** All descendants in document order. Not recursive, because pages may nest deeply. */
+function* elementsBelow(root: Element | Document): Generator<Element> {
+  const open = childElements(root).reverse();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    yield next;
+    const children = childElements(next);
+    for (let at = children.length - 1; at >= 0; at--) open.push(children[at] as Element);
+  }
+}
+
+/** The text directly in an element, without that of the elements in it. */
+function ownText(element: Element): string {
+  return element.children
+    .map((child) => (child.type === 'text' ? (child as unknown as { data: string }).data : ''))
+    .join('')
+    .trim();
+}
+
+/** The classes that a selector can name as they are, without those that are generated for each build of a site. */
+function classesOf(element: Element): string[] {
+  return (element.attribs.class ?? '')
+    .split(/\s+/)
+    .filter((name) => /^[A-Za-z_][\w-]*$/.test(name) && !/^(?:js-|is-|has-)|\d{4,}/.test(name));
+}
+
+/** The class that names the thing rather than its state. */
+function mainClass(element: Element): string | undefined {
+  const classes = classesOf(element);
+  return classes.find((name) => !name.slice(1).includes('--')) ?? classes[0];
+}
+
+/** A selector such as `table.daten` or `#main`, or the path from the nearest ancestor that has one. */
+function selectorOf(element: Element): string {
+  const names: string[] = [];
+  for (let at: Element | null = element; at !== null; at = parentOf(at)) {
+    const { id } = at.attribs;
+    if (id !== undefined && /^[A-Za-z][\w-]*$/.test(id)) return [`#${id}`, ...names].join(' > ');
+    const name = mainClass(at);
+    names.unshift(name === undefined ? at.name : `${at.name}.${name}`);
+    if (name !== undefined || at.name === 'body' || names.length > 6) break;
+  }
+  return names.join(' > ');
+}
+
+function parentOf(element: Element): Element | null {
+  const { parent } = element;
+  return parent !== null && parent.type === 'tag' ? (parent as Element) : null;
+}
+
+const LOOKED_AT = 100;
+const MAX_FIELDS = 40;
+/** Names of states rather than things: the field is then named after the block that the element is in. */
+const STATES = /^(?:now|current|value|text|amount|content|inner|body|link)$/;
+
+/** A possible field, before its values are known. */
+interface Candidate {
+  name: string;
+  path: string;
+  replace?: [string, string];
+}
+
+interface FoundFields {
+  fields: Record<string, unknown>;
+  /** The values of each field in the records that were looked at, without empty ones. */
+  columns: Map<string, string[]>;
+}
+
+function fieldsOfElements(records: readonly Element[], language: string, doubts: Doubt[]): FoundFields {
+  const some = records.slice(0, LOOKED_AT);
+  const candidates = new Map<string, Candidate & { count: number }>();
+  for (const record of some) {
+    for (const candidate of new Map(candidatesIn(record).map((one) => [one.path, one])).values()) {
+      const before = candidates.get(candidate.path);
+      if (before === undefined) candidates.set(candidate.path, { ...candidate, count: 1 });
+      else before.count += 1;
+    }
+  }
+  return chooseFields([...candidates.values()].slice(0, MAX_FIELDS * 4), some, language, doubts);
+}
+
+/** The columns of a table, named by their headings. */
+function fieldsOfColumns(
+  records: readonly Element[],
+  headings: readonly string[],
+  language: string,
+  doubts: Doubt[],
+): FoundFields {
+  const candidates = headings.map((heading, at): Candidate & { count: number } => ({
+    name: wordOf(heading) || `column_${at + 1}`,
+    path: `td:nth-child(${at + 1})`,
+    count: records.length,
+  }));
+  const links = headings.map((heading, at): Candidate & { count: number } => ({
+    name: `${wordOf(heading) || `column_${at + 1}`}_url`,
+    // Only direct children: the table itself may be inside a cell of another table.
+    path: `td:nth-child(${at + 1}) > a@href`,
+    count: records.length,
+  }));
+  return chooseFields([...candidates, ...links], records.slice(0, LOOKED_AT), language, doubts);
+}
+
+/** Keeps candidates that have values which differ between records and repeat no other candidate. */
+function chooseFields(
+  candidates: readonly (Candidate & { count: number })[],
+  records: readonly Element[],
+  language: string,
+  doubts: Doubt[],
+): FoundFields {
+  const fields: Record<string, unknown> = {};
+  const columns = new Map<string, string[]>();
+  const seen = new Set<string>();
+  const constant: string[] = [];
+  for (const { name, path, replace } of candidates) {
+    if (columns.size >= MAX_FIELDS) break;
+    const rows = valuesOf(path, records, replace);
+    const texts = rows.filter((text) => text !== '');
+    const alike = rows.join('\u0000');
+    if (texts.length === 0 || seen.has(alike)) continue;
+    seen.add(alike);
+    if (texts.length === records.length && new Set(texts).size === 1 && records.length > 2) {
+      constant.push(`${path} (${texts[0]})`);
+      continue;
+    }
+    const free = freeName(name, new Set(columns.keys()));
+    columns.set(free, texts);
+    const dashes = texts.filter((text) => !/^[-–—]$/.test(text));
+    const kind = path.endsWith('@href') || path.endsWith('@src') ? undefined : textKind(dashes, language);
+    const extra = { ...(replace === undefined ? {} : { replace }), ...kind?.setting };
+    Object.defineProperty(fields, free, {
+      value: Object.keys(extra).length === 0 ? path : { from: path, ...extra },
+      enumerable: true,
+    });
+    if (kind?.doubt !== undefined) doubts.push({ at: ['fields', free], text: kind.doubt });
+    if (texts.length < records.length)
+      doubts.push({ at: ['fields', free], text: `In ${texts.length} of ${records.length} records.` });
+  }
+  if (constant.length > 0)
+    doubts.push({ at: ['fields'], text: `Left out, the same in all: ${constant.slice(0, 5).join(', ')}` });
+  return { fields, columns };
+}
+
+function valuesOf(path: string, records: readonly Element[], replace: Candidate['replace']): string[] {
+  const { css, attribute } = readSelector(path);
+  const find = css === null ? (record: Element) => [record] : compileSelector(css, { xml: false });
+  const pattern = replace === undefined ? undefined : new RegExp(replace[0], 'gu');
+  return records.map((record) => {
+    const [found] = find(record);
+    if (found === undefined) return '';
+    const text = attribute === null ? textOf(found, { trim: true }) : (found.attribs[attribute] ?? '').trim();
+    return pattern === undefined ? text : text.replace(pattern, replace?.[1] ?? '');
+  });
+}
+
+function candidatesIn(record: Element): Candidate[] {
+  const candidates: Candidate[] = [];
+  for (const [attribute, value] of Object.entries(record.attribs)) {
+    if (/^(?:id|data-[\w-]+)$/.test(attribute) && value !== '' && value.length < 200)
+      candidates.push({ name: wordOf(attribute.replace(/^data-/, '')), path: `@${attribute}` });
+  }
+  if (record.attribs.href !== undefined) candidates.push({ name: 'url', path: '@href' });
+  for (const element of elementsBelow(record)) candidates.push(...candidatesOf(element, record));
+  return candidates;
+}
+
+function candidatesOf(element: Element, record: Element): Candidate[] {
+  const { href, datetime, src } = element.attribs;
+  if (href?.startsWith('mailto:'))
+    return [{ name: 'email', path: "a[href^='mailto:']@href", replace: ['^mailto:|\\?.*$', ''] }];
+  if (href?.startsWith('tel:')) return [{ name: 'phone', path: "a[href^='tel:']" }];
+  const { path, name } = placeOf(element, record);
+  const candidates: Candidate[] = [];
+  if (ownText(element) !== '' && /[\p{L}\p{N}]/u.test(ownText(element))) {
+    if (datetime !== undefined)
+      candidates.push({ name: name === 'time' ? 'date' : name, path: `${path}@datetime` });
+    else candidates.push({ name, path });
+  }
+  if (href !== undefined && !/^(?:#|javascript:)/i.test(href))
+    candidates.push({ name: 'url', path: `${path}@href` });
+  const lazy = Object.keys(element.attribs).find((one) => /^data-(?:lazy-?)?src$/.test(one));
+  if (lazy !== undefined) candidates.push({ name: 'image', path: `${path}@${lazy}` });
+  else if (src !== undefined && !src.startsWith('data:'))
+    candidates.push({ name: 'image', path: `${path}@src` });
+  return candidates;
+}
+
+/** The path of an element within its record, from the nearest class, and the name of its field. */
+function placeOf(element: Element, record: Element): { path: string; name: string } {
+  const text = textOf(element, { trim: true });
+  const below: string[] = [];
+  for (let at: Element | null = element; at !== null && at !== record; at = parentOf(at)) {
+    const own = mainClass(at);
+    if (own === undefined) {
+      below.unshift(at.name === 'td' ? `td:nth-child(${positionOf(at)})` : at.name);
+      continue;
+    }
+    const named = `${at.name}.${own}`;
+    const name = wordByClass(own, record) || element.name;
+    // An element without a class that is all the text of its parent is represented by the parent.
+    if (
+      at === element ||
+      (textOf(at, { trim: true }) === text && text !== '' && element.attribs.href === undefined)
+    )
+      return { path: named, name };
+    return { path: `${named} ${below.join(' > ')}`, name };
+  }
+  const name = NAMES.find(([form]) => form.test(element.name))?.[1] ?? element.name;
+  return { path: below.join(' > '), name: wordOf(element.attribs.itemprop ?? name) };
+}
+
+/** Field names for elements without a class. */
+const NAMES: readonly [RegExp, string][] = [
+  [/^h[1-6]$/, 'title'],
+  [/^a$/, 'name'],
+  [/^td$/, 'column'],
+];
+
+function positionOf(cell: Element): number {
+  let position = 1;
+  for (let at = cell.prev; at !== null; at = at.prev) if (at.type === 'tag') position += 1;
+  return position;
+}
+
+/** In a `staff-card`, `staff-card__name` becomes `name`, `price__was` becomes `price_was`, and `price__now` becomes `price`. */
+function wordByClass(name: string, record: Element): string {
+  const [block = '', element] = name.split(/__(?=[^_]*$)/);
+  const blocks = classesOf(record);
+  if (element !== undefined) {
+    if (blocks.includes(block)) return wordOf(element);
+    return STATES.test(element) ? wordOf(block) : wordOf(`${block}_${element}`);
+  }
+  const own = blocks.find((one) => name.startsWith(`${one}-`));
+  return wordOf(own === undefined ? name : name.slice(own.length + 1));
+}
+
+const MAX_CANDIDATES = 2_000;
+const SAMPLE = 20;
+const BESIDE =
+  /nav|menu|footer|header|aside|sidebar|pag(?:er|ination)|breadcrumb|cookie|recent|related|recommend|similar|social|promo|banner|filter|facet|tag/i;
+const BESIDE_ELEMENTS = new Set(['nav', 'footer', 'header', 'aside', 'form', 'head']);
+
+interface Repeated {
+  selector: string;
+  elements: Element[];
+  score: number;
+  /** The column headings of a table, by position; undefined without headings. */
+  headings: string[] | undefined;
+  doubt: string | undefined;
+}
+
+/** @returns groups of elements, the most likely records first */
+function repeatedIn(document: Document): Repeated[] {
+  const groups = new Map<string, Element[]>();
+  const tables: Element[] = [];
+  for (const element of elementsBelow(document)) {
+    if (element.name === 'table') tables.push(element);
+    for (const selector of selectorsOf(element)) {
+      const group = groups.get(selector);
+      if (group !== undefined) group.push(element);
+      else if (groups.size < MAX_CANDIDATES) groups.set(selector, [element]);
+    }
+  }
+  const repeated = [...groups]
+    .filter(([, elements]) => elements.length > 1 && !nests(elements))
+    .map(([selector, elements]) => ({
+      selector,
+      elements,
+      score: scoreOf(elements),
+      headings: undefined,
+      doubt: undefined,
+    }));
+  return [...repeated, ...tables.flatMap(rowsOf)]
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score);
+}
+
+function selectorsOf(element: Element): string[] {
+  if (['tr', 'td', 'th', 'tbody', 'html', 'body', 'br', 'p'].includes(element.name)) return [];
+  const classes = classesOf(element).filter((name) => !name.slice(1).includes('--'));
+  if (classes.length > 0) return classes.map((name) => `${element.name}.${name}`);
+  const parent = parentOf(element);
+  return parent === null ? [] : [`${selectorOf(parent)} > ${element.name}`];
+}
+
+function nests(elements: readonly Element[]): boolean {
+  const all = new Set(elements);
+  return elements.slice(0, SAMPLE).some((element) => {
+    for (let at = parentOf(element); at !== null; at = parentOf(at)) if (all.has(at)) return true;
+    return false;
+  });
+}
+
+/** High for many elements with many parts in common; low in navigation, footers and sidebars. */
+function scoreOf(elements: readonly Element[]): number {
+  const some = elements.slice(0, SAMPLE);
+  const counts = new Map<string, number>();
+  for (const element of some)
+    for (const part of partsOf(element)) counts.set(part, (counts.get(part) ?? 0) + 1);
+  const parts = [...counts.values()].filter((count) => count > some.length / 2).length;
+  return Math.min(elements.length, 50) ** 0.6 * parts ** 1.5 * worthOfPlace(some[0] as Element);
+}
+
+/** The parts of an element: descendants with their own text, and links. */
+function partsOf(root: Element): Set<string> {
+  const parts = new Set<string>();
+  for (const element of elementsBelow(root)) {
+    const name = `${element.name}.${classesOf(element)[0] ?? ''}`;
+    if (ownText(element) !== '') parts.add(name);
+    if (element.attribs.href !== undefined) parts.add(`${name}@href`);
+  }
+  return parts;
+}
+
+function worthOfPlace(element: Element): number {
+  let worth = 1;
+  for (let at: Element | null = element; at !== null; at = parentOf(at)) {
+    if (BESIDE_ELEMENTS.has(at.name) || BESIDE.test(`${at.attribs.class ?? ''} ${at.attribs.id ?? ''}`))
+      worth *= 0.3;
+    if (at.name === 'main' || at.name === 'article') worth *= 1.2;
+    if (at.name === 'body') break;
+  }
+  return worth;
+}
+
+/** The rows of a data table. Layout tables have tables in them, or fewer than two columns. */
+function rowsOf(table: Element): Repeated[] {
+  const rows = [...elementsBelow(table)].filter(({ name }) => name === 'tr');
+  if ([...elementsBelow(table)].some(({ name }) => name === 'table')) return [];
+  const head = rows.find((row) => {
+    const cells = childElements(row);
+    return cells.length > 1 && cells.every(({ name }) => name === 'th');
+  });
+  const body = rows.filter(
+    (row) => parentOf(row)?.name === 'tbody' && childElements(row).some(({ name }) => name === 'td'),
+  );
+  const plain = body.filter((row) =>
+    childElements(row).every(({ attribs }) => attribs.colspan === undefined),
+  );
+  const columns = head === undefined ? childElements(plain[0] ?? table).length : childElements(head).length;
+  if (plain.length === 0 || columns < 2) return [];
+  const hasSpans = plain.length < body.length;
+  const headings =
+    head === undefined ? undefined : childElements(head).map((cell) => textOf(cell, { trim: true }));
+  return [
+    {
+      selector: `${selectorOf(table)} > tbody > tr:has(> td)${hasSpans ? ':not(:has(> [colspan]))' : ''}`,
+      elements: plain,
+      score:
+        Math.min(plain.length, 50) ** 0.6 *
+        columns ** 1.5 *
+        worthOfPlace(table) *
+        (head === undefined ? 0.7 : 2),
+      headings,
+      doubt: hasSpans
+        ? `${body.length - plain.length} rows with cells across several columns are left out.`
+        : undefined,
+    },
+  ];
+}
+
+const NEXT_CLASS = /(?:^|[-_])(?:next|forward|older)(?:$|[-_])/i;
+const NEXT_TEXT =
+  /^(?:next|next page|weiter|nächste(?: seite)?|vor|suivant|siguiente|older|more|[›»→])\s*[›»→]?$/iu;
+
+/** @returns the path of its URL, and whether it is a guess; undefined when there is no such link */
+function nextLinkIn(document: Document): { path: string; guess: boolean } | undefined {
+  const links = [...elementsBelow(document)].filter(
+    ({ name, attribs }) =>
+      (name === 'a' || name === 'link') && attribs.href !== undefined && !attribs.href.startsWith('#'),
+  );
+  const byRel = links.find(({ attribs }) => /(?:^|\s)next(?:\s|$)/i.test(attribs.rel ?? ''));
+  if (byRel !== undefined) return { path: `${byRel.name}[rel~='next']@href`, guess: false };
+  for (const link of links) {
+    const own = nextClass(link);
+    if (own !== undefined) return { path: `a.${own}@href`, guess: false };
+    const parent = parentOf(link);
+    const above = parent === null ? undefined : nextClass(parent);
+    if (parent !== null && above !== undefined)
+      return { path: `${parent.name}.${above} a@href`, guess: false };
+  }
+  for (const link of links) {
+    const label = link.attribs['aria-label'] ?? link.attribs.title;
+    if (label !== undefined && /^next\b[\p{L}\p{N} ]*$/iu.test(label)) {
+      const attribute = link.attribs['aria-label'] === undefined ? 'title' : 'aria-label';
+      return { path: `a[${attribute}='${label}']@href`, guess: false };
+    }
+    const text = textOf(link, { trim: true });
+    if (NEXT_TEXT.test(text)) return { path: `a:contains('${text}')@href`, guess: true };
+  }
+  return undefined;
+}
+
+function nextClass(element: Element): string | undefined {
+  return classesOf(element).find((name) => NEXT_CLASS.test(name));
+}
