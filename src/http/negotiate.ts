@@ -1,5 +1,6 @@
-/** Content negotiation: a format by `Accept`, an encoding by `Accept-Encoding`. */
-import type { Encoding } from '../records/encodings.ts';
+/** Content negotiation: a format by `Accept`, an encoding by `Accept-Encoding`; and compressing texts accordingly. */
+import { compress, type Encoding } from '../records/formats.ts';
+import type { Reply, Request } from './server/exchange.ts';
 
 /**
  * The one of `formats` that is named and preferred: its q-value is above that of JSON and of every wildcard that JSON
@@ -72,4 +73,30 @@ function preferences(header: string | undefined): { name: string; q: number }[] 
 
 function first<T extends { q: number }>(preferences: readonly T[]): T | undefined {
   return preferences.toSorted((one, other) => other.q - one.q)[0];
+}
+
+/** Below this a compressed answer saves no packet. */
+const LEAST_BYTES = 1_024;
+const TEXTS = /^(?:text\/(?!event-stream)|application\/(?:json|yaml|problem\+json))/;
+
+/**
+ * Chooses how this text is sent, and sets the headers for that.
+ *
+ * @param bytes its length
+ */
+export function chooseEncoding(request: Request, reply: Reply, bytes: number): Encoding {
+  if (bytes < LEAST_BYTES) return 'identity';
+  reply.vary('accept-encoding');
+  const encoding = acceptedEncoding(request.headers['accept-encoding']);
+  if (encoding !== 'identity') reply.header('content-encoding', encoding);
+  return encoding;
+}
+
+/** The text as it is sent. What an operation has encoded by itself has an `ETag`, which names the encoding. */
+export function compressed(request: Request, reply: Reply, text: string): string | Promise<Uint8Array> {
+  if (Buffer.byteLength(text) < LEAST_BYTES || reply.hasHeader('etag') || reply.hasHeader('content-encoding'))
+    return text;
+  if (!TEXTS.test(String(reply.getHeader('content-type')))) return text;
+  const encoding = chooseEncoding(request, reply, Buffer.byteLength(text));
+  return encoding === 'identity' ? text : compress(Buffer.from(text), encoding);
 }

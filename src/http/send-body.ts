@@ -1,8 +1,48 @@
-/** Sends a kept body of any length, double-buffered: one buffer is filled while the other is sent. */
+/** Sends records: the headers of such an answer, and bodies of any length. */
 import type { OutgoingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
 import type { BodyReader } from '../records/body-reader.ts';
+import type { Encoding, Format } from '../records/formats.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import type { Call } from './route.ts';
-import { logInterrupted } from './send-stream.ts';
+import type { Reply } from './server/exchange.ts';
+
+const CONTENT_TYPES: Readonly<Record<Format, string>> = {
+  json: 'application/json; charset=utf-8',
+  ndjson: 'application/x-ndjson; charset=utf-8',
+  csv: 'text/csv; charset=utf-8; header=present',
+};
+
+/** Sets the headers that a 304 carries as well. */
+export function setValidators(reply: Reply, tag: string, version: DataVersion): void {
+  reply.vary('accept', 'accept-encoding');
+  reply.headers({
+    etag: tag,
+    'cache-control': 'private, no-cache',
+    'x-data-version': String(version.number),
+  });
+}
+
+/** The headers that say how to read the body. */
+export function bodyHeaders(input: {
+  format: Format;
+  encoding: Encoding;
+  workflowId: string;
+  version: number;
+}): Record<string, string> {
+  const { format, encoding } = input;
+  return {
+    'content-type': CONTENT_TYPES[format],
+    ...(encoding === 'identity' ? {} : { 'content-encoding': encoding }),
+    ...(format === 'csv' ? { 'content-disposition': `attachment; filename="${csvName(input)}"` } : {}),
+  };
+}
+
+/** A workflow's id may hold any character: only those that are safe in every file system are kept. */
+function csvName({ workflowId, version }: { workflowId: string; version: number }): string {
+  const safe = workflowId.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
+  return `${safe}-v${version}.csv`;
+}
 
 /**
  * The size of a buffer; a client that stalls holds two. Measured with 19 MB: 9.0 ms of CPU time in all, and 11.2 ms with
@@ -16,9 +56,9 @@ const MAX_POOLED = 4;
 const pool: Uint8Array[] = [];
 
 /**
- * Answers with the status and headers that are set on the reply. An error before the first byte is thrown; a later one
- * destroys the socket, so that an incomplete body never looks like a whole one. When the client disconnects, reading
- * stops.
+ * Sends a body double-buffered: one buffer is filled while the other is sent. Answers with the status and headers that
+ * are set on the reply. An error before the first byte is thrown; a later one destroys the socket, so that an incomplete
+ * body never looks like a whole one. When the client disconnects, reading stops.
  */
 export async function sendBody(call: Call, body: BodyReader): Promise<void> {
   const { reply } = call;
@@ -53,4 +93,21 @@ export async function sendBody(call: Call, body: BodyReader): Promise<void> {
     body.broken.removeEventListener('abort', breakOff);
     body.close();
   }
+}
+
+/**
+ * The framework pauses the stream while the client is slow, destroys it when the client disconnects, and destroys the
+ * socket when the stream fails after the first byte: an incomplete body never looks like a whole one.
+ */
+export function sendStream(call: Call, bytes: AsyncIterable<Uint8Array>): unknown {
+  const stream = Readable.from(bytes, { objectMode: false });
+  stream.on('error', (err) => {
+    if (!call.request.raw.socket.destroyed) logInterrupted(call, err);
+  });
+  return call.reply.send(stream);
+}
+
+/** Logs that an answer was cut off midway, and why. */
+export function logInterrupted({ services, request, params }: Call, err: unknown): void {
+  services.log.error({ err, requestId: request.id, workflowId: params.workflowId }, 'data.interrupted');
 }

@@ -7,8 +7,7 @@ import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openReader } from '../store/open.ts';
 import type { StoreReader } from '../store/store.ts';
-import { bodyOf, type Representation } from './body.ts';
-import { VersionGoneError } from './read.ts';
+import { bodyOf, type Representation, VersionGoneError } from './read.ts';
 
 /** What the thread is started with. */
 export interface BodyThreadData {

@@ -9,10 +9,9 @@ import { gunzipSync } from 'node:zlib';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
-import type { Representation } from './body.ts';
 import type { FromBodies, ToBodies } from './body-thread.ts';
 import { BodyWriter, openThread } from './body-writer.ts';
-import { openVersion, VersionGoneError } from './read.ts';
+import { openVersion, type Representation, VersionGoneError } from './read.ts';
 
 const BODY = '[{"id":"a","name":"Ada"},{"id":"b","name":"Grace"}]';
 

@@ -4,9 +4,8 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { onAbort } from '../std/stop-order.ts';
-import type { Representation } from './body.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
-import { VersionGoneError } from './read.ts';
+import { type Representation, VersionGoneError } from './read.ts';
 
 /** Bodies written at a time: a team alone has three of them written. In the thread teams take turns page by page. */
 const MAX_WRITING = 4;

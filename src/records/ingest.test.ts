@@ -20,10 +20,9 @@ import {
 import { openStore } from '../store/open.ts';
 import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
-import { type Ingested, ingest, removeUnseen } from './ingest.ts';
+import { type Ingested, ingest, removeUnseen, SeenSet } from './ingest.ts';
 import { type SkippedRecord, TooManyRecordsError } from './ingest-batch.ts';
 import { Ingester } from './ingester.ts';
-import { SeenSet } from './seen-set.ts';
 
 interface Bench {
   store: Store;

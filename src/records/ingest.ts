@@ -6,7 +6,6 @@ import type { Store } from '../store/store.ts';
 import type { SkippedRecord } from './ingest-batch.ts';
 import type { PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
-import { SeenSet } from './seen-set.ts';
 
 /** Rows that one step of a sweep, or of removing unseen records, touches. */
 const STEP = 500;
@@ -134,5 +133,32 @@ async function sweep(store: Store, held: Held): Promise<void> {
   for (;;) {
     const { done } = await store.records.sweep({ held, limit: STEP });
     if (done) return;
+  }
+}
+
+/** Numbers per page of the bitmap; a page takes 1 KiB. */
+const PAGE = 8_192;
+
+/**
+ * A set of non-negative integers that takes one bit for each number where they are dense, and at most a page for each
+ * where they are sparse: 5 million consecutive numbers take 625 kB, wherever they start.
+ */
+export class SeenSet {
+  readonly #pages = new Map<number, Uint8Array>();
+
+  add(number: number): void {
+    const at = Math.floor(number / PAGE);
+    let page = this.#pages.get(at);
+    if (page === undefined) {
+      page = new Uint8Array(PAGE / 8);
+      this.#pages.set(at, page);
+    }
+    const bit = number % PAGE;
+    page[bit >> 3] = (page[bit >> 3] ?? 0) | (1 << (bit & 7));
+  }
+
+  has(number: number): boolean {
+    const bit = number % PAGE;
+    return ((this.#pages.get(Math.floor(number / PAGE))?.[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0;
   }
 }

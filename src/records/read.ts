@@ -1,11 +1,12 @@
-/** Reads whole versions of a workflow's records, page by page from the database. */
+/** Reads whole versions of a workflow's records, page by page from the database, as bodies of responses. */
+import { createHash } from 'node:crypto';
 
 import { Problem } from '../model/error.ts';
 import { ownTurn } from '../std/fair-share.ts';
 import type { RecordPage } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store, StoreReader } from '../store/store.ts';
-import type { Formatter } from './formats.ts';
+import { type Encoding, encoded, type Format, type Formatter, formatter } from './formats.ts';
 
 /**
  * The limit of a page, estimated as rows × largest record: SQLite results near 512 MiB fail silently, a stalled reader
@@ -137,4 +138,30 @@ export async function checkStillThere(
   if (now.erasures !== version.erasures) {
     throw new VersionGoneError(`Records of version ${version.number} were erased while it was read`);
   }
+}
+
+/** Identifies a body: the same place, version number, erasures, format and encoding always yield the same bytes. */
+export interface Representation {
+  place: Place;
+  version: DataVersion;
+  format: Format;
+  encoding: Encoding;
+}
+
+/** The bytes of a body, read from the database by `readWhole`. */
+export function bodyOf(
+  store: VersionReader,
+  { place, version, format, encoding }: Representation,
+): AsyncIterable<Uint8Array> {
+  const written = formatter({ format, columns: version.fields, only: null });
+  return encoded(readWhole(store, place, version, written), encoding);
+}
+
+/** A unique name of a body, and a valid file name anywhere: ids may hold any character, so they are hashed. */
+export function nameOf({ place, version, format, encoding }: Representation): string {
+  const where = createHash('sha256')
+    .update(JSON.stringify([place.teamId, place.workflowId]))
+    .digest('hex')
+    .slice(0, 32);
+  return `${where}-${version.number}.${version.erasures}-${format}-${encoding}`;
 }

@@ -7,10 +7,9 @@ import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
-import type { Representation } from './body.ts';
 import type { BodyReader } from './body-reader.ts';
 import { BodyWriter } from './body-writer.ts';
-import { openVersion } from './read.ts';
+import { openVersion, type Representation } from './read.ts';
 import { RepresentationCache } from './representation-cache.ts';
 
 async function setUp(t: TestContext) {

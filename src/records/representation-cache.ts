@@ -4,11 +4,18 @@ import { join } from 'node:path';
 import type { Logger } from '../observe/log.ts';
 import { Shares } from '../std/fair-share.ts';
 import type { Store } from '../store/store.ts';
-import { bodyOf, nameOf, type Representation } from './body.ts';
 import { BodyBuild } from './body-build.ts';
 import { type BodyReader, readFilePart } from './body-reader.ts';
 import type { BodyWriter } from './body-writer.ts';
-import { checkStillThere, type Place, samePlace, VersionGoneError } from './read.ts';
+import {
+  bodyOf,
+  checkStillThere,
+  nameOf,
+  type Place,
+  type Representation,
+  samePlace,
+  VersionGoneError,
+} from './read.ts';
 import { SmallBodyCache } from './small-body-cache.ts';
 
 /** Bodies built or waiting for their turn to be, shared by teams; further requests read from the database. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SeenSet } from './seen-set.ts';
+import { SeenSet } from './ingest.ts';
 
 test('costs what was added, not what the largest number is', () => {
   // The seq of a workflow grows as long as it lives: one whose ids are new in every run gets this far.

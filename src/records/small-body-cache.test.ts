@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RecordPage } from '../store/operations/records.ts';
-import type { Representation } from './body.ts';
-import type { VersionReader } from './read.ts';
+import type { Representation, VersionReader } from './read.ts';
 import { SmallBodyCache } from './small-body-cache.ts';
 
 const MIB = 1_048_576;

@@ -1,6 +1,5 @@
 /** Caches small bodies in memory: joining 1,000 records in the database takes longer than the rest of the request. */
-import { bodyOf, nameOf, type Representation } from './body.ts';
-import { type Place, samePlace, type VersionReader } from './read.ts';
+import { bodyOf, nameOf, type Place, type Representation, samePlace, type VersionReader } from './read.ts';
 
 /** Limit for all bodies together. */
 const MAX_BYTES = 16 * 1_048_576;

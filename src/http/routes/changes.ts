@@ -1,18 +1,17 @@
 /** The changes of a workflow's records between two versions. */
 
 import { openSpan, readChanges } from '../../records/changes.ts';
-import { encoded } from '../../records/encodings.ts';
+import { encoded } from '../../records/formats.ts';
 import { changeResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
-import { matchesTag } from '../conditional.ts';
-import { bodyHeaders, setValidators } from '../data-headers.ts';
+import { matchesTag } from '../caching.ts';
 import { queryFormat } from '../data-query.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, textContent } from '../openapi/content.ts';
 import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { sendStream } from '../send-stream.ts';
+import { bodyHeaders, sendStream, setValidators } from '../send-body.ts';
 
 const FORMATS = ['json', 'ndjson'] as const;
 

@@ -12,8 +12,8 @@ import {
 import { boolean, integer, object, text } from '../../std/shape.ts';
 import { deliveryCommand } from '../../webhooks/curl.ts';
 import { sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
+import { sendWithETag } from '../caching.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';

@@ -4,7 +4,7 @@ import { exportPerson } from '../../records/export-person.ts';
 import { bodyFields } from '../body.ts';
 import { jsonBody } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { sendStream } from '../send-stream.ts';
+import { sendStream } from '../send-body.ts';
 import { invalid } from '../values.ts';
 import { emailSchema, MAX_SUBJECT } from './erase.ts';
 

@@ -1,7 +1,7 @@
 /** The OpenAPI document: as JSON and YAML for programs, as a page for people. */
 import { anyObject } from '../../std/shape.ts';
 import { yaml } from '../../std/yaml.ts';
-import { ConstantText } from '../etag.ts';
+import { ConstantText } from '../caching.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { describeRoutes } from '../openapi/describe-routes.ts';
 import { referencePage } from '../openapi/reference-page.ts';

@@ -2,25 +2,21 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
-import type { Representation } from '../../records/body.ts';
-import { type Encoding, encoded } from '../../records/encodings.ts';
-import { type Format, formatter } from '../../records/formats.ts';
-import { openVersion, type Place, readWhole } from '../../records/read.ts';
+import { type Encoding, encoded, type Format, formatter } from '../../records/formats.ts';
+import { openVersion, type Place, type Representation, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
 import { recordResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
-import { matchesTag, rangeOf } from '../conditional.ts';
+import { matchesTag, rangeOf } from '../caching.ts';
 import { nextLink } from '../cursor.ts';
-import { bodyHeaders, dataTag, setValidators } from '../data-headers.ts';
 import { type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { acceptedEncoding } from '../negotiate.ts';
 import { jsonResponse, textContent } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { sendBody } from '../send-body.ts';
-import { sendStream } from '../send-stream.ts';
+import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 
 export const readData: Operation<KeyedCall> = {
   id: 'readWorkflowData',
@@ -168,6 +164,11 @@ async function sendPage({ call, place, version, query, encoding }: Answering): P
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
+}
+
+/** Names the content for good: a published version changes only by erasures, which are counted. */
+function dataTag(version: DataVersion, format: Format, encoding: Encoding): string {
+  return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }
 
 function queryParameters(): Parameter[] {

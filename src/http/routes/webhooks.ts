@@ -25,8 +25,8 @@ import {
 import { testWords } from '../../webhooks/send-again.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../body.ts';
+import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';

@@ -19,7 +19,7 @@ import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
 import { anyObject, boolean, choice, nullable, object, optional, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import { bodyFields } from '../body.ts';
-import { checkIfMatch, IF_MATCH, sendWithETag } from '../etag.ts';
+import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { workflowIdFrom } from '../ids.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { FLAG, queryFlag } from '../query.ts';

@@ -1,7 +1,7 @@
 /** Sends a built file, in the best encoding, with caching headers; 304 to clients that have it. */
 import { readFile } from 'node:fs/promises';
 import { Problem } from '../../model/error.ts';
-import { matchesTag } from '../conditional.ts';
+import { matchesTag } from '../caching.ts';
 import { acceptedOf } from '../negotiate.ts';
 import type { Call } from '../route.ts';
 import type { BuiltFile } from './built-files.ts';

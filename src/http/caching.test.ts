@@ -1,7 +1,7 @@
 /** Conditional and range requests, content negotiation, and links to the next page. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchesTag, rangeOf } from './conditional.ts';
+import { matchesTag, rangeOf } from './caching.ts';
 import { nextLink } from './cursor.ts';
 import { acceptedEncoding, acceptedFormat } from './negotiate.ts';
 

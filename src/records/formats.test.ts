@@ -1,7 +1,7 @@
 /** Cells of CSV: quoting, nesting, and text that a spreadsheet would run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { csvHeader, csvRow } from './csv.ts';
+import { csvHeader, csvRow } from './formats.ts';
 
 const cells: [value: unknown, cell: string][] = [
   ['plain', 'plain'],
