@@ -50,7 +50,6 @@ function pagesOf({ shown }: World): Record<string, string> {
     event: `events/${shown.event}`,
     'event-catalogue': 'events/catalogue',
     keys: 'keys',
-    reference: 'reference',
     system: 'system',
     // What is counted for its charts lags behind by some seconds.
     overview: '',

@@ -11,7 +11,7 @@
 import { Unauthorized } from 'flowhook-client';
 import { useEffect, useSyncExternalStore } from 'react';
 import { flowhook } from './client.ts';
-import { lookAtSession } from './queries/query-client.ts';
+import { lookAtSession } from './queries/list.ts';
 import { readAgain, readFailedAgain } from './queries/read-again.ts';
 
 export type Connection = 'live' | 'reconnecting' | 'paused';

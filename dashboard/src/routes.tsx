@@ -1,9 +1,7 @@
 /** The routes: the path of every page, and the module that is loaded for it. */
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
 import { parseSearch, stringifySearch } from './parts/filters.ts';
-import { page } from './shell/lazy-page.ts';
-import { NotFoundPage } from './shell/not-found.tsx';
-import { PageError } from './shell/page-error.tsx';
+import { NotFoundPage, PageError, page } from './shell/lazy-page.tsx';
 import { Shell } from './shell/shell.tsx';
 
 const root = createRootRoute({
@@ -21,7 +19,7 @@ const overview = createRoute({
 const workflows = createRoute({
   ...under,
   path: '/workflows',
-  component: page(() => import('./pages/workflows/workflow-list.tsx'), 'WorkflowListPage'),
+  component: page(() => import('./pages/workflows/workflows.tsx'), 'WorkflowListPage'),
 });
 const workflow = createRoute({
   ...under,
@@ -39,37 +37,37 @@ const workflowIndex = createRoute({
 const workflowData = createRoute({
   ...ofWorkflow,
   path: '/data',
-  component: page(() => import('./pages/workflows/data-tab.tsx'), 'DataTab'),
+  component: page(() => import('./pages/workflows/data.tsx'), 'DataTab'),
 });
 const workflowRuns = createRoute({
   ...ofWorkflow,
   path: '/runs',
-  component: page(() => import('./pages/workflows/runs-tab.tsx'), 'RunsTab'),
+  component: page(() => import('./pages/workflows/tabs.tsx'), 'RunsTab'),
 });
 const workflowChanges = createRoute({
   ...ofWorkflow,
   path: '/changes',
-  component: page(() => import('./pages/workflows/changes-tab.tsx'), 'ChangesTab'),
+  component: page(() => import('./pages/workflows/changes.tsx'), 'ChangesTab'),
 });
 const workflowWebhooks = createRoute({
   ...ofWorkflow,
   path: '/webhooks',
-  component: page(() => import('./pages/workflows/webhooks-tab.tsx'), 'WebhooksTab'),
+  component: page(() => import('./pages/workflows/tabs.tsx'), 'WebhooksTab'),
 });
 const workflowDefinition = createRoute({
   ...ofWorkflow,
   path: '/definition',
-  component: page(() => import('./pages/workflows/definition-tab.tsx'), 'DefinitionTab'),
+  component: page(() => import('./pages/workflows/definition.tsx'), 'DefinitionTab'),
 });
 const workflowApi = createRoute({
   ...ofWorkflow,
   path: '/api',
-  component: page(() => import('./pages/workflows/api-tab.tsx'), 'ApiTab'),
+  component: page(() => import('./pages/workflows/tabs.tsx'), 'ApiTab'),
 });
 const runs = createRoute({
   ...under,
   path: '/runs',
-  component: page(() => import('./pages/runs/run-list.tsx'), 'RunListPage'),
+  component: page(() => import('./pages/runs/runs.tsx'), 'RunListPage'),
 });
 const run = createRoute({
   ...under,
@@ -79,7 +77,7 @@ const run = createRoute({
 const webhooks = createRoute({
   ...under,
   path: '/webhooks',
-  component: page(() => import('./pages/webhooks/webhook-list.tsx'), 'WebhookListPage'),
+  component: page(() => import('./pages/webhooks/webhooks.tsx'), 'WebhookListPage'),
 });
 const webhook = createRoute({
   ...under,
@@ -94,7 +92,7 @@ const delivery = createRoute({
 const inspectors = createRoute({
   ...under,
   path: '/inspector',
-  component: page(() => import('./pages/inspector/inspector-list.tsx'), 'InspectorListPage'),
+  component: page(() => import('./pages/inspector/inspectors.tsx'), 'InspectorListPage'),
 });
 const inspector = createRoute({
   ...under,
@@ -104,7 +102,7 @@ const inspector = createRoute({
 const events = createRoute({
   ...under,
   path: '/events',
-  component: page(() => import('./pages/events/event-list.tsx'), 'EventListPage'),
+  component: page(() => import('./pages/events/events.tsx'), 'EventListPage'),
 });
 const catalogue = createRoute({
   ...under,
@@ -119,22 +117,17 @@ const event = createRoute({
 const welcome = createRoute({
   ...under,
   path: '/welcome',
-  component: page(() => import('./pages/welcome/welcome.tsx'), 'WelcomePage'),
+  component: page(() => import('./pages/welcome/first-steps.tsx'), 'WelcomePage'),
 });
 const keys = createRoute({
   ...under,
   path: '/keys',
-  component: page(() => import('./pages/keys/key-list.tsx'), 'KeyListPage'),
+  component: page(() => import('./pages/keys/keys.tsx'), 'KeyListPage'),
 });
 const audit = createRoute({
   ...under,
   path: '/keys/audit',
-  component: page(() => import('./pages/keys/audit-list.tsx'), 'AuditListPage'),
-});
-const reference = createRoute({
-  ...under,
-  path: '/reference',
-  component: page(() => import('./pages/reference/reference.tsx'), 'ReferencePage'),
+  component: page(() => import('./pages/keys/audit.tsx'), 'AuditListPage'),
 });
 const system = createRoute({
   ...under,
@@ -169,7 +162,6 @@ export const router = createRouter({
     welcome,
     keys,
     audit,
-    reference,
     system,
   ]),
   parseSearch,

@@ -5,10 +5,10 @@ import type { Scope } from 'flowhook-client';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { SignIn } from './pages/welcome/sign-in.tsx';
 import { sayRefused } from './parts/action.tsx';
-import { ErrorBox } from './parts/error-box.tsx';
-import { queryClient } from './queries/query-client.ts';
+import { EmptyState, ErrorBox } from './parts/page.tsx';
+import { queryClient } from './queries/list.ts';
 
-export interface Session {
+interface Session {
   team: { id: string; name: string; slug: string };
   key: { id: string; name: string; scopes: Scope[] };
   /** Unless a further call renews it. */
@@ -146,4 +146,15 @@ async function read(response: Response): Promise<Session> {
 function allows(scopes: readonly Scope[], needed: Scope): boolean {
   if (scopes.includes(needed) || scopes.includes('operator')) return true;
   return needed !== 'operator' && scopes.includes('admin');
+}
+
+/** @param props.scope that is missing */
+export function NeedsScope({ scope, what }: { scope: Scope /** Such as `webhooks`. */; what: string }) {
+  const { key } = useSession();
+  return (
+    <EmptyState title={`This key may not see ${what}`}>
+      It takes a key with the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
+      {key.scopes.join(', ')}.
+    </EmptyState>
+  );
 }

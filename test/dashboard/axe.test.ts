@@ -128,11 +128,6 @@ pageTest('so can what opens above a page', async ({ page, open }) => {
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog', { name: 'Search everything' }).waitFor();
   await look('the palette');
-  await open('reference?open=readWorkflowData');
-  await page.getByRole('combobox', { name: 'workflowId' }).fill('people');
-  await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.getByRole('region', { name: 'What came back' }).getByText('200 OK').waitFor();
-  await look('an operation that was tried');
   await page.setViewportSize(NARROW);
   await page.getByRole('button', { name: 'Pages', exact: true }).click();
   await page.getByRole('link', { name: 'Runs' }).waitFor();

@@ -1,11 +1,11 @@
-/** The first three steps in the dashboard, and calls that are tried in its reference. */
+/** The first three steps in the dashboard. */
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { mintKey } from '../../src/teams/keys.ts';
 import { signedInTests } from '../support/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-describe('first steps and the reference', () => {
+describe('first steps', () => {
   let service: TestService;
   before(async () => {
     service = await startService({
@@ -66,20 +66,4 @@ describe('first steps and the reference', () => {
     await open('keys');
     await page.getByText('This key may not see').waitFor();
   });
-
-  pageTest(
-    'an operation that reads is tried as whoever is signed in, and shown as curl',
-    async ({ page, open }) => {
-      await open('reference?q=readWorkflowData');
-      await page.getByRole('button', { name: '/v1/workflows/{workflowId}/data' }).click();
-      await page.getByText('Fill in workflowId first').waitFor();
-      await page.getByRole('combobox', { name: 'workflowId' }).fill('no/such');
-      await page.getByText(`'${service.url}/v1/workflows/no%2Fsuch/data'`).waitFor();
-      await page.getByRole('button', { name: 'Send', exact: true }).click();
-      await page.getByRole('region', { name: 'What came back' }).getByText('404 Not Found').waitFor();
-      await page.reload();
-      await page.getByText('Fill in workflowId first').waitFor();
-      assert.ok(page.url().endsWith('open=readWorkflowData'), 'what is open stands in the address');
-    },
-  );
 });

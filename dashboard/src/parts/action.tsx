@@ -5,7 +5,7 @@ import { notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { readAgain } from '../queries/read-again.ts';
-import { Prose } from './prose.tsx';
+import { Prose } from './values.tsx';
 
 export interface Action<Input, Output> {
   run: (input: Input) => Promise<Output>;

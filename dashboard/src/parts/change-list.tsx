@@ -4,7 +4,7 @@ import type { Change } from 'flowhook-client';
 import styles from './change-list.module.css';
 import { Copy } from './copy.tsx';
 
-export interface ChangeListProps {
+interface ChangeListProps {
   changes: readonly Change[];
 }
 

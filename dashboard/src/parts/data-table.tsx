@@ -3,14 +3,13 @@ import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import type { List } from '../queries/list.ts';
-import { CardRows } from './card-rows.tsx';
 import styles from './data-table.module.css';
-import { ErrorBox } from './error-box.tsx';
+import { count, many } from './format.ts';
 import { useHeldRows } from './held-rows.ts';
 import { Icon } from './icon.tsx';
-import { count, many } from './quantity.ts';
-import { useRowKeys } from './row-keys.ts';
-import { TableRows } from './table-rows.tsx';
+import { useRowKeys } from './keyboard.ts';
+import { ErrorBox } from './page.tsx';
+import { CardRows, TableRows } from './rows.tsx';
 
 export interface Column<Row> {
   /** Its name for sorting, and its key. */

@@ -1,15 +1,23 @@
 /** Infinite lists: pages are loaded as one scrolls. */
-import { infiniteQueryOptions, keepPreviousData, type Query, useInfiniteQuery } from '@tanstack/react-query';
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  keepPreviousData,
+  MutationCache,
+  type Query,
+  QueryCache,
+  QueryClient,
+  useInfiniteQuery,
+} from '@tanstack/react-query';
+import { Unauthorized } from 'flowhook-client';
 import { useMemo } from 'react';
-import { type ListPage, merged, type Pages } from './merge-pages.ts';
-import { queryClient } from './query-client.ts';
 
 interface Reading<Row> {
   load: (cursor: string | undefined, signal: AbortSignal) => Promise<ListPage<Row>>;
   options: ListQueryOptions<Row>;
 }
 
-export interface ListQueryOptions<Row> {
+interface ListQueryOptions<Row> {
   /**
    * For a list that begins with the newest row: the id of a row. When something changes, only the first page is fetched
    * again, and new rows are put above the rest.
@@ -145,4 +153,67 @@ export async function readListAgain(query: Query, ids: ReadonlySet<string> | nul
   queryClient.setQueryData<Pages<unknown>>(queryKey, (now) =>
     now === undefined ? now : merged(now, { first, single, idOf }),
   );
+}
+
+/** Merges the first page of a list, fetched again, with the pages that were loaded before. */
+export interface ListPage<Row> {
+  items: Row[];
+  next: string | null;
+  /** How many there are in all, where the service tells. */
+  total?: number | null;
+}
+
+/** As the query keeps them, each with the cursor that it began at. */
+export type Pages<Row> = InfiniteData<ListPage<Row>, string | undefined>;
+
+/** Rows that new ones have pushed off the first page head the rest; rows that have vanished from it are dropped. */
+export function merged<Row>(
+  list: Pages<Row>,
+  {
+    first,
+    single,
+    idOf,
+  }: { first: ListPage<Row>; single: ReadonlyMap<string, Row>; idOf: (row: Row) => string },
+): Pages<Row> {
+  const fresh = new Set(first.items.map(idOf));
+  const before = list.pages.flatMap(({ items }) => items);
+  const lastShared = before.findLastIndex((row) => fresh.has(idOf(row)));
+  // No row in common: more than a page is new, and the rows in between are unknown.
+  if (lastShared < 0) return { pages: [first], pageParams: [undefined] };
+  const rest = before
+    .slice(lastShared + 1)
+    .filter((row) => !fresh.has(idOf(row)))
+    .map((row) => single.get(idOf(row)) ?? row);
+  const last = list.pages.at(-1);
+  return {
+    // Two pages: the one that is fetched again each time, and the rest, from whose cursor loading continues.
+    pages: [first, { items: rest, next: last?.next ?? null }],
+    pageParams: [undefined, first.next ?? undefined],
+  };
+}
+
+/** The query cache: how long answers are fresh, and what an ended session does. */
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: onRefusal }),
+  mutationCache: new MutationCache({ onError: onRefusal }),
+  defaultOptions: {
+    queries: {
+      // The stream says what has changed; without it, older answers are refetched when one comes back to them.
+      staleTime: 30_000,
+      gcTime: 5 * 60_000,
+      // The client retries by itself where that is safe.
+      retry: false,
+      refetchOnWindowFocus: false,
+    },
+  },
+});
+
+/** The contract has no 403 for a key that lacks a scope: only the session query can say whether the session has ended. */
+function onRefusal(error: unknown): void {
+  if (error instanceof Unauthorized) lookAtSession();
+}
+
+/** Fetches the session again; without one the sign-in page is shown. */
+export function lookAtSession(): void {
+  void queryClient.invalidateQueries({ queryKey: ['session'] });
 }

@@ -3,12 +3,10 @@
  * answers. What changes during a refetch is fetched after it.
  */
 import type { Query } from '@tanstack/react-query';
-import { readListAgain } from './list.ts';
-import { queryClient } from './query-client.ts';
-import { restMs } from './rest.ts';
+import { queryClient, readListAgain } from './list.ts';
 
 /** `kind` null: everything. `ids` null: any. */
-export interface Changed {
+interface Changed {
   kind: string | null;
   ids: readonly string[] | null;
 }
@@ -88,4 +86,12 @@ function isTouched(query: Query, kind: string, ids: ReadonlySet<string> | null):
 function kindsOnScreen(): Set<string> {
   const queries = queryClient.getQueryCache().findAll({ type: 'active' });
   return new Set(queries.map(({ queryKey }) => String(queryKey[0])).filter((kind) => kind !== 'session'));
+}
+
+/** The pause after a refetch, as a multiple of how long it took; the command line has the same. */
+const REST = 5;
+
+/** Milliseconds from the end of a refetch to the next one. */
+export function restMs({ tookMs, leastMs }: { tookMs: number; leastMs: number }): number {
+  return Math.max(leastMs, tookMs * REST);
 }

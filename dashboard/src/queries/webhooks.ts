@@ -89,3 +89,22 @@ export const webhookBadgesQuery = () =>
     // A map is compared with nothing: it is made anew.
     structuralSharing: false,
   });
+
+/** What pages ask about inspectors and what they were sent. */
+export const inspectorsQuery = () =>
+  queryOptions({
+    queryKey: ['inspectors', 'all'],
+    queryFn: async ({ signal }) => (await flowhook.inspectors.list({ signal })).toReversed(),
+  });
+
+export const inspectorQuery = (inspectorId: string) =>
+  queryOptions({
+    queryKey: ['inspectors', 'one', inspectorId],
+    queryFn: ({ signal }) => flowhook.inspectors.get(inspectorId, { signal }),
+  });
+
+/** At most 100 are kept: one page. */
+export const requestList = (inspectorId: string) =>
+  listQuery(['inspectors', 'list', inspectorId], (cursor, signal) =>
+    flowhook.inspectors.requests(inspectorId, { limit: 100, signal }).page(cursor),
+  );

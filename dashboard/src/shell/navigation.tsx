@@ -1,31 +1,23 @@
 /** The navigation: the pages that the session may see. */
 import { NavLink, type NavLinkProps, ScrollArea } from '@mantine/core';
-import { createLink } from '@tanstack/react-router';
+import { createLink, Outlet, useLocation } from '@tanstack/react-router';
 import type { Scope } from 'flowhook-client';
 import type { Ref } from 'react';
 import { Icon, type IconName } from '../parts/icon.tsx';
-import { useSession } from '../session.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { NeedsScope, useSession } from '../session.tsx';
 
 export interface Destination {
-  to:
-    | '/'
-    | '/workflows'
-    | '/runs'
-    | '/webhooks'
-    | '/inspector'
-    | '/events'
-    | '/keys'
-    | '/reference'
-    | '/system';
+  to: '/' | '/workflows' | '/runs' | '/webhooks' | '/inspector' | '/events' | '/keys' | '/system';
   label: string;
   icon: IconName;
-  /** The scope that the page needs; undefined: none. */
-  scope?: Scope;
+  /** The scope that the page needs. */
+  scope: Scope;
   /** After `g`. */
   letter: string;
 }
 
-export const DESTINATIONS: readonly Destination[] = [
+const DESTINATIONS: readonly Destination[] = [
   { to: '/', label: 'Overview', icon: 'home', scope: 'read', letter: 'o' },
   { to: '/workflows', label: 'Workflows', icon: 'workflow', scope: 'read', letter: 'w' },
   { to: '/runs', label: 'Runs', icon: 'play', scope: 'read', letter: 'r' },
@@ -33,14 +25,13 @@ export const DESTINATIONS: readonly Destination[] = [
   { to: '/events', label: 'Events', icon: 'bell', scope: 'read', letter: 'e' },
   { to: '/inspector', label: 'Inspector', icon: 'inspector', scope: 'webhooks', letter: 'i' },
   { to: '/keys', label: 'API keys', icon: 'key', scope: 'admin', letter: 'k' },
-  { to: '/reference', label: 'API reference', icon: 'api', letter: 'a' },
   { to: '/system', label: 'System', icon: 'system', scope: 'operator', letter: 's' },
 ];
 
 /** Those that the session may see. */
 export function useDestinations(): readonly Destination[] {
   const { can } = useSession();
-  return DESTINATIONS.filter(({ scope }) => scope === undefined || can(scope));
+  return DESTINATIONS.filter(({ scope }) => can(scope));
 }
 
 const Entry = createLink((props: Omit<NavLinkProps, 'href'> & { ref?: Ref<HTMLAnchorElement> }) => (
@@ -62,6 +53,23 @@ export function Navigation({ onGo }: { onGo: () => void }) {
           onClick={onGo}
         />
       ))}
+      <NavLink component="a" href="/docs" label="API reference" leftSection={<Icon name="api" />} />
     </ScrollArea>
+  );
+}
+
+/** The current page, unless it needs the scope `read` and the session lacks it. */
+export function ReadablePage() {
+  const { can } = useSession();
+  const [, place = ''] = useLocation({ select: ({ pathname }) => pathname }).split('/');
+  const destination = DESTINATIONS.find(({ to }) => to === `/${place}`);
+  // Pages that need another scope say so themselves.
+  if (destination?.scope !== 'read' || can('read')) return <Outlet />;
+  const { label } = destination;
+  return (
+    <>
+      <PageHeader key={label} title={label} />
+      <NeedsScope scope="read" what={place === '' ? 'the overview' : label.toLowerCase()} />
+    </>
   );
 }

@@ -7,14 +7,14 @@ import { useState } from 'react';
 import { flowhook } from '../client.ts';
 import { live, useConnection } from '../live.ts';
 import { useAction } from '../parts/action.tsx';
+import { setTimeStyle } from '../parts/format.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
-import { setTimeStyle } from '../parts/times.ts';
+import { useShortcuts } from '../parts/keyboard.ts';
 import { useList } from '../queries/list.ts';
 import { workflowList } from '../queries/workflows.ts';
 import { signOut, useSession } from '../session.tsx';
 import { type Destination, useDestinations } from './navigation.tsx';
 import styles from './shell.module.css';
-import { useShortcuts } from './shortcuts.ts';
 
 interface Entry {
   id: string;
@@ -171,6 +171,7 @@ function useSettings(): Entry[] {
     connection === 'paused'
       ? ['Resume live updates', 'play', live.toggle]
       : ['Pause live updates', 'pause', live.toggle],
+    ['API reference', 'api', () => location.assign('/docs')],
     ['Sign out', 'signOut', () => void signOut()],
   ];
   return settings.map(([label, icon, run]) => ({ id: label, label, description: '', icon, run }));

@@ -1,20 +1,32 @@
 /** The layout around every page: header, navigation, and the page itself. */
-import { ActionIcon, AppShell, Burger, Group, Text, Tooltip } from '@mantine/core';
+import {
+  ActionIcon,
+  AppShell,
+  Box,
+  Burger,
+  Button,
+  Group,
+  Menu,
+  Paper,
+  Text,
+  Tooltip,
+  UnstyledButton,
+  useMantineColorScheme,
+} from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useLive } from '../live.ts';
-import { useAnnounced } from '../parts/announce.ts';
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { type Connection, live, useConnection, useLive } from '../live.ts';
+import { announce, useAnnounced } from '../parts/announce.ts';
+import { setTimeStyle, type TimeStyle, useTimeStyle } from '../parts/format.ts';
 import { Icon } from '../parts/icon.tsx';
-import { PageLink } from '../parts/link.tsx';
-import { AccountMenu } from './account-menu.tsx';
-import { ConnectionDot } from './connection.tsx';
-import { FrameShortcuts } from './frame-shortcuts.tsx';
-import { Navigation } from './navigation.tsx';
-import { OfflineNote } from './offline-note.tsx';
-import { usePagesInAdvance } from './pages-in-advance.ts';
+import { PageLink } from '../parts/page.tsx';
+import { Time } from '../parts/values.tsx';
+import { signOut, useSession } from '../session.tsx';
+import { Navigation, ReadablePage } from './navigation.tsx';
 import { openPalette, Palette } from './palette.tsx';
-import { ReadablePage } from './readable-page.tsx';
 import styles from './shell.module.css';
-import { ThemeSwitch, TimeSwitch } from './switches.tsx';
+import { FrameShortcuts } from './shortcuts.tsx';
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
@@ -75,4 +87,171 @@ function Announced() {
       {useAnnounced()}
     </div>
   );
+}
+
+const WORDS: Record<Connection, { word: string; color: string; title: string }> = {
+  live: { word: 'Live', color: 'green', title: 'Changes appear at once. Press to pause' },
+  reconnecting: { word: 'Reconnecting', color: 'orange', title: 'The service does not answer; trying again' },
+  paused: { word: 'Paused', color: 'gray', title: 'Updates are paused. Press to resume' },
+};
+
+/** The state of live updates, as a button that pauses and resumes them. */
+function ConnectionDot() {
+  const connection = useConnection();
+  const { word, color, title } = WORDS[connection];
+  return (
+    <Tooltip label={title}>
+      <UnstyledButton className={styles.connection} onClick={live.toggle} data-connection={connection}>
+        <Box className={styles.dot} bg={`var(--mantine-color-${color}-6)`} />
+        <Box component="span" visibleFrom="xs">
+          {word}
+        </Box>
+        <Box component="span" hiddenFrom="xs" className="visually-hidden">
+          {word}
+        </Box>
+      </UnstyledButton>
+    </Tooltip>
+  );
+}
+
+const SCHEMES = { auto: 'Like the system', light: 'Light', dark: 'Dark' } as const;
+const TIMES: Record<TimeStyle, string> = { relative: '3 min ago', local: 'Local time', utc: 'UTC' };
+
+/** The menus for the colour scheme and the format of times, which the browser remembers. */
+function ThemeSwitch() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <Choice
+      label="Theme"
+      icon={colorScheme === 'light' ? 'sun' : 'moon'}
+      options={SCHEMES}
+      chosen={colorScheme}
+      onChoose={setColorScheme}
+    />
+  );
+}
+
+function TimeSwitch() {
+  return (
+    <Choice label="Times" icon="clock" options={TIMES} chosen={useTimeStyle()} onChoose={setTimeStyle} />
+  );
+}
+
+function Choice<Name extends string>({
+  label,
+  icon,
+  options,
+  chosen,
+  onChoose,
+}: {
+  label: string;
+  icon: 'sun' | 'moon' | 'clock';
+  options: Readonly<Record<Name, string>>;
+  chosen: Name;
+  onChoose: (name: Name) => void;
+}) {
+  return (
+    <Menu position="bottom-end" withinPortal={false}>
+      <Menu.Target>
+        <Tooltip label={`${label}: ${options[chosen]}`}>
+          <ActionIcon aria-label={`${label}: ${options[chosen]}`}>
+            <Icon name={icon} />
+          </ActionIcon>
+        </Tooltip>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{label}</Menu.Label>
+        <Menu.RadioGroup value={chosen} onChange={(name) => onChoose(name as Name)}>
+          {(Object.keys(options) as Name[]).map((name) => (
+            <Menu.RadioItem key={name} value={name}>
+              {options[name]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** The account menu: who is signed in, and signing out. */
+function AccountMenu() {
+  const { team, key } = useSession();
+  return (
+    <Menu position="bottom-end" withinPortal={false}>
+      <Menu.Target>
+        <ActionIcon aria-label={`Signed in to ${team.name}`}>
+          <Icon name="key" />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          Team {team.name}
+          <br />
+          Key {key.name === '' ? key.id : key.name}
+          <br />
+          May: {key.scopes.join(', ')}
+        </Menu.Label>
+        <Menu.Item leftSection={<Icon name="signOut" />} onClick={() => void signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** Shorter outages, such as a restart, are not mentioned, in milliseconds. */
+const PATIENCE_MS = 3_000;
+
+/** A note beside the page that its data may be old, shown when the service has not answered for a moment. */
+function OfflineNote() {
+  const connection = useConnection();
+  const [since, setSince] = useState<string>();
+  const wasSaid = useRef(false);
+  useEffect(() => {
+    if (connection !== 'reconnecting') {
+      if (wasSaid.current && connection === 'live') announce('The service answers again');
+      wasSaid.current = false;
+      setSince(undefined);
+      return;
+    }
+    const begin = new Date().toISOString();
+    const timer = setTimeout(() => {
+      wasSaid.current = true;
+      setSince(begin);
+    }, PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [connection]);
+  return (
+    <div role="status" className={styles.offline}>
+      {since !== undefined && (
+        <Paper p="xs" shadow="md">
+          <Group gap="sm" wrap="nowrap">
+            <Icon name="warning" />
+            <Text size="sm">
+              The service does not answer. What you see is what was known <Time at={since} />.
+            </Text>
+            <Button variant="default" style={{ flex: 'none' }} onClick={live.again}>
+              Try now
+            </Button>
+          </Group>
+        </Paper>
+      )}
+    </div>
+  );
+}
+
+/** After the first page has loaded its data, in milliseconds. */
+const AFTER_MS = 1_500;
+
+/** Preloads the code of all pages: navigating then waits for nothing, also while the service is not reachable. */
+function usePagesInAdvance(): void {
+  const router = useRouter();
+  useEffect(() => {
+    const load = async () => {
+      for (const route of Object.values(router.routesById)) await router.loadRouteChunk(route);
+    };
+    // A page that cannot be preloaded says so when it is opened.
+    const timer = setTimeout(() => void load().catch(() => {}), AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [router]);
 }

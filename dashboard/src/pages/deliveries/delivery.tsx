@@ -1,36 +1,27 @@
 /** One delivery: every attempt with what was sent and what came back, and what comes next. */
-import { Accordion, Alert, Button, Group, Loader, Stack, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Accordion, Alert, Button, Group, Loader, Modal, Stack, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { DeliveryDetail, WebhookDetail } from 'flowhook-client';
 import { useEffect, useRef } from 'react';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
 import { announce } from '../../parts/announce.ts';
-import { ErrorBox } from '../../parts/error-box.tsx';
-import { type Fact, Facts } from '../../parts/facts.tsx';
+import { JsonView } from '../../parts/code.tsx';
+import { CommandLine, IdText } from '../../parts/copy.tsx';
+import { count, duration, many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
-import { PageLink } from '../../parts/link.tsx';
-import { NeedsScope } from '../../parts/needs-scope.tsx';
-import { useNow } from '../../parts/now.ts';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { Prose } from '../../parts/prose.tsx';
-import { count, duration, many } from '../../parts/quantity.ts';
-import { Section } from '../../parts/section.tsx';
-import { uncapitalized } from '../../parts/sentence.ts';
+import { useShortcut } from '../../parts/keyboard.ts';
+import { ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/time.tsx';
-import { UrlText } from '../../parts/url-text.tsx';
+import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
-import { useSession } from '../../session.tsx';
-import { useShortcut } from '../../shell/shortcuts.ts';
-import { NextAttempt } from '../webhooks/next-attempt.tsx';
-import { type Wait, waitOf } from '../webhooks/waits.ts';
-import { AttemptView } from './attempt-view.tsx';
-import type { Attempt } from './phases.ts';
-import { SignedCurl } from './signed-curl.tsx';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { NextAttempt } from '../webhooks/deliveries.tsx';
+import { type Wait, waitOf } from '../webhooks/health.ts';
+import type { Attempt } from './attempt.ts';
+import { AttemptView } from './attempt.tsx';
 
 export function DeliveryPage() {
   const { deliveryId } = useParams({ from: '/deliveries/$deliveryId' });
@@ -302,4 +293,54 @@ function useToldEnd(delivery: DeliveryDetail | undefined): void {
 
 function hostOf(url: string | undefined): string | undefined {
   return url === undefined ? undefined : (URL.parse(url)?.host ?? url);
+}
+
+/** The signature ends after five minutes: a dialog that stays open gets a new one before. */
+const RENEW_MS = 4 * 60_000;
+
+const curlQuery = (deliveryId: string) =>
+  queryOptions({
+    queryKey: ['curl', deliveryId],
+    queryFn: ({ signal }) => flowhook.deliveries.curl(deliveryId, { signal }),
+    staleTime: 0,
+    gcTime: 0,
+    refetchInterval: RENEW_MS,
+  });
+
+/** The delivery as a command that a receiver takes: with a signature of now. */
+function SignedCurl({ deliveryId }: { deliveryId: string }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button variant="default" leftSection={<Icon name="copy" size={14} />} onClick={open}>
+        Signed curl
+      </Button>
+      <Modal opened={isOpen} onClose={close} title="The same request from your shell" size="xl">
+        {isOpen && <Command deliveryId={deliveryId} />}
+      </Modal>
+    </>
+  );
+}
+
+function Command({ deliveryId }: { deliveryId: string }) {
+  const { data, error, refetch } = useQuery(curlQuery(deliveryId));
+  if (error !== null) return <ErrorBox error={error} onRetry={() => void refetch()} />;
+  return (
+    <Stack gap="sm">
+      <Text size="sm">
+        It is signed anew, so that a receiver accepts it.{' '}
+        {data !== undefined && (
+          <>
+            The signature expires <Time at={data.validUntil} />.
+          </>
+        )}
+      </Text>
+      <CommandLine command={data?.command ?? '…'} />
+      {data !== undefined && data.hidden.length > 0 && (
+        <Text size="sm" c="dimmed">
+          The values of {data.hidden.join(', ')} are replaced by ***: they are never shown.
+        </Text>
+      )}
+    </Stack>
+  );
 }

@@ -3,15 +3,13 @@ import { Accordion, Group, Loader, SegmentedControl, Stack, Text } from '@mantin
 import { useQuery } from '@tanstack/react-query';
 import type { EventKind } from 'flowhook-client';
 import { useState } from 'react';
-import { CopyAsCurl } from '../../parts/copy-as-curl.tsx';
-import { ErrorBox } from '../../parts/error-box.tsx';
+import { JsonView } from '../../parts/code.tsx';
+import { CopyAsCurl } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { JsonView } from '../../parts/json-view.tsx';
-import { PageLink } from '../../parts/link.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { Prose } from '../../parts/prose.tsx';
+import { ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx';
+import { PageTabs } from '../../parts/page-tabs.tsx';
+import { Prose } from '../../parts/values.tsx';
 import { eventTypesQuery } from '../../queries/events.ts';
-import { EventTabs } from './event-tabs.tsx';
 
 export function CataloguePage() {
   const { data: kinds, error, refetch } = useQuery(eventTypesQuery());
@@ -19,7 +17,7 @@ export function CataloguePage() {
   return (
     <>
       <PageHeader title="Events" actions={<CopyAsCurl path="/v1/events/types" />} />
-      <EventTabs shown="catalogue" />
+      <PageTabs of="Events" shown="Catalogue" />
       {error !== null && <ErrorBox error={error} onRetry={() => void refetch()} />}
       {kinds === undefined && error === null && <Loader aria-label="Loading" size="sm" m="xl" />}
       <Accordion

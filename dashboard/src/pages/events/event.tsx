@@ -3,23 +3,25 @@ import { Loader, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { FlowhookEvent } from 'flowhook-client';
-import { CopyAsCurl } from '../../parts/copy-as-curl.tsx';
+import { JsonView } from '../../parts/code.tsx';
+import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ErrorBox } from '../../parts/error-box.tsx';
-import { type Fact, Facts } from '../../parts/facts.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
-import { ButtonLink, PageLink } from '../../parts/link.tsx';
-import { NeedsScope } from '../../parts/needs-scope.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { count } from '../../parts/quantity.ts';
-import { Section } from '../../parts/section.tsx';
-import { Time } from '../../parts/time.tsx';
+import { count } from '../../parts/format.ts';
+import {
+  ButtonLink,
+  EmptyState,
+  ErrorBox,
+  type Fact,
+  Facts,
+  PageHeader,
+  PageLink,
+  Section,
+} from '../../parts/page.tsx';
+import { Time } from '../../parts/values.tsx';
 import { eventDeliveryList, eventQuery } from '../../queries/events.ts';
 import { useList } from '../../queries/list.ts';
-import { useSession } from '../../session.tsx';
-import { deliveryColumns } from '../webhooks/delivery-columns.tsx';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { deliveryColumns } from '../webhooks/deliveries.tsx';
 
 const COLUMNS = deliveryColumns({ withWebhook: true });
 

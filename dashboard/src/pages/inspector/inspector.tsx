@@ -1,37 +1,31 @@
 /** The page of one inspector: its requests as they arrive. */
-import { Alert, Button, Loader, Stack } from '@mantine/core';
+import { Alert, Button, Group, Loader, NumberInput, Paper, Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { Inspector } from 'flowhook-client';
-import { useEffect, useRef } from 'react';
+import type { Inspector, WebhookDetail, Workflow } from 'flowhook-client';
+import { type SubmitEvent, useEffect, useRef, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { confirm, useAction } from '../../parts/action.tsx';
 import { announce } from '../../parts/announce.ts';
-import { CommandLine } from '../../parts/command-line.tsx';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ErrorBox } from '../../parts/error-box.tsx';
-import { Facts } from '../../parts/facts.tsx';
+import { CommandLine, IdText } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
+import { count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { PageLink } from '../../parts/link.tsx';
-import { NeedsScope } from '../../parts/needs-scope.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { Prose } from '../../parts/prose.tsx';
-import { count, many } from '../../parts/quantity.ts';
-import { Time } from '../../parts/time.tsx';
-import { inspectorQuery, requestList } from '../../queries/inspectors.ts';
+import { useShortcut } from '../../parts/keyboard.ts';
+import { EmptyState, ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { readAgain } from '../../queries/read-again.ts';
-import { webhooksOfUrlQuery } from '../../queries/webhooks.ts';
-import { useSession } from '../../session.tsx';
-import { useShortcut } from '../../shell/shortcuts.ts';
+import { inspectorQuery, requestList, webhooksOfUrlQuery } from '../../queries/webhooks.ts';
+import { workflowQuery } from '../../queries/workflows.ts';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { standing } from '../webhooks/health.ts';
 import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
-import { Answer } from './answer.tsx';
+import { runnableOf } from '../welcome/steps.ts';
+import { useRunNow } from '../workflows/use-run-now.ts';
 import styles from './inspector.module.css';
-import { RequestList } from './request-list.tsx';
-import { RequestView } from './request-view.tsx';
-import { Trial } from './trial.tsx';
+import { RequestList, RequestView } from './requests.tsx';
 
 export function InspectorPage() {
   const { inspectorId } = useParams({ from: '/inspector/$inspectorId' });
@@ -191,4 +185,140 @@ function useToldArrival(newest: number | undefined): void {
     }
     before.current = newest;
   }, [newest]);
+}
+
+const STATUSES = [
+  { value: '200', label: '200 OK' },
+  { value: '204', label: '204 No content' },
+  { value: '301', label: '301 Moved: not followed' },
+  { value: '400', label: '400 Bad request' },
+  { value: '401', label: '401 Unauthorized' },
+  { value: '404', label: '404 Not found' },
+  { value: '410', label: '410 Gone: unsubscribes the webhook' },
+  { value: '429', label: '429 Too many: slow down' },
+  { value: '500', label: '500 Internal error' },
+  { value: '503', label: '503 Unavailable' },
+];
+const LONGEST_S = 20;
+
+/** Keyed by what it answers now. */
+function Answer({ inspector }: { inspector: Inspector }) {
+  const { id, status, delayMs } = inspector;
+  const [chosen, setChosen] = useState(String(status));
+  const [delayS, setDelayS] = useState<number | string>(delayMs / 1_000);
+  const known = STATUSES.some(({ value }) => value === String(status));
+  const answer = { status: Number(chosen), delayMs: Math.round(Number(delayS) * 1_000) };
+  const save = useAction({
+    run: () => flowhook.inspectors.update(id, answer),
+    changes: ['inspectors'],
+    done: () => 'Saved: it applies from the next request',
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    save.act();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Group align="flex-end" gap="sm">
+        <Select
+          label="It answers"
+          data={known ? STATUSES : [{ value: String(status), label: String(status) }, ...STATUSES]}
+          value={chosen}
+          onChange={(value) => setChosen(value ?? String(status))}
+          allowDeselect={false}
+          w={220}
+        />
+        <NumberInput
+          label="After"
+          suffix=" s"
+          value={delayS}
+          onChange={setDelayS}
+          min={0}
+          max={LONGEST_S}
+          decimalScale={3}
+          w={90}
+        />
+        <Button
+          type="submit"
+          variant="default"
+          loading={save.isActing}
+          disabled={delayS === '' || (answer.status === status && answer.delayMs === delayMs)}
+        >
+          Save
+        </Button>
+      </Group>
+    </form>
+  );
+}
+
+/** Others are on the page of webhooks. */
+const SHOWN = 5;
+
+/** The webhooks that call an inspector, each with the buttons that make something arrive. */
+function Trial({ webhooks }: { webhooks: readonly WebhookDetail[] }) {
+  return (
+    <Paper p="sm" component="section" aria-label="Who calls it">
+      <Stack gap="xs">
+        {webhooks.slice(0, SHOWN).map((webhook) => (
+          <Caller key={webhook.id} webhook={webhook} />
+        ))}
+      </Stack>
+    </Paper>
+  );
+}
+
+function Caller({ webhook }: { webhook: WebhookDetail }) {
+  const { id, workflowId, events } = webhook;
+  const { state } = standing(webhook);
+  const test = useAction({
+    run: () => flowhook.webhooks.test(id),
+    changes: ['deliveries', 'webhooks', 'inspectors'],
+    done: ({ message }) => message,
+  });
+  return (
+    <Group gap="sm" justify="space-between">
+      <Text size="sm">
+        Subscribed to {events.includes('*') ? 'all events' : events.join(', ')} of{' '}
+        {workflowId === null ? (
+          'all workflows'
+        ) : (
+          <PageLink to="/workflows/$workflowId" params={{ workflowId }} underline="always">
+            {workflowId}
+          </PageLink>
+        )}
+        {' · '}
+        <PageLink to="/webhooks/$webhookId" params={{ webhookId: id }} underline="always">
+          the webhook
+        </PageLink>{' '}
+        {state !== 'active' && <StateBadge state={state} />}
+      </Text>
+      <Group gap="xs">
+        {workflowId !== null && <RunIt workflowId={workflowId} />}
+        <Button
+          leftSection={<Icon name="send" size={14} />}
+          onClick={() => test.act()}
+          loading={test.isActing}
+        >
+          Send test event
+        </Button>
+      </Group>
+    </Group>
+  );
+}
+
+/** Only what can be run by a press. */
+function RunIt({ workflowId }: { workflowId: string }) {
+  const { can } = useSession();
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  if (workflow === undefined || !can('queue') || runnableOf([workflow]).length === 0) return null;
+  return <RunButton workflow={workflow} />;
+}
+
+function RunButton({ workflow: { id, name } }: { workflow: Workflow }) {
+  const { run, isRunning } = useRunNow(id, name);
+  return (
+    <Button leftSection={<Icon name="play" size={14} />} onClick={() => run()} loading={isRunning}>
+      Run {name}
+    </Button>
+  );
 }

@@ -1,6 +1,6 @@
 /** What needs somebody to look at it, the newest trouble first. */
 import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
-import { lastLine } from '../../parts/last-line.ts';
+import { lastLine } from '../../parts/format.ts';
 
 export type Trouble =
   | { kind: 'workflow'; id: string; sinceMs: number; why: string; jobId: string }

@@ -1,12 +1,26 @@
 /** How everything stands: now, over the last 24 hours, and what needs attention. */
-import { Stack } from '@mantine/core';
-import { PageHeader } from '../../parts/page-header.tsx';
+
+import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type JobState, NotFound, type Usage, type UsageBucket } from 'flowhook-client';
+import { flowhook } from '../../client.ts';
+import { BarChart, type BarSeries } from '../../parts/charts.tsx';
+import { curl } from '../../parts/copy.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
+import { count, tookMs } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { EmptyState, ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx';
+import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { Prose, Time, UrlText } from '../../parts/values.tsx';
+import { jobCountsQuery, latestJobs } from '../../queries/jobs.ts';
+import { useList } from '../../queries/list.ts';
+import { dayUsageQuery } from '../../queries/team.ts';
 import { useSession } from '../../session.tsx';
+import { runColumns } from '../runs/runs.tsx';
 import { FirstStepsNote } from '../welcome/first-steps.tsx';
-import { Counters } from './counters.tsx';
-import { DayCharts } from './day-charts.tsx';
-import { LatestRuns } from './latest-runs.tsx';
-import { NeedsAttention } from './needs-attention.tsx';
+import { suspects, type Trouble, troubles } from './attention.ts';
+import styles from './overview.module.css';
 
 export function OverviewPage() {
   const { team } = useSession();
@@ -21,5 +35,250 @@ export function OverviewPage() {
         <LatestRuns />
       </Stack>
     </>
+  );
+}
+
+const UNFINISHED: JobState[] = ['running', 'queued', 'retrying'];
+
+/** How many runs wait and run at this moment, each a way to their list. */
+function Counters() {
+  const { data: counts } = useQuery(jobCountsQuery());
+  const { data: usage } = useQuery(dayUsageQuery());
+  const failed = usage?.buckets.reduce((sum, { jobs }) => sum + (jobs?.failed ?? 0), 0);
+  return (
+    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
+      {UNFINISHED.map((state) => (
+        <Counter key={state} state={state} label={state} value={counts?.[state]} search={{ state }} />
+      ))}
+      <Counter
+        state="failed"
+        label="failed, 24 h"
+        value={failed}
+        search={{ state: 'failed', within: '24h' }}
+      />
+    </SimpleGrid>
+  );
+}
+
+function Counter({
+  state,
+  label,
+  value,
+  search,
+}: {
+  state: JobState;
+  label: string;
+  value: number | undefined;
+  search: Record<string, string>;
+}) {
+  return (
+    <Paper withBorder p={0}>
+      <PageLink to="/runs" search={search} underline="never" c="inherit" className={styles.counterLink}>
+        <Group justify="space-between" wrap="nowrap">
+          <StateBadge state={state} label={label} />
+          <Text span fz="xl" fw={600} className="numbers">
+            {value === undefined ? '–' : count(value)}
+          </Text>
+        </Group>
+      </PageLink>
+    </Paper>
+  );
+}
+
+/** Beyond these the lists say more. */
+const SHOWN = 10;
+
+/** `counts` changes with jobs at most once a second, which is often enough here. */
+const attentionQuery = (withWebhooks: boolean) =>
+  queryOptions({
+    queryKey: ['counts', 'attention', withWebhooks],
+    queryFn: async ({ signal }) => {
+      const [failed, webhooks] = await Promise.all([
+        flowhook.jobs.list({ state: ['failed'], limit: 100, signal }).page(),
+        withWebhooks
+          ? flowhook.webhooks.listDetails({ state: ['failing', 'paused'], limit: 50, signal }).page()
+          : { items: [] },
+      ]);
+      const workflows = await Promise.all(
+        suspects(failed.items).map((id) =>
+          flowhook.workflows.get(id, { signal }).catch((error: Error) => {
+            // Archived since.
+            if (error instanceof NotFound) return undefined;
+            throw error;
+          }),
+        ),
+      );
+      return troubles(
+        workflows.filter((workflow) => workflow !== undefined),
+        webhooks.items,
+      );
+    },
+    refetchInterval: 60_000,
+  });
+
+/** What needs attention: what fails, since when and why. */
+function NeedsAttention() {
+  const { can } = useSession();
+  const { data, error, refetch } = useQuery(attentionQuery(can('webhooks')));
+  return (
+    <Paper withBorder p="md" component="section" aria-label="Needs attention">
+      <Title order={2} size="h4" mb="sm">
+        Needs attention
+      </Title>
+      {error !== null && data === undefined && <ErrorBox error={error} onRetry={() => void refetch()} />}
+      {data?.length === 0 && <Nothing withWebhooks={can('webhooks')} />}
+      <ul className={styles.troubles}>
+        {data?.slice(0, SHOWN).map((trouble) => (
+          <li key={trouble.id} className={styles.trouble}>
+            <One trouble={trouble} />
+          </li>
+        ))}
+      </ul>
+      {data !== undefined && data.length > SHOWN && (
+        <Text size="xs" c="dimmed" mt="xs">
+          and {data.length - SHOWN} more: <PageLink to="/workflows">Workflows</PageLink>,{' '}
+          <PageLink to="/webhooks">Webhooks</PageLink>
+        </Text>
+      )}
+    </Paper>
+  );
+}
+
+/** No praise where nothing has run yet. */
+function Nothing({ withWebhooks }: { withWebhooks: boolean }) {
+  const { data: counts } = useQuery(jobCountsQuery());
+  if (counts === undefined) return null;
+  if (counts.finished + counts.failed + counts.canceled === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        Nothing has run yet: <PageLink to="/workflows">run a workflow</PageLink>, and what fails is named
+        here.
+      </Text>
+    );
+  }
+  return (
+    <Group gap="xs" c="dimmed">
+      <Icon name="check" color={stateColor('finished')} />
+      <Text size="sm">
+        Nothing: the last run of every workflow succeeded
+        {withWebhooks && ', and no webhook is failing'}.
+      </Text>
+    </Group>
+  );
+}
+
+function One({ trouble }: { trouble: Trouble }) {
+  return (
+    <>
+      <Group gap="sm" wrap="nowrap" justify="space-between">
+        <Group gap="sm" wrap="nowrap" miw={0}>
+          <StateBadge state={trouble.kind === 'workflow' ? 'failed' : trouble.state} />
+          <Text span size="sm" truncate>
+            {trouble.kind === 'workflow' ? (
+              <PageLink to="/runs/$jobId" params={{ jobId: trouble.jobId }} fw={500}>
+                {trouble.id}
+              </PageLink>
+            ) : (
+              <PageLink to="/webhooks/$webhookId" params={{ webhookId: trouble.id }} fw={500}>
+                <UrlText url={trouble.url} />
+              </PageLink>
+            )}
+          </Text>
+        </Group>
+        <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+          <Time at={new Date(trouble.sinceMs).toISOString()} as="since" />
+        </Text>
+      </Group>
+      <Text size="xs" c="dimmed" truncate title={trouble.why}>
+        <Prose text={trouble.why} />
+      </Text>
+    </>
+  );
+}
+
+interface Chart {
+  title: string;
+  series: BarSeries[];
+  valuesOf: (bucket: UsageBucket) => number[];
+}
+
+const CHARTS: Chart[] = [
+  {
+    title: 'Runs, last 24 hours',
+    series: [
+      { name: 'finished', color: stateColor('finished') },
+      { name: 'failed', color: stateColor('failed') },
+      { name: 'canceled', color: stateColor('canceled') },
+    ],
+    valuesOf: ({ jobs }) => [jobs?.finished ?? 0, jobs?.failed ?? 0, jobs?.canceled ?? 0],
+  },
+  {
+    title: 'Deliveries, last 24 hours',
+    series: [
+      { name: 'delivered', color: stateColor('delivered') },
+      { name: 'failed attempts', color: stateColor('failing') },
+      { name: 'given up', color: stateColor('dead') },
+    ],
+    valuesOf: ({ deliveries }) => [
+      deliveries?.delivered ?? 0,
+      deliveries?.failedAttempts ?? 0,
+      deliveries?.dead ?? 0,
+    ],
+  },
+];
+
+/** The last 24 hours, by the hour: how runs ended, and what became of deliveries. */
+function DayCharts() {
+  const { data, error, refetch } = useQuery(dayUsageQuery());
+  if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+      {CHARTS.map(({ title, series, valuesOf }) => (
+        <Paper key={title} withBorder p="md" component="section" aria-label={title}>
+          <Title order={2} size="h4" mb="sm">
+            {title}
+          </Title>
+          <BarChart label={title} series={series} bars={barsOf(data, valuesOf)} />
+        </Paper>
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function barsOf(usage: Usage | undefined, valuesOf: Chart['valuesOf']) {
+  return usage?.buckets.map((bucket) => ({ from: bucket.start, values: valuesOf(bucket) })) ?? [];
+}
+
+/** The newest runs, as they go. */
+function LatestRuns() {
+  const list = useList(latestJobs());
+  const navigate = useNavigate();
+  const longestMs = Math.max(0, ...list.rows.map((job) => tookMs(job) ?? 0));
+  return (
+    <Paper withBorder p="md" component="section" aria-label="Latest runs">
+      <Group justify="space-between" mb="sm">
+        <Title order={2} size="h4">
+          Latest runs
+        </Title>
+        <Text size="sm">
+          <PageLink to="/runs">All runs</PageLink>
+        </Text>
+      </Group>
+      <DataTable
+        label="Latest runs"
+        noun="run"
+        list={list}
+        columns={runColumns({ withWorkflow: true, longestMs })}
+        idOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/runs/$jobId', params: { jobId: id } })}
+        empty={
+          <EmptyState
+            title="Nothing has run yet"
+            command={curl({ method: 'POST', path: '/v1/workflows/people/queue' })}
+            action={<PageLink to="/workflows">Choose a workflow and run it</PageLink>}
+          />
+        }
+      />
+    </Paper>
   );
 }

@@ -1,6 +1,6 @@
 /** What came of doing the same with several runs. */
 import type { Said } from '../../parts/action.tsx';
-import { many } from '../../parts/quantity.ts';
+import { many } from '../../parts/format.ts';
 
 export interface Outcome {
   done: number;

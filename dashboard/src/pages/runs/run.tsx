@@ -2,32 +2,25 @@
 import { Alert, Button, Loader, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { Job } from 'flowhook-client';
+import { type Job, type LogLine, NotFound } from 'flowhook-client';
 import { useEffect, useRef } from 'react';
 import { flowhook } from '../../client.ts';
 import { confirm, useAction } from '../../parts/action.tsx';
 import { announce } from '../../parts/announce.ts';
-import { CopyAsCurl } from '../../parts/copy-as-curl.tsx';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ErrorBox } from '../../parts/error-box.tsx';
+import { ChangeList } from '../../parts/change-list.tsx';
+import { CopyAsCurl, IdText, save } from '../../parts/copy.tsx';
+import { bytes, count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { PageLink } from '../../parts/link.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { Prose } from '../../parts/prose.tsx';
-import { save } from '../../parts/save.ts';
-import { Section } from '../../parts/section.tsx';
+import { useShortcut } from '../../parts/keyboard.ts';
+import { EmptyState, ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Duration, Prose, Time } from '../../parts/values.tsx';
 import { jobQuery } from '../../queries/jobs.ts';
+import { changesQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
-import { useShortcut } from '../../shell/shortcuts.ts';
-import { debugBundle } from './debug-bundle.ts';
-import { HINTS } from './hints.ts';
-import { RunChanges } from './run-changes.tsx';
-import { RunFacts } from './run-facts.tsx';
-import { RunLog } from './run-log.tsx';
-import { RunTimeline } from './run-timeline.tsx';
+import { attemptLog, RunLog } from './log.tsx';
+import { Counts, ORIGINS } from './runs.tsx';
+import { RunTimeline } from './timeline.tsx';
 
 export function RunPage() {
   const { jobId } = useParams({ from: '/runs/$jobId' });
@@ -205,4 +198,102 @@ function useToldEnd(job: Job | undefined): void {
     if (wasGoing && job.finishedAt !== null) announce(`Run of ${job.workflowId}: ${job.state}`);
     before.current = job;
   }, [job]);
+}
+
+/** The key facts of a run. */
+function RunFacts({ job }: { job: Job }) {
+  const { queuedAt, startedAt, finishedAt, attempt, origin, version, records, progress, nextAttemptAt } = job;
+  const facts: Fact[] = [
+    ['Queued', <Time key="queued" at={queuedAt} />],
+    ['Waited', <Duration key="waited" from={queuedAt} to={startedAt ?? finishedAt} />],
+    ['Took', <Duration key="took" from={startedAt} to={finishedAt} />],
+    [
+      finishedAt === null ? 'Started' : 'Ended',
+      <Time key="ended" at={finishedAt ?? startedAt} none="not yet" />,
+    ],
+    ['Attempt', nextAttemptAt === null ? count(attempt) : <Next key="next" job={job} />],
+    ['Started by', ORIGINS[origin]],
+  ];
+  if (records !== null) facts.push(['Records', <Counts key="records" records={records} />]);
+  else if (progress !== null) {
+    const pages = progress.pages === null ? '' : `, ${many(progress.pages, 'page')}`;
+    facts.push(['So far', `${many(progress.records, 'record')}, ${bytes(progress.bytes)}${pages}`]);
+  }
+  if (version !== null) facts.push(['Version', count(version)]);
+  return <Facts facts={facts} />;
+}
+
+function Next({ job: { attempt, nextAttemptAt } }: { job: Job }) {
+  return (
+    <>
+      {attempt}, again <Time at={nextAttemptAt} />
+    </>
+  );
+}
+
+const SHOWN = 20;
+
+/** Only for a run that has published a version of its own. */
+function RunChanges({ job, version }: { job: Job; version: number }) {
+  const { data, error } = useQuery(changesQuery({ workflowId: job.workflowId, version, most: SHOWN }));
+  const all = (job.records?.added ?? 0) + (job.records?.changed ?? 0) + (job.records?.removed ?? 0) - SHOWN;
+  if (error !== null && data === undefined)
+    return (
+      <ErrorBox
+        error={error}
+        title={error instanceof NotFound ? 'What it changed is no longer kept' : undefined}
+      />
+    );
+  return (
+    <Stack gap="xs">
+      <ChangeList changes={data?.changes ?? []} />
+      <Text size="xs">
+        <PageLink
+          to="/workflows/$workflowId/changes"
+          params={{ workflowId: job.workflowId }}
+          search={{ version: String(version) }}
+        >
+          {all > 0 ? `All changes of version ${version}` : `Version ${version} among the others`}
+        </PageLink>
+      </Text>
+    </Stack>
+  );
+}
+
+/** What can be done about a run that failed, by the reason that the service tells. */
+const HINTS: Record<NonNullable<Job['reason']>, string> = {
+  error: 'The program failed: its last lines in the log say why.',
+  source:
+    'What it reads from did not answer as expected. Look at the address and the key in the definition, and try the source with `flowhook workflows test`.',
+  lost: 'The server that ran it stopped or lost the database. Nothing was published; running it again is safe.',
+  timeout: 'It took longer than allowed. Raise `limits.timeout` in its definition, or make the run smaller.',
+  memory: 'It used more memory than allowed. Raise `limits.memory` in its definition, or read in pieces.',
+  output:
+    'What it wrote could not be read as records: every line must be one JSON object. The log shows the line.',
+  guard:
+    'It would have replaced or removed too much, so nothing was published. If it is right, change `guards` in its definition and run it again.',
+  invalid_record:
+    'A record is not valid: each needs an `id`, and `name` and `email` must be texts. Fix the source, or set `key` or `onInvalid` in the definition.',
+};
+
+/** At most this many of the newest lines. */
+const LOG_LINES = 1_000;
+
+/** JSON: the job, the end of its last log, its events, and its workflow. */
+async function debugBundle(job: Job): Promise<string> {
+  const [log, events, workflow] = await Promise.all([
+    job.attempt === 0 ? [] : lastLines(job),
+    flowhook.events.history({ jobId: job.id }).take(50),
+    flowhook.workflows.get(job.workflowId).catch((error: Error) => ({ error: error.message })),
+  ]);
+  return JSON.stringify({ takenAt: new Date().toISOString(), job, workflow, events, log }, null, 2);
+}
+
+async function lastLines({ id, attempt }: Job): Promise<LogLine[]> {
+  const kept: LogLine[] = [];
+  for await (const line of attemptLog(id, { attempt })) {
+    kept.push(line);
+    if (kept.length >= 2 * LOG_LINES) kept.splice(0, LOG_LINES);
+  }
+  return kept.slice(-LOG_LINES);
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
-import { axisOf, barsOf, placeOf } from './timeline.ts';
+import { placeOf } from '../../parts/format.ts';
+import { axisOf, barsOf } from './timeline.ts';
 
 const job = {
   state: 'finished',
@@ -36,7 +37,7 @@ test('a run is waiting, running, and the deliveries of what it told', () => {
       ['finished', 'delivered', at('03'), at('04')],
     ],
   );
-  assert.deepEqual(placeOf(bars[1] as never, axisOf(bars, at('59')), at('59')), { left: 25, width: 50 });
+  assert.deepEqual(placeOf(bars[1] as never, axisOf(bars, at('59'))), { left: 25, width: 50 });
 });
 
 test('what still goes on reaches to now, and what took no time can be seen', () => {
@@ -45,8 +46,7 @@ test('what still goes on reaches to now, and what took no time can be seen', () 
   const axis = axisOf(bars, at('11'));
   assert.equal(axis.toMs, at('11'));
   assert.equal(bars[1]?.state, 'running');
-  const instant = { key: 'x', label: '', state: 'delivered', fromMs: at('11'), toMs: at('11') } as const;
-  const { left, width } = placeOf(instant, axis, at('11'));
+  const { left, width } = placeOf({ fromMs: at('11'), toMs: at('11') }, axis);
   assert.ok(width > 0 && left + width <= 100);
 });
 
@@ -55,7 +55,7 @@ test('a delivery that waits for days leaves the run to be seen', () => {
   const nowMs = at('03') + 86_400_000;
   const axis = axisOf(bars, nowMs);
   assert.deepEqual(axis, { fromMs: at('00'), toMs: at('06') });
-  assert.deepEqual(placeOf(bars[2] as never, axis, nowMs), { left: 50, width: 50 });
+  assert.deepEqual(placeOf({ fromMs: at('03'), toMs: nowMs }, axis), { left: 50, width: 50 });
 });
 
 test('one that was canceled before it ran has only waited', () => {

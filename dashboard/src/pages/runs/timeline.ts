@@ -64,18 +64,6 @@ export function axisOf(bars: readonly Bar[], nowMs: number): { fromMs: number; t
   return { fromMs, toMs: Math.max(Math.min(toMs, fromMs + 2 * (endMs - fromMs)), fromMs + 1) };
 }
 
-/** Where a bar lies on the axis, in per cent; never so thin that it cannot be seen. */
-export function placeOf(
-  bar: Bar,
-  axis: { fromMs: number; toMs: number },
-  nowMs: number,
-): { left: number; width: number } {
-  const all = axis.toMs - axis.fromMs;
-  const onAxis = (ms: number) => (100 * (Math.min(ms, axis.toMs) - axis.fromMs)) / all;
-  const width = Math.max(0.6, onAxis(bar.toMs ?? nowMs) - onAxis(bar.fromMs));
-  return { left: Math.min(100 - width, onAxis(bar.fromMs)), width };
-}
-
 function ms(time: string | null): number | null {
   return time === null ? null : Date.parse(time);
 }

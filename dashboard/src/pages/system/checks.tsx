@@ -3,12 +3,10 @@ import { Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemFinding } from 'flowhook-client';
 import { useId, useState } from 'react';
-import { ErrorBox } from '../../parts/error-box.tsx';
-import { Prose } from '../../parts/prose.tsx';
-import { Section } from '../../parts/section.tsx';
+import { ErrorBox, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/time.tsx';
-import { systemChecksQuery } from '../../queries/system.ts';
+import { Prose, Time } from '../../parts/values.tsx';
+import { systemChecksQuery } from '../../queries/team.ts';
 import styles from './checks.module.css';
 import { checkTitle, sortFindings } from './findings.ts';
 

@@ -3,17 +3,17 @@ import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { System } from 'flowhook-client';
 import type { ReactNode } from 'react';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ErrorBox } from '../../parts/error-box.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { bytes, count, duration } from '../../parts/quantity.ts';
-import { Time } from '../../parts/time.tsx';
-import { systemQuery } from '../../queries/system.ts';
+import { CommandLine, IdText } from '../../parts/copy.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { FilterBar } from '../../parts/filter-bar.tsx';
+import { choices, useFilters } from '../../parts/filters.ts';
+import { bytes, count, duration } from '../../parts/format.ts';
+import { EmptyState, ErrorBox, PageHeader, Section } from '../../parts/page.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
+import { listOf } from '../../queries/list.ts';
+import { systemQuery } from '../../queries/team.ts';
 import { useSession } from '../../session.tsx';
 import { Checks } from './checks.tsx';
-import { Settings } from './settings.tsx';
-import { Upkeep } from './upkeep.tsx';
 
 export function SystemPage() {
   const { can } = useSession();
@@ -151,4 +151,140 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
 
 function milliseconds(ms: number): string {
   return `${ms.toFixed(1)} ms`;
+}
+
+interface Task {
+  title: string;
+  sentence: ReactNode;
+  command: string;
+}
+
+const SQLITE: Task[] = [
+  {
+    title: 'Copy the database',
+    sentence: (
+      <>
+        While the service runs. <code>FLOWHOOK_BACKUP_EVERY=24h</code> does it by itself. Keep the encryption
+        key apart: it is in no copy.
+      </>
+    ),
+    command: 'npx flowhook backup create',
+  },
+  {
+    title: 'Check a copy',
+    sentence: 'Its bytes, its tables, and whether its contents are complete.',
+    command: 'npx flowhook backup verify',
+  },
+];
+const POSTGRES: Task[] = [
+  {
+    title: 'Copy the database',
+    sentence: 'With the tools of PostgreSQL. Keep the encryption key apart: it is in no copy.',
+    command: 'pg_dump --format=custom --file=flowhook.dump "$FLOWHOOK_DATABASE"',
+  },
+];
+const BOTH: Task[] = [
+  {
+    title: 'Check the settings',
+    sentence: 'All settings in effect and where each comes from, before a restart with new ones.',
+    command: 'npx flowhook config print',
+  },
+];
+
+/** Shell commands for maintaining the instance. */
+function Upkeep({ kind }: { kind: System['database']['kind'] }) {
+  return (
+    <Section title="Upkeep">
+      <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
+        {[...(kind === 'sqlite' ? SQLITE : POSTGRES), ...BOTH].map(({ title, sentence, command }) => (
+          <Stack key={title} gap={4} miw={0}>
+            <Title order={3} size="h6">
+              {title}
+            </Title>
+            <Text size="sm" c="dimmed" mb="auto">
+              {sentence}
+            </Text>
+            <CommandLine command={command} label={`Copy the command: ${title}`} />
+          </Stack>
+        ))}
+      </SimpleGrid>
+    </Section>
+  );
+}
+
+type Setting = System['settings'][number];
+
+const COLUMNS: Column<Setting>[] = [
+  {
+    id: 'name',
+    header: 'Setting',
+    width: '250px',
+    cell: ({ name, variable }) => (
+      <Stack gap={0}>
+        <Text span inherit fw={500}>
+          {name}
+        </Text>
+        <Text span size="xs" c="dimmed" ff="monospace">
+          {variable}
+        </Text>
+      </Stack>
+    ),
+  },
+  {
+    id: 'value',
+    header: 'Value',
+    width: '220px',
+    isWrapped: true,
+    cell: ({ value }) => (
+      <Text span inherit ff="monospace" c={value === null ? 'dimmed' : 'inherit'}>
+        {value ?? 'none'}
+      </Text>
+    ),
+  },
+  { id: 'origin', header: 'From', width: '150px', cell: ({ origin, from }) => from ?? origin },
+  {
+    id: 'sentence',
+    header: 'What it is',
+    isWrapped: true,
+    cell: ({ sentence }) => <Prose text={sentence} />,
+  },
+];
+
+const ORIGINS: Setting['origin'][] = ['flag', 'environment', 'file', 'default'];
+
+/** The settings that hold, and where each comes from. */
+function Settings({ settings }: { settings: readonly Setting[] }) {
+  const filters = useFilters('q', 'from');
+  const { q = '', from } = filters.values;
+  const wanted = q.trim().toLowerCase();
+  const origins = choices<Setting['origin']>(from);
+  const found = settings.filter(
+    ({ name, variable, sentence, origin }) =>
+      (origins === undefined || origins.includes(origin)) &&
+      [name, variable, sentence].some((text) => text.toLowerCase().includes(wanted)),
+  );
+  const options = ORIGINS.map((origin) => ({
+    value: origin,
+    label: `${origin} (${settings.filter((setting) => setting.origin === origin).length})`,
+  }));
+  return (
+    <Section title="Settings" isBare>
+      <FilterBar
+        filters={filters}
+        fields={[
+          { kind: 'search', name: 'q', label: 'Search the settings' },
+          { kind: 'many', name: 'from', label: 'Set by', options },
+        ]}
+      />
+      <DataTable
+        label="Settings"
+        noun="setting"
+        list={listOf(found)}
+        columns={COLUMNS}
+        idOf={({ name }) => name}
+        maxHeight="none"
+        empty={<EmptyState title="No setting matches" onClear={filters.clear} />}
+      />
+    </Section>
+  );
 }

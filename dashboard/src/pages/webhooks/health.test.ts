@@ -1,8 +1,8 @@
 /** How well an endpoint does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Usage, UsageBucket } from 'flowhook-client';
-import { healthOf, lastWords, percent, shortEvent, standing } from './health.ts';
+import type { Usage, UsageBucket, WebhookDetail } from 'flowhook-client';
+import { healthOf, lastWords, lookAgainMs, percent, shortEvent, standing, waitOf } from './health.ts';
 
 const hour = (deliveries: Partial<NonNullable<UsageBucket['deliveries']>>): UsageBucket => ({
   start: '2026-11-21T00:00:00.000Z',
@@ -66,4 +66,57 @@ test('the last words are those of the newest attempt that failed, whichever deli
     'newer',
   );
   assert.equal(lastWords([{ lastAttempt: null }]), null);
+});
+
+const NOW = Date.parse('2026-11-21T10:05:00.000Z');
+const PAST = '2026-11-21T10:04:00.000Z';
+const SOON = '2026-11-21T10:08:00.000Z';
+const LATE = '2026-11-21T10:30:00.000Z';
+const CLOSED: WebhookDetail['breaker'] = { state: 'closed', since: null, nextAttemptAt: null, reason: null };
+const OPEN: WebhookDetail['breaker'] = {
+  state: 'open',
+  since: '2026-11-21T10:03:00.000Z',
+  nextAttemptAt: SOON,
+  reason: 'The endpoint has failed 12 times in a row',
+};
+const settings = { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] };
+const well = { state: 'active', settings, breaker: CLOSED, failingSince: null } as const;
+const fresh = { state: 'waiting', nextAttemptAt: PAST, lastAttempt: null } as const;
+
+test('what is sent at once waits for nothing', () => {
+  assert.equal(waitOf(fresh, well, NOW), undefined);
+  assert.equal(waitOf(fresh, undefined, NOW), undefined);
+  assert.equal(waitOf({ ...fresh, state: 'delivered' }, { ...well, state: 'paused' }, NOW), undefined);
+});
+
+test('a retry waits for its time', () => {
+  assert.deepEqual(waitOf({ ...fresh, nextAttemptAt: LATE }, well, NOW), { why: null, at: LATE });
+});
+
+test('behind an endpoint that is held back, the later of the two times counts', () => {
+  const held = { ...well, breaker: OPEN, failingSince: PAST };
+  assert.deepEqual(waitOf(fresh, held, NOW), { why: OPEN.reason, at: SOON });
+  assert.deepEqual(waitOf({ ...fresh, nextAttemptAt: LATE }, held, NOW), { why: OPEN.reason, at: LATE });
+});
+
+test('a pause, an order and a rate are told', () => {
+  assert.match(waitOf(fresh, { ...well, state: 'paused', breaker: OPEN }, NOW)?.why ?? '', /paused/);
+  const ordered = { ...well, settings: { ...settings, ordered: true } };
+  assert.equal(waitOf(fresh, ordered, NOW), undefined);
+  const behind = { ...ordered, failingSince: PAST, breaker: { ...CLOSED, nextAttemptAt: LATE } };
+  assert.equal(waitOf(fresh, behind, NOW)?.at, LATE);
+  const rated = { ...well, settings: { ...settings, ratePerSecond: 0.5 } };
+  assert.match(waitOf(fresh, rated, NOW)?.why ?? '', /0\.5 requests a second/);
+});
+
+const replay = { state: 'done', outcome: { underWay: 1 } } as const;
+
+test('a replay that takes long to read is read less often, and one that is over is not', () => {
+  assert.equal(lookAgainMs({ replay, tookMs: 0, looks: 1 }), 1_000);
+  assert.equal(lookAgainMs({ replay, tookMs: 0, looks: 60 }), 5_000);
+  assert.equal(lookAgainMs({ replay: undefined, tookMs: 10, looks: 0 }), 1_010);
+  // The service is busy with it for a sixth of the time at most.
+  assert.equal(lookAgainMs({ replay, tookMs: 430, looks: 1 }), 430 + 5 * 430);
+  assert.equal(lookAgainMs({ replay, tookMs: 2_000, looks: 60 }), 12_000);
+  assert.equal(lookAgainMs({ replay: { ...replay, outcome: { underWay: 0 } }, tookMs: 0, looks: 1 }), false);
 });

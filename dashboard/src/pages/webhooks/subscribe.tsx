@@ -1,21 +1,37 @@
 /** The dialog that subscribes a URL to events of a workflow, with remarks on the URL. */
-import { Alert, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Button,
+  Checkbox,
+  Collapse,
+  Group,
+  Modal,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import type { EventKind } from 'flowhook-client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { say, useAction } from '../../parts/action.tsx';
+import { JsonView } from '../../parts/code.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { Prose } from '../../parts/prose.tsx';
+import { ErrorBox } from '../../parts/page.tsx';
+import { Prose } from '../../parts/values.tsx';
+import { eventTypesQuery } from '../../queries/events.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
-import { EventChoice } from './event-choice.tsx';
-import { urlRemark } from './url-remark.ts';
+import styles from './subscribe.module.css';
+import { urlRemark } from './typed.ts';
 
 const EVERY_WORKFLOW = '';
 const REFUSED = 'Deliveries will be refused';
 
-export interface SubscribeDefaults {
+interface SubscribeDefaults {
   workflowId?: string | undefined;
   url?: string;
   /** The page stays where it is, instead of showing the webhook. */
@@ -151,5 +167,93 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
         </Group>
       </Stack>
     </form>
+  );
+}
+
+const ALL_EVENTS = '*';
+
+/** Selects the events of a webhook: all, or types from the catalogue, each with a sample body. */
+function EventChoice({
+  chosen,
+  onChange,
+}: {
+  /** Types, or `*` alone. */
+  chosen: readonly string[];
+  onChange: (chosen: string[]) => void;
+}) {
+  const { data: types = [], error, refetch } = useQuery(eventTypesQuery());
+  const isAll = chosen.includes(ALL_EVENTS);
+  const toggle = (type: string, isOn: boolean) =>
+    onChange(isOn ? [...chosen, type] : chosen.filter((one) => one !== type));
+  return (
+    <fieldset className={styles.events}>
+      <legend>Events</legend>
+      {error !== null && <ErrorBox error={error} onRetry={() => void refetch()} />}
+      <Stack gap="xs">
+        <Checkbox
+          label="All events, including those of later versions"
+          checked={isAll}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked ? [ALL_EVENTS] : [])}
+        />
+        {types.filter(isChosenFrom).map((kind) => (
+          <Kind
+            key={kind.type}
+            kind={kind}
+            isChosen={isAll || chosen.includes(kind.type)}
+            isDisabled={isAll}
+            onToggle={(isOn) => toggle(kind.type, isOn)}
+          />
+        ))}
+      </Stack>
+    </fieldset>
+  );
+}
+
+/** A test reaches whichever webhook it is sent to. */
+function isChosenFrom({ type }: EventKind): boolean {
+  return type !== 'webhook_test';
+}
+
+function Kind({
+  kind: { type, description, example },
+  isChosen,
+  isDisabled,
+  onToggle,
+}: {
+  kind: EventKind;
+  isChosen: boolean;
+  isDisabled: boolean;
+  onToggle: (isOn: boolean) => void;
+}) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <div>
+      <Group justify="space-between" wrap="nowrap" align="flex-start" gap="sm">
+        <Checkbox
+          label={type}
+          description={<Prose text={description} />}
+          checked={isChosen}
+          disabled={isDisabled}
+          onChange={({ currentTarget }) => onToggle(currentTarget.checked)}
+        />
+        <Anchor
+          component="button"
+          type="button"
+          size="xs"
+          aria-expanded={isOpen}
+          aria-label={`Sample of ${type}`}
+          onClick={() => setIsOpen(!isOpen)}
+        >
+          {isOpen ? 'Hide' : 'Sample'}
+        </Anchor>
+      </Group>
+      <Collapse expanded={isOpen}>
+        {isOpen && (
+          <Text component="div" mt="xs">
+            <JsonView value={example} label={`A body of ${type}`} maxHeight="220px" />
+          </Text>
+        )}
+      </Collapse>
+    </div>
   );
 }

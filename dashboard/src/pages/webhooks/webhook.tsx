@@ -1,32 +1,42 @@
 /** The page of one webhook: its state, deliveries, settings, and how to verify signatures. */
-import { Alert, Loader, Stack, Tabs } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Group,
+  Loader,
+  Modal,
+  Paper,
+  SimpleGrid,
+  Stack,
+  Tabs,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import type { WebhookDetail } from 'flowhook-client';
-import { ErrorBox } from '../../parts/error-box.tsx';
-import { Facts } from '../../parts/facts.tsx';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { flowhook } from '../../client.ts';
+import { confirm, useAction } from '../../parts/action.tsx';
+import { BarChart } from '../../parts/charts.tsx';
+import { IdText } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
+import { duration, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { PageLink } from '../../parts/link.tsx';
-import { NeedsScope } from '../../parts/needs-scope.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
-import { Prose } from '../../parts/prose.tsx';
-import { duration } from '../../parts/quantity.ts';
-import { uncapitalized } from '../../parts/sentence.ts';
-import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/time.tsx';
-import { dayUsageQuery } from '../../queries/usage.ts';
+import { useShortcut } from '../../parts/keyboard.ts';
+import { ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
+import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
+import { readAgain } from '../../queries/read-again.ts';
+import { dayUsageQuery } from '../../queries/team.ts';
 import { webhookQuery } from '../../queries/webhooks.ts';
-import { useSession } from '../../session.tsx';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { NextAttempt, WebhookDeliveries } from './deliveries.tsx';
 import { healthOf, percent, shortEvent, standing } from './health.ts';
-import { NextAttempt } from './next-attempt.tsx';
-import { Snippets } from './snippets-view.tsx';
-import { WebhookActions } from './webhook-actions.tsx';
-import { WebhookCharts } from './webhook-charts.tsx';
-import { WebhookDeliveries } from './webhook-deliveries.tsx';
-import { WebhookSecret } from './webhook-secret.tsx';
-import { WebhookSettings } from './webhook-settings.tsx';
+import { WebhookSecret, WebhookSettings } from './settings.tsx';
+import { Snippets } from './verify.tsx';
 
 export function WebhookPage() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
@@ -213,5 +223,169 @@ function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
         ['Subscribed', <Time key="created" at={createdAt} />],
       ]}
     />
+  );
+}
+
+/** What can be done with a webhook. */
+function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
+  const { id, url, state } = webhook;
+  const navigate = useNavigate();
+  const [isPausing, pausing] = useDisclosure(false);
+  const changes = ['webhooks', 'deliveries'];
+  const test = useAction({
+    run: () => flowhook.webhooks.test(id),
+    changes,
+    done: ({ message }) => message,
+    onDone: ({ deliveryId }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId } }),
+  });
+  const resume = useAction({
+    run: () => flowhook.webhooks.resume(id),
+    changes,
+    done: () => 'Resumed: what was waiting is sent now',
+  });
+  const unsubscribe = useAction({
+    run: () => flowhook.webhooks.unsubscribe(id),
+    done: ({ message }) => message,
+    // Away from it first: it cannot be read again.
+    onDone: () =>
+      void navigate({ to: '/webhooks' }).then(() => {
+        for (const kind of changes) readAgain({ kind, ids: null });
+      }),
+  });
+  useShortcut('t', 'Send a test event', () => test.act());
+  return (
+    <>
+      {state === 'paused' ? (
+        <Button
+          variant="default"
+          leftSection={<Icon name="play" size={14} />}
+          onClick={() => resume.act()}
+          loading={resume.isActing}
+        >
+          Resume
+        </Button>
+      ) : (
+        <Button variant="default" leftSection={<Icon name="pause" size={14} />} onClick={pausing.open}>
+          Pause
+        </Button>
+      )}
+      <Button
+        variant="default"
+        leftSection={<Icon name="trash" size={14} />}
+        loading={unsubscribe.isActing}
+        onClick={() =>
+          confirm({
+            title: 'Unsubscribe this webhook?',
+            children: (
+              <>
+                <Text inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+                  {url}
+                </Text>
+                is no longer called, and its waiting deliveries are canceled. If it is subscribed again, it
+                gets a new secret.
+              </>
+            ),
+            verb: 'Unsubscribe',
+            onConfirm: () => unsubscribe.act(),
+          })
+        }
+      >
+        Unsubscribe
+      </Button>
+      <Button leftSection={<Icon name="send" size={14} />} onClick={() => test.act()} loading={test.isActing}>
+        Send test event
+      </Button>
+      <Modal opened={isPausing} onClose={pausing.close} title="Pause this webhook">
+        {isPausing && <PauseForm webhookId={id} onClose={pausing.close} />}
+      </Modal>
+    </>
+  );
+}
+
+function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => void }) {
+  const [reason, setReason] = useState('');
+  const pause = useAction({
+    run: () =>
+      flowhook.webhooks.pause(webhookId, reason.trim() === '' ? {} : { reason: reason.trim().slice(0, 200) }),
+    changes: ['webhooks', 'deliveries'],
+    done: () => 'Paused: deliveries wait until it is resumed',
+    onDone: onClose,
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    pause.act();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <Text size="sm">Nothing is lost: deliveries wait, and are sent when it is resumed.</Text>
+        <TextInput
+          label="Reason"
+          description="Shown to those who find it paused"
+          placeholder="The CRM is being moved"
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+          maxLength={200}
+          data-autofocus
+        />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Back
+          </Button>
+          <Button type="submit" loading={pause.isActing}>
+            Pause
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+const OUTCOMES = [
+  { name: 'delivered', color: stateColor('delivered') },
+  { name: 'failed attempts', color: stateColor('failing') },
+  { name: 'given up', color: stateColor('dead') },
+];
+const LATENCY = [{ name: '95th percentile', color: stateColor('running') }];
+
+/** The last 24 hours of a webhook, by the hour: what arrived, and how long its answers took. */
+function WebhookCharts({ webhookId }: { webhookId: string }) {
+  const { data, error, refetch } = useQuery(dayUsageQuery({ webhookId }));
+  if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
+  const hours = data?.buckets ?? [];
+  const outcomes = hours.map(({ start, deliveries }) => ({
+    from: start,
+    values: [deliveries?.delivered ?? 0, deliveries?.failedAttempts ?? 0, deliveries?.dead ?? 0],
+  }));
+  const latency = hours.map(({ start, deliveries }) => ({
+    from: start,
+    values: [deliveries?.latencyMs.p95 ?? 0],
+  }));
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+      <Chart title="Deliveries, last 24 hours">
+        <BarChart label="Deliveries of the last 24 hours" series={OUTCOMES} bars={outcomes} />
+      </Chart>
+      <Chart title="Response time, last 24 hours">
+        <BarChart
+          label="Response time of the last 24 hours"
+          series={LATENCY}
+          bars={latency}
+          format={duration}
+          hasNoSum
+        />
+      </Chart>
+    </SimpleGrid>
+  );
+}
+
+function Chart({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper p="md" component="section" aria-label={title}>
+      <Title order={2} size="h4" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </Paper>
   );
 }

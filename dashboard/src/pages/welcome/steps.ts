@@ -6,7 +6,7 @@ export type StepWorkflow = Pick<Workflow, 'id' | 'name' | 'paused' | 'version' |
   source: { type: string };
 };
 
-export interface Steps {
+export interface StepsDone {
   /** One has published something. */
   hasRun: boolean;
   /** There are records to look at. */
@@ -23,7 +23,7 @@ export function stepsOf(
   workflows: readonly StepWorkflow[],
   webhooks: number,
   chosen: string | null = null,
-): Steps {
+): StepsDone {
   const runnable = runnableOf(workflows);
   const toRun = runnable.find(({ id }) => id === chosen) ?? runnable[0];
   const published = workflows.filter(({ version }) => version > 0);
@@ -42,6 +42,6 @@ export function runnableOf<W extends StepWorkflow>(workflows: readonly W[]): W[]
   return workflows.filter(({ paused, source }) => !paused && source.type !== 'push');
 }
 
-export function countDone({ hasRun, hasData, hasWebhook }: Steps): number {
+export function countDone({ hasRun, hasData, hasWebhook }: StepsDone): number {
   return [hasRun, hasData, hasWebhook].filter((isDone) => isDone).length;
 }

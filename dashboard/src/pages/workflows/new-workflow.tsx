@@ -4,10 +4,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
-import { CommandLine } from '../../parts/command-line.tsx';
-import { Prose } from '../../parts/prose.tsx';
+import { CommandLine } from '../../parts/copy.tsx';
+import { Prose } from '../../parts/values.tsx';
 import { useSession } from '../../session.tsx';
-import { type Draft, definitionFrom, mistakesIn } from './draft.ts';
+import { type Draft, definitionFrom, mistakesIn } from './definition.ts';
 
 const EMPTY: Draft = {
   id: '',

@@ -1,25 +1,22 @@
 /** The page of one workflow: its state, its actions, and its tabs. */
-import { Alert, Button, Group, Tabs } from '@mantine/core';
+import { Alert, Button, Group, SimpleGrid, Skeleton, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
 import { NotFound, type Workflow } from 'flowhook-client';
+import type { ReactNode } from 'react';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ErrorBox } from '../../parts/error-box.tsx';
+import { IdText } from '../../parts/copy.tsx';
+import { count, lastLine } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { IdText } from '../../parts/id-text.tsx';
-import { lastLine } from '../../parts/last-line.ts';
-import { ButtonLink, PageLink } from '../../parts/link.tsx';
-import { NeedsScope } from '../../parts/needs-scope.tsx';
-import { PageHeader } from '../../parts/page-header.tsx';
+import { useShortcut } from '../../parts/keyboard.ts';
+import { ButtonLink, EmptyState, ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Time } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
-import { useSession } from '../../session.tsx';
-import { useShortcut } from '../../shell/shortcuts.ts';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { scheduleWords } from './definition.ts';
 import { useRunNow } from './use-run-now.ts';
-import { WorkflowFacts } from './workflow-facts.tsx';
 
 const TABS = {
   data: 'Data',
@@ -179,4 +176,41 @@ function Unknown({ workflowId }: { workflowId: string }) {
       </EmptyState>
     </>
   );
+}
+
+const NAMES = ['Records', 'Version', 'Source', 'Mode', 'Runs', 'Next run'] as const;
+
+/** What a workflow is, on a line. Its place is kept while it loads. */
+function WorkflowFacts({ workflow }: { workflow: Workflow | undefined }) {
+  const facts = workflow === undefined ? undefined : factsOf(workflow);
+  return (
+    <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }} spacing="md" component="dl" m={0} mb="md">
+      {NAMES.map((name) => (
+        <Stack key={name} gap={0} miw={0}>
+          <Text component="dt" size="xs" c="dimmed">
+            {name}
+          </Text>
+          <Text component="dd" size="sm" m={0} className="numbers" style={{ overflowWrap: 'anywhere' }}>
+            {facts === undefined ? (
+              <Skeleton component="span" display="block" h={16} my={3} w={80} />
+            ) : (
+              facts[name]
+            )}
+          </Text>
+        </Stack>
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function factsOf(workflow: Workflow): Record<(typeof NAMES)[number], ReactNode> {
+  const { records, version, source, mode, nextRunAt, schedule, paused } = workflow;
+  return {
+    Records: count(records),
+    Version: version === 0 ? 'none yet' : count(version),
+    Source: source.type,
+    Mode: mode,
+    Runs: scheduleWords(workflow),
+    'Next run': paused ? 'once it is resumed' : schedule === null ? '–' : <Time at={nextRunAt} />,
+  };
 }

@@ -1,0 +1,188 @@
+/** What happened, newest first, and whom it was told. */
+
+import { Group, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
+import { useMemo } from 'react';
+import { CopyAsCurl, curl } from '../../parts/copy.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { FilterBar } from '../../parts/filter-bar.tsx';
+import { choices, PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
+import { lastLine } from '../../parts/format.ts';
+import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import { PageTabs } from '../../parts/page-tabs.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
+import { eventList, eventReachQuery, eventTypesQuery } from '../../queries/events.ts';
+import { useList } from '../../queries/list.ts';
+import { workflowNamesQuery } from '../../queries/workflows.ts';
+import { useSession } from '../../session.tsx';
+import { Counts } from '../runs/runs.tsx';
+
+export function EventListPage() {
+  return (
+    <>
+      <PageHeader title="Events" />
+      <PageTabs of="Events" shown="Log" />
+      <EventLog />
+    </>
+  );
+}
+
+function EventLog() {
+  const { can } = useSession();
+  const filters = useFilters('type', 'workflowId', 'within', 'jobId');
+  const { type, workflowId, within, jobId } = filters.values;
+  const since = useSince(within);
+  const list = useList(eventList({ workflowId, jobId, type: choices<FlowhookEvent['type']>(type), since }));
+  const { data: types = [] } = useQuery(eventTypesQuery());
+  const { data: workflows = [] } = useQuery(workflowNamesQuery());
+  const navigate = useNavigate();
+  const withDeliveries = can('webhooks');
+  const columns = useMemo(() => columnsFor({ withDeliveries }), [withDeliveries]);
+  return (
+    <>
+      <FilterBar
+        filters={filters}
+        fields={[
+          {
+            kind: 'many',
+            name: 'type',
+            label: 'Type',
+            options: types.map((kind) => ({ value: kind.type, label: kind.type })),
+          },
+          { kind: 'one', name: 'workflowId', label: 'Workflow', options: workflows },
+          { kind: 'one', name: 'within', label: 'Time', options: PERIODS },
+        ]}
+      >
+        <CopyAsCurl path={`/v1/events/history${stringifySearch({ workflowId, jobId, type, since })}`} />
+      </FilterBar>
+      <DataTable
+        label="Events"
+        noun="event"
+        list={list}
+        columns={columns}
+        idOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/events/$eventId', params: { eventId: id } })}
+        empty={
+          filters.isFiltered ? (
+            <EmptyState title="No event matches these filters" onClear={filters.clear} />
+          ) : (
+            <EmptyState
+              title="Nothing has happened yet"
+              command={curl({
+                method: 'POST',
+                path: `/v1/workflows/${workflows[0]?.value ?? 'people'}/queue`,
+              })}
+            >
+              A run emits events when it is queued, starts, changes data and ends. Start one.
+            </EmptyState>
+          )
+        }
+      />
+    </>
+  );
+}
+
+function columnsFor({ withDeliveries }: { withDeliveries: boolean }): Column<FlowhookEvent>[] {
+  const all: (Column<FlowhookEvent> | false)[] = [
+    {
+      id: 'type',
+      header: 'Type',
+      width: '200px',
+      cell: ({ id, type }) => (
+        <PageLink to="/events/$eventId" params={{ eventId: id }} c="inherit" fw={500}>
+          {type}
+        </PageLink>
+      ),
+    },
+    {
+      id: 'workflow',
+      header: 'Workflow',
+      width: '180px',
+      cell: ({ workflowId }) =>
+        workflowId === undefined ? (
+          '–'
+        ) : (
+          <PageLink to="/workflows/$workflowId" params={{ workflowId }} c="inherit" title={workflowId}>
+            {workflowId}
+          </PageLink>
+        ),
+    },
+    { id: 'time', header: 'When', width: 'fits', cell: ({ timestamp }) => <Time at={timestamp} /> },
+    withDeliveries && {
+      id: 'deliveries',
+      header: 'Deliveries',
+      width: 'fits',
+      cell: ({ id }) => <Reach eventId={id} />,
+    },
+    { id: 'said', header: 'What it says', cell: (event) => <Said event={event} /> },
+  ];
+  return all.filter((column) => column !== false);
+}
+
+const WORDS: Record<DeliveryState, string> = {
+  delivered: 'delivered',
+  waiting: 'waiting',
+  dead: 'given up',
+  canceled: 'canceled',
+};
+
+/** How many deliveries of an event are in each state. */
+function Reach({ eventId }: { eventId: string }) {
+  const { data: reach } = useQuery(eventReachQuery(eventId));
+  if (reach === undefined) return null;
+  const states = (Object.keys(WORDS) as DeliveryState[]).filter((state) => reach[state] !== undefined);
+  if (states.length === 0) {
+    return (
+      <Text span inherit c="dimmed">
+        none
+      </Text>
+    );
+  }
+  return (
+    <Group gap="sm" wrap="nowrap" className="numbers" h="1.5em">
+      {states.map((state) => (
+        <span key={state} title={`${reach[state]} ${WORDS[state]}`}>
+          <StateBadge state={state} label={String(reach[state])} />
+          <span className="visually-hidden"> {WORDS[state]}</span>
+        </span>
+      ))}
+    </Group>
+  );
+}
+
+/** A summary of an event. */
+function Said({ event }: { event: FlowhookEvent }) {
+  switch (event.type) {
+    case 'workflow_finished':
+    case 'workflow_data_change':
+      return <Counts records={event.data.records} />;
+    case 'workflow_failed':
+      return <Sentence text={event.data.error ?? ''} isBad />;
+    case 'workflow_canceled':
+      return <Sentence text={event.data.error ?? ''} />;
+    case 'webhook_test':
+      return <Sentence text={event.data.message} />;
+    case 'webhook_paused':
+      return <Sentence text={`${event.data.reason} (${event.data.url})`} isBad />;
+    default:
+      return null;
+  }
+}
+
+function Sentence({ text, isBad = false }: { text: string; isBad?: boolean }) {
+  return (
+    <Text
+      span
+      inherit
+      truncate
+      display="block"
+      c={isBad ? 'var(--mantine-color-error)' : 'dimmed'}
+      title={text}
+    >
+      <Prose text={lastLine(text)} />
+    </Text>
+  );
+}

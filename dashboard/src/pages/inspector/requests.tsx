@@ -1,0 +1,133 @@
+/** The requests of an inspector, newest first; the selected one is kept in the URL. */
+import { Alert, Group, Stack, Text, Title, UnstyledButton } from '@mantine/core';
+import type { InspectedRequest } from 'flowhook-client';
+import { HeaderTable, JsonView } from '../../parts/code.tsx';
+import { Copy } from '../../parts/copy.tsx';
+import { bytes } from '../../parts/format.ts';
+import { Icon, type IconName } from '../../parts/icon.tsx';
+import { PageLink } from '../../parts/page.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
+import styles from './inspector.module.css';
+
+export function RequestList({
+  requests,
+  shown,
+  onShow,
+}: {
+  requests: readonly InspectedRequest[];
+  /** The number of the request that is looked at. */
+  shown: number | undefined;
+  onShow: (number: number) => void;
+}) {
+  return (
+    <ul className={styles.requests} aria-label="Requests">
+      {requests.map((request) => (
+        <li key={request.number}>
+          <UnstyledButton
+            className={styles.request}
+            aria-current={request.number === shown}
+            onClick={() => onShow(request.number)}
+          >
+            <Stack gap={0}>
+              <span className={styles.line}>
+                <Text span size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+                  {request.method} {eventOf(request)}
+                </Text>
+                <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+                  <Time at={request.receivedAt} />
+                </Text>
+              </span>
+              <Text span size="xs" component="div">
+                <StateBadge
+                  state={request.signature.verdict}
+                  label={VERDICTS[request.signature.verdict].words}
+                />
+              </Text>
+            </Stack>
+          </UnstyledButton>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What it tells of, where it is one of ours; else its query. */
+function eventOf({ headers, path }: InspectedRequest): string {
+  return headers['webhook-event'] ?? path.replace(/^\/inspect\/[^/?]+/, '');
+}
+
+type Verdict = InspectedRequest['signature']['verdict'];
+
+/** One request that an inspector was sent: who signed it, its headers and its body. */
+const VERDICTS: Record<Verdict, { words: string; color: string; icon: IconName }> = {
+  valid: { words: 'The signature is valid', color: 'green', icon: 'check' },
+  expired: { words: 'The signature is valid, but old', color: 'orange', icon: 'clock' },
+  invalid: { words: 'The signature is invalid', color: 'red', icon: 'cross' },
+  absent: { words: 'It is not signed', color: 'gray', icon: 'help' },
+};
+
+export function RequestView({ request }: { request: InspectedRequest }) {
+  const { number, method, path, receivedAt, headers, body, bodyBytes, truncated, signature } = request;
+  const { words, color, icon } = VERDICTS[signature.verdict];
+  return (
+    <Stack gap="md" component="section" aria-label={`Request ${number}`} miw={0}>
+      <Group justify="space-between" gap="xs">
+        <Title order={2} size="h4">
+          Request {number}
+        </Title>
+        <Text size="sm" c="dimmed">
+          <Time at={receivedAt} />
+        </Text>
+      </Group>
+      <Alert color={color} icon={<Icon name={icon} />} title={words}>
+        <span style={{ overflowWrap: 'anywhere' }}>
+          <Prose text={signature.message} />.
+        </span>
+        {signature.webhookId !== null && (
+          <>
+            {' '}
+            <PageLink
+              to="/webhooks/$webhookId"
+              params={{ webhookId: signature.webhookId }}
+              underline="always"
+              c="inherit"
+            >
+              See the webhook
+            </PageLink>
+          </>
+        )}
+      </Alert>
+      <Group gap={4} wrap="nowrap" miw={0}>
+        <Text ff="monospace" size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <b>{method}</b> {path}
+        </Text>
+        <Copy value={path} label="Copy the path" />
+      </Group>
+      <Stack gap={4}>
+        <Title order={3} size="h5">
+          Headers
+        </Title>
+        <HeaderTable label="Headers" headers={headers} />
+      </Stack>
+      <Stack gap={4}>
+        <Group gap="xs" align="baseline">
+          <Title order={3} size="h5">
+            Body
+          </Title>
+          <Text size="xs" c="dimmed">
+            {bytes(bodyBytes)}
+            {truncated && ', of which the first 64 KiB are kept'}
+          </Text>
+        </Group>
+        {body === '' ? (
+          <Text size="sm" c="dimmed">
+            It is empty.
+          </Text>
+        ) : (
+          <JsonView value={body} label="Body" />
+        )}
+      </Stack>
+    </Stack>
+  );
+}

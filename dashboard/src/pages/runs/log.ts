@@ -1,0 +1,39 @@
+/** The rows of a log as it is shown: its lines, and notes where an attempt begins or lines are missing. */
+import type { LogLine } from 'flowhook-client';
+import { many } from '../../parts/format.ts';
+
+export type Line = LogLine & { attempt?: number };
+
+type LogRow = { kind: 'line'; key: string; line: Line } | { kind: 'note'; key: string; text: string };
+
+/** @param by.search only lines that contain it; notes are then left out */
+export function logRows(
+  lines: readonly Line[],
+  { search, isNewestFirst }: { search: string; isNewestFirst: boolean },
+): LogRow[] {
+  const wanted = search.toLowerCase();
+  const rows: LogRow[] = [];
+  let before: Line | undefined;
+  for (const line of lines) {
+    const key = `${line.attempt ?? 1} ${line.seq}`;
+    const note = wanted === '' ? noteBetween(before, line) : undefined;
+    if (note !== undefined) rows.push({ kind: 'note', key: `before ${key}`, text: note });
+    if (line.text.toLowerCase().includes(wanted)) rows.push({ kind: 'line', key, line });
+    before = line;
+  }
+  return isNewestFirst ? rows.reverse() : rows;
+}
+
+/** As a file: a line of it for each line, times in UTC. */
+export function plainLog(lines: readonly Line[]): string {
+  return lines.map(({ time, level, text }) => `${time} ${level.padEnd(5)} ${text}\n`).join('');
+}
+
+/** Of a long log the service keeps the beginning and the end. */
+function noteBetween(before: Line | undefined, line: Line): string | undefined {
+  const attempt = line.attempt ?? 1;
+  const isNew = before === undefined || (before.attempt ?? 1) !== attempt;
+  if (isNew && before !== undefined) return `Attempt ${attempt}`;
+  const missing = line.seq - (isNew ? 0 : before.seq) - 1;
+  return missing > 0 ? `${many(missing, 'line')} left out: the log was too long` : undefined;
+}

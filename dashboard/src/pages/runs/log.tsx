@@ -1,0 +1,289 @@
+/** What a run has said, attempt by attempt. */
+import { Button, Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import type { Job, LogLine } from 'flowhook-client';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { flowhook } from '../../client.ts';
+import { save, useCopy } from '../../parts/copy.tsx';
+import { absolute, many, useTimeStyle } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { ErrorBox } from '../../parts/page.tsx';
+import { useRowName } from '../../parts/rows.tsx';
+import styles from './log.module.css';
+import { type Line, logRows, plainLog } from './log.ts';
+
+export function RunLog({ job }: { job: Job }) {
+  const [chosen, setChosen] = useState<number>();
+  const { lines, error, isLoading } = useJobLog(job, chosen);
+  if (job.attempt === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        It has not started yet, so there is no log.
+      </Text>
+    );
+  }
+  const attempts = Array.from({ length: job.attempt }, (_, index) => String(index + 1));
+  return (
+    <>
+      {attempts.length > 1 && (
+        <SegmentedControl
+          aria-label="Attempt"
+          mb="xs"
+          data={attempts.map((value) => ({ value, label: `Attempt ${value}` }))}
+          value={String(chosen ?? job.attempt)}
+          onChange={(value) => setChosen(Number(value) === job.attempt ? undefined : Number(value))}
+        />
+      )}
+      {error !== null && <ErrorBox error={error} title="The log could not be read to its end" />}
+      {!isLoading && lines.length === 0 && error === null && job.finishedAt !== null ? (
+        <Text size="sm" c="dimmed">
+          It wrote nothing. What a command writes to standard error and what a module logs appears here.
+        </Text>
+      ) : (
+        <LogView
+          lines={lines}
+          isLive={job.finishedAt === null && chosen === undefined}
+          fileName={`${job.id}.log`}
+        />
+      )}
+    </>
+  );
+}
+
+/** The log of a run: of one attempt as a whole, or following the current one as it grows. */
+interface JobLog {
+  lines: readonly Line[];
+  error: Error | null;
+  isLoading: boolean;
+}
+
+/** Lines that arrive within this many milliseconds are rendered together. */
+const GATHER_MS = 100;
+const NOTHING: JobLog = { lines: [], error: null, isLoading: true };
+
+/** @param attempt one that has ended; undefined: the current one and those after it */
+function useJobLog(job: Job, attempt: number | undefined): JobLog {
+  const [log, setLog] = useState<JobLog>(NOTHING);
+  const jobId = job.id;
+  const hasStarted = job.attempt > 0;
+  useEffect(() => {
+    if (!hasStarted) return;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    let lines: JobLog['lines'] = [];
+    let fresh: Line[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const show = (changes: Partial<JobLog> = {}) => {
+      clearTimeout(timer);
+      timer = undefined;
+      lines = [...lines, ...fresh];
+      fresh = [];
+      // Before the first line nobody knows yet whether there are any.
+      if (!signal.aborted) setLog({ lines, error: null, isLoading: lines.length === 0, ...changes });
+    };
+    const read = async () => {
+      const source =
+        attempt === undefined
+          ? flowhook.jobs.followLogs(jobId, { signal })
+          : attemptLog(jobId, { attempt, signal });
+      timer = setTimeout(show, GATHER_MS);
+      for await (const line of source) {
+        fresh.push(attempt === undefined ? line : { ...line, attempt });
+        timer ??= setTimeout(show, GATHER_MS);
+      }
+    };
+    setLog(NOTHING);
+    read().then(
+      () => show({ isLoading: false }),
+      (error: Error) => show({ error, isLoading: false }),
+    );
+    return () => {
+      clearTimeout(timer);
+      leaving.abort();
+    };
+  }, [jobId, attempt, hasStarted]);
+  return log;
+}
+
+/** The whole log of one attempt, page by page. */
+export async function* attemptLog(
+  jobId: string,
+  options: { attempt: number; signal?: AbortSignal },
+): AsyncGenerator<LogLine> {
+  for (let after = 0; ; ) {
+    const { lines, next } = await flowhook.jobs.logs(jobId, { ...options, after });
+    yield* lines;
+    if (next === null || lines.length === 0) return;
+    after = next;
+  }
+}
+
+/** The log of a run, virtualized; entries of several lines stay together. */
+interface LogViewProps {
+  /** In the order in which they were written. */
+  lines: readonly Line[];
+  /** More lines are coming: the view follows the end while it is scrolled there. */
+  isLive?: boolean;
+  /** What the downloaded file is called: `job_….log`. */
+  fileName: string;
+}
+
+const LINE_PX = 19;
+/** Within this many pixels of the end counts as at the end. */
+const NEAR_PX = 40;
+
+/** Search (`/`), wrap, newest first, follow, copy, download. */
+function LogView({ lines, isLive = false, fileName }: LogViewProps) {
+  const [search, setSearch] = useState('');
+  const [wraps, setWraps] = useState(true);
+  const [isNewestFirst, setNewestFirst] = useState(false);
+  const [follows, setFollows] = useState(isLive);
+  const zone = useTimeStyle() === 'utc' ? 'utc' : 'local';
+  const { copied, copy } = useCopy();
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useMemo(() => logRows(lines, { search, isNewestFirst }), [lines, search, isNewestFirst]);
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => LINE_PX,
+    overscan: 30,
+    getItemKey: useRowName(rows, ({ key }) => key),
+  });
+  const isFollowing = isLive && follows && !isNewestFirst;
+  useEffect(() => {
+    if (isFollowing && rows.length > 0) virtualizer.scrollToIndex(rows.length - 1, { align: 'end' });
+  }, [isFollowing, rows.length, virtualizer]);
+
+  const found = rows.filter(({ kind }) => kind === 'line').length;
+  return (
+    <div>
+      <Group gap="sm" mb="xs">
+        <TextInput
+          type="search"
+          aria-label="Search the log"
+          placeholder="Search the log"
+          leftSection={<Icon name="search" size={14} />}
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+          data-search
+          w={220}
+        />
+        <Text size="xs" c="dimmed" aria-live="polite">
+          {search === '' ? many(lines.length, 'line') : `${many(found, 'line')} of ${lines.length}`}
+        </Text>
+        <Group gap="sm" ms="auto">
+          <Switch label="Wrap" checked={wraps} onChange={(event) => setWraps(event.currentTarget.checked)} />
+          <Switch
+            label="Newest first"
+            checked={isNewestFirst}
+            onChange={(event) => setNewestFirst(event.currentTarget.checked)}
+          />
+          {isLive && !isNewestFirst && (
+            <Switch
+              label="Follow"
+              checked={follows}
+              onChange={(event) => setFollows(event.currentTarget.checked)}
+            />
+          )}
+          <Button variant="default" onClick={() => copy(plainLog(lines))}>
+            {copied ? 'Copied' : 'Copy'}
+          </Button>
+          <Button
+            variant="default"
+            leftSection={<Icon name="download" size={14} />}
+            onClick={() => save(fileName, plainLog(lines), 'text/plain')}
+          >
+            Download
+          </Button>
+        </Group>
+      </Group>
+      {/* biome-ignore lint/a11y/useSemanticElements: it is no form, and the section around it is the landmark */}
+      <div
+        ref={box}
+        className={styles.box}
+        role="group"
+        aria-label="Lines of the log"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+        tabIndex={0}
+        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+          // Scrolling up stops following; scrolling back to the end resumes it.
+          if (isLive) setFollows(scrollTop + clientHeight >= scrollHeight - NEAR_PX);
+        }}
+      >
+        <div className={styles.all} style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map(({ index, key, start }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            return (
+              <div
+                key={key}
+                ref={virtualizer.measureElement}
+                data-index={index}
+                className={styles.row}
+                data-wraps={wraps}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                {row.kind === 'note' ? (
+                  <span className={styles.note}>{row.text}</span>
+                ) : (
+                  <>
+                    <time
+                      className={styles.time}
+                      dateTime={row.line.time}
+                      title={absolute(row.line.time, zone)}
+                    >
+                      {absolute(row.line.time, zone).slice(11, 19)}
+                    </time>
+                    <span className={styles.level} data-level={row.line.level}>
+                      {row.line.level}
+                    </span>
+                    <span className={styles.text}>
+                      <LogText text={row.line.text} search={search} />
+                    </span>
+                  </>
+                )}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const ADDRESSES = /(https?:\/\/[^\s"'<>)\]}]+)/;
+
+/** What a line says: addresses can be followed, what is searched for stands out. Always as text. */
+function LogText({ text, search }: { text: string; search: string }) {
+  // With one group to split by, every second part is an address.
+  return text.split(ADDRESSES).map((part, index) => {
+    const key = `${index} ${part}`;
+    return index % 2 === 0 ? (
+      <Found key={key} text={part} search={search} />
+    ) : (
+      <a key={key} href={part} target="_blank" rel="noopener noreferrer">
+        <Found text={part} search={search} />
+      </a>
+    );
+  });
+}
+
+function Found({ text, search }: { text: string; search: string }) {
+  if (search === '') return text;
+  const parts: { text: string; at: number; isFound: boolean }[] = [];
+  const lower = text.toLowerCase();
+  let at = 0;
+  for (
+    let next = lower.indexOf(search.toLowerCase());
+    next >= 0;
+    next = lower.indexOf(search.toLowerCase(), at)
+  ) {
+    parts.push({ text: text.slice(at, next), at, isFound: false });
+    parts.push({ text: text.slice(next, next + search.length), at: next, isFound: true });
+    at = next + search.length;
+  }
+  parts.push({ text: text.slice(at), at, isFound: false });
+  return parts.map((part) =>
+    part.isFound ? <Mark key={`found ${part.at}`}>{part.text}</Mark> : <span key={part.at}>{part.text}</span>,
+  );
+}

@@ -1,0 +1,284 @@
+/** All webhooks, and how they stand. */
+
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { WebhookDetail } from 'flowhook-client';
+import { type ReactNode, useMemo } from 'react';
+import { flowhook } from '../../client.ts';
+import { SmallBars } from '../../parts/charts.tsx';
+import { curl } from '../../parts/copy.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { FilterBar } from '../../parts/filter-bar.tsx';
+import { choices, useFilters } from '../../parts/filters.ts';
+import { count, duration } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import { StateBadge, stateColor, tone } from '../../parts/state-badge.tsx';
+import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { useList } from '../../queries/list.ts';
+import { dayUsageQuery } from '../../queries/team.ts';
+import { type WebhookFilter, webhookList } from '../../queries/webhooks.ts';
+import { workflowNamesQuery } from '../../queries/workflows.ts';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { healthOf, isAfter, lastWords, percent, shortEvent, standing } from './health.ts';
+import { useSubscribeDialog } from './subscribe.tsx';
+
+export function WebhookListPage() {
+  const { can } = useSession();
+  const { open, dialog } = useSubscribeDialog();
+  return (
+    <>
+      <PageHeader
+        title="Webhooks"
+        actions={
+          can('webhooks') && (
+            <Button leftSection={<Icon name="plus" size={14} />} onClick={open}>
+              Subscribe
+            </Button>
+          )
+        }
+      />
+      <WebhookTable />
+      {dialog}
+    </>
+  );
+}
+
+const STATES = ['active', 'failing', 'paused'].map((value) => ({ value, label: value }));
+
+/** Webhooks with their filters: of the whole team, or of one workflow. */
+interface WebhookTableProps {
+  /** The workflow whose webhooks these are; all of the team unless told. */
+  of?: string;
+  /** At the end of the line of filters. */
+  actions?: ReactNode;
+}
+
+export function WebhookTable(props: WebhookTableProps) {
+  const { can } = useSession();
+  return can('webhooks') ? <Table {...props} /> : <NeedsScope scope="webhooks" what="webhooks" />;
+}
+
+function Table({ of, actions }: WebhookTableProps) {
+  const filters = useFilters('state', 'workflowId');
+  const workflowId = of ?? filters.values.workflowId;
+  const state = choices<NonNullable<WebhookFilter['state']>[number]>(filters.values.state);
+  const list = useList(webhookList({ workflowId, state }));
+  const { data: workflows = [] } = useQuery({ ...workflowNamesQuery(), enabled: of === undefined });
+  const navigate = useNavigate();
+  const columns = useMemo(() => webhookColumns({ withWorkflow: of === undefined }), [of]);
+  return (
+    <>
+      <FilterBar
+        filters={filters}
+        fields={[
+          { kind: 'many', name: 'state', label: 'State', options: STATES },
+          ...(of === undefined
+            ? [{ kind: 'one' as const, name: 'workflowId' as const, label: 'Workflow', options: workflows }]
+            : []),
+        ]}
+      >
+        {actions}
+      </FilterBar>
+      <DataTable
+        label="Webhooks"
+        noun="webhook"
+        list={list}
+        columns={columns}
+        idOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } })}
+        empty={
+          filters.isFiltered ? (
+            <EmptyState title="No webhook matches these filters" onClear={filters.clear} />
+          ) : (
+            <EmptyState
+              title="No webhooks yet"
+              command={curl({
+                method: 'POST',
+                path: '/v1/integrations/webhooks/subscribe',
+                json: {
+                  workflowId: of ?? workflows[0]?.value ?? 'people',
+                  webhookUrl: 'https://example.com/hooks/flowhook',
+                  events: ['workflow_finished'],
+                },
+              })}
+            >
+              A webhook is a URL of yours that is called when something happens: a run finished or failed,
+              records changed. Subscribe one here, or with a command.
+            </EmptyState>
+          )
+        }
+      />
+    </>
+  );
+}
+
+/** What an attempt of a failing webhook came to; as often as usage is counted, which is often enough. */
+const lastWordsQuery = (webhookId: string) =>
+  queryOptions({
+    queryKey: ['usage', 'last words', webhookId],
+    queryFn: async ({ signal }) => {
+      const { items } = await flowhook.webhooks.deliveries(webhookId, { limit: 10, signal }).page();
+      return lastWords(items);
+    },
+  });
+
+/** @param by.withWorkflow not on the page of the workflow itself */
+function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Column<WebhookDetail>[] {
+  const all: (Column<WebhookDetail> | false)[] = [
+    {
+      id: 'url',
+      header: 'URL',
+      cell: (webhook) => (
+        <Stack gap={0} miw={0}>
+          <PageLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} c="inherit" fw={500}>
+            <UrlText url={webhook.url} />
+          </PageLink>
+          <Trouble webhook={webhook} />
+        </Stack>
+      ),
+    },
+    { id: 'state', header: 'State', width: 'fits', cell: (webhook) => <Standing webhook={webhook} /> },
+    withWorkflow && {
+      id: 'workflow',
+      header: 'Workflow',
+      width: '120px',
+      cell: ({ workflowId }) =>
+        workflowId === null ? (
+          <Text span inherit c="dimmed">
+            all
+          </Text>
+        ) : (
+          <PageLink to="/workflows/$workflowId" params={{ workflowId }} c="inherit" title={workflowId}>
+            {workflowId}
+          </PageLink>
+        ),
+    },
+    { id: 'events', header: 'Events', width: '150px', cell: ({ events }) => <EventNames events={events} /> },
+    {
+      id: 'success',
+      header: 'Success, 24 h',
+      width: 'fits',
+      cell: ({ id }) => <DaySuccess webhookId={id} />,
+    },
+    { id: 'p95', header: 'p95', width: 'fits', cell: ({ id }) => <DayLatency webhookId={id} /> },
+    {
+      id: 'last',
+      header: 'Delivered',
+      width: 'fits',
+      cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} none="never" />,
+    },
+  ];
+  return all.filter((column) => column !== false);
+}
+
+/** The state, and since when, where it is not as it should be. */
+function Standing({ webhook }: { webhook: WebhookDetail }) {
+  const { state, since, why } = standing(webhook);
+  const { reason, nextAttemptAt } = webhook.breaker;
+  const isHeld = state === 'failing' && reason !== null;
+  return (
+    <Stack gap={0}>
+      <StateBadge
+        state={state}
+        label={isHeld ? 'failing, held back' : state}
+        title={isHeld ? reason : (why ?? undefined)}
+      />
+      {since !== null && (
+        <Text span size="xs" c="dimmed">
+          <Time at={since} as="since" />
+        </Text>
+      )}
+      {isHeld && <NextTry at={nextAttemptAt} />}
+    </Stack>
+  );
+}
+
+function NextTry({ at }: { at: string | null }) {
+  const isToCome = isAfter(at, useNow());
+  return (
+    <Text span size="xs" c="dimmed">
+      {at === null ? 'nothing waits' : <>next try {isToCome ? <Time at={at} as="at" /> : 'now'}</>}
+    </Text>
+  );
+}
+
+/** Two of them, and how many more. */
+function EventNames({ events }: { events: readonly string[] }) {
+  if (events.includes('*')) return <span title="Every type of event">all</span>;
+  const shown = events.slice(0, 2).map(shortEvent).join(', ');
+  return (
+    <span title={events.join('\n')}>
+      {shown}
+      {events.length > 2 && ` +${events.length - 2}`}
+    </span>
+  );
+}
+
+function Trouble({ webhook }: { webhook: WebhookDetail }) {
+  const { state, why } = standing(webhook);
+  const { data: message } = useQuery({ ...lastWordsQuery(webhook.id), enabled: state === 'failing' });
+  if (state === 'active') return null;
+  const sentence =
+    state === 'failing' ? (message ?? webhook.breaker.reason ?? ' ') : (why ?? 'Paused by hand');
+  return (
+    <Text
+      span
+      size="xs"
+      truncate
+      c={state === 'failing' ? 'var(--mantine-color-error)' : 'dimmed'}
+      title={sentence}
+    >
+      <Prose text={sentence} />
+    </Text>
+  );
+}
+
+/** Its share of attempts that succeeded, and hour by hour what arrived and what failed. */
+function DaySuccess({ webhookId }: { webhookId: string }) {
+  const { data: usage } = useQuery(dayUsageQuery({ webhookId }));
+  // As high as it will be.
+  if (usage === undefined) return '\u00a0';
+  const { delivered, failedAttempts, dead, success } = healthOf(usage);
+  const words = `Last 24 hours: ${count(delivered)} delivered, ${count(failedAttempts)} failed attempts, ${count(dead)} given up`;
+  const hours = usage.buckets.slice(-24).map(({ start, deliveries }) => ({
+    start,
+    good: deliveries?.delivered ?? 0,
+    bad: deliveries?.failedAttempts ?? 0,
+  }));
+  const most = Math.max(1, ...hours.map(({ good, bad }) => good + bad));
+  // One failure among thousands is still seen.
+  const share = (value: number) => (value === 0 ? 0 : Math.max(0.1, value / most));
+  return (
+    <Group gap="sm" wrap="nowrap" title={words}>
+      <Text
+        span
+        inherit
+        className="numbers"
+        w={56}
+        c={success !== null && success < 0.9 ? tone('bad') : undefined}
+      >
+        {success === null ? '–' : percent(success)}
+      </Text>
+      <SmallBars
+        label={words}
+        widthPx={3}
+        bars={hours.map(({ start, good, bad }) => ({
+          key: start,
+          parts: [
+            { share: Math.min(share(good), 1 - share(bad)), color: stateColor('delivered') },
+            { share: share(bad), color: stateColor('dead') },
+          ],
+        }))}
+      />
+    </Group>
+  );
+}
+
+/** How long its answers take. */
+function DayLatency({ webhookId }: { webhookId: string }) {
+  const { data: usage } = useQuery(dayUsageQuery({ webhookId }));
+  const p95Ms = usage === undefined ? null : healthOf(usage).p95Ms;
+  return <span className="numbers">{p95Ms === null ? '–' : duration(p95Ms)}</span>;
+}

@@ -1,0 +1,253 @@
+/** What changed from version to version: the versions, and the changes of the one that is chosen. */
+import {
+  Box,
+  Button,
+  Group,
+  SegmentedControl,
+  Skeleton,
+  Stack,
+  Text,
+  Title,
+  UnstyledButton,
+} from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { type Change, NotFound, type Version } from 'flowhook-client';
+import { useState } from 'react';
+import { ChangeList } from '../../parts/change-list.tsx';
+import { CopyAsCurl } from '../../parts/copy.tsx';
+import { type Filters, useFilters } from '../../parts/filters.ts';
+import { count, many } from '../../parts/format.ts';
+import { ButtonLink, EmptyState, ErrorBox } from '../../parts/page.tsx';
+import { CountSigns, Time } from '../../parts/values.tsx';
+import { type List, useList } from '../../queries/list.ts';
+import { changesQuery, MAX_SCANNED, versionList, workflowQuery } from '../../queries/workflows.ts';
+import styles from './changes.module.css';
+import { DataEmpty, useFollowed } from './data.tsx';
+
+export function ChangesTab() {
+  const { workflowId } = useParams({ from: '/workflows/$workflowId' });
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  const list = useList(versionList(workflowId));
+  const filters = useFilters('version', 'type');
+  const [followed, setFollowed] = useFollowed(list.rows[0]?.number ?? 0);
+  if (list.error !== null && list.rows.length === 0) {
+    return <ErrorBox error={list.error} onRetry={list.retry} />;
+  }
+  if (list.isLoading || workflow === undefined) return <Loading />;
+  const asked = Number(filters.values.version ?? '');
+  const newest = list.rows[0];
+  if (newest === undefined) {
+    return <DataEmpty workflow={workflow} q={undefined} version={0} onClear={() => {}} />;
+  }
+  const number = asked > 0 ? asked : followed > 0 ? followed : newest.number;
+  const chosen: Version | undefined = list.rows.find((version) => version.number === number);
+  return (
+    <Box className={styles.sides}>
+      <VersionNav
+        list={list}
+        chosen={number}
+        onChoose={(version) => {
+          setFollowed(newest.number);
+          filters.set({ version: version === newest.number ? undefined : String(version), type: undefined });
+        }}
+      />
+      {chosen === undefined && !list.hasMore ? (
+        <EmptyState title={`Version ${number} is no longer kept`} onClear={filters.clear}>
+          Old versions are removed after a while; their changes were sent to the webhooks of that time.
+        </EmptyState>
+      ) : (
+        <VersionChanges
+          key={number}
+          workflowId={workflowId}
+          number={number}
+          version={chosen}
+          filters={filters}
+        />
+      )}
+    </Box>
+  );
+}
+
+function Loading() {
+  return (
+    <Box className={styles.sides} aria-label="Loading" role="status">
+      <Stack gap="xs">
+        <Skeleton h={40} />
+        <Skeleton h={40} />
+        <Skeleton h={40} />
+      </Stack>
+      <Skeleton h={240} />
+    </Box>
+  );
+}
+
+/** The versions that are kept, the newest first. */
+function VersionNav({
+  list,
+  chosen,
+  onChoose,
+}: {
+  list: List<Version>;
+  chosen: number;
+  onChoose: (version: number) => void;
+}) {
+  return (
+    <nav aria-label="Versions">
+      <ul className={styles.versions}>
+        {list.rows.map(({ number, publishedAt, records }) => (
+          <li key={number}>
+            <UnstyledButton
+              className={styles.version}
+              aria-current={number === chosen || undefined}
+              onClick={() => onChoose(number)}
+            >
+              <Group justify="space-between" wrap="nowrap" gap="xs">
+                <Text span inherit fw={500} className="numbers">
+                  Version {number}
+                </Text>
+                <Text span size="xs" c="dimmed">
+                  <Time at={publishedAt} />
+                </Text>
+              </Group>
+              <CountSigns withNothing records={records} />
+            </UnstyledButton>
+          </li>
+        ))}
+      </ul>
+      {list.hasMore && (
+        <Button variant="subtle" mt="xs" fullWidth onClick={list.loadMore} loading={list.isLoadingMore}>
+          Older versions
+        </Button>
+      )}
+    </nav>
+  );
+}
+
+const TYPES = ['added', 'changed', 'removed'] as const;
+const LABELS = { added: 'Added', changed: 'Changed', removed: 'Removed' };
+const FIRST = 100;
+const MORE = 500;
+/** Each is some elements of the page. */
+const MOST = 3_000;
+
+/** The changes that made one version: all, or those of a kind. */
+function VersionChanges({
+  workflowId,
+  number,
+  version,
+  filters,
+}: {
+  workflowId: string;
+  number: number;
+  /** undefined: it is not among those that are loaded. */
+  version: Version | undefined;
+  filters: Filters<'version' | 'type'>;
+}) {
+  const [most, setMost] = useState(FIRST);
+  const type = TYPES.find((each) => each === filters.values.type);
+  const { data, error, isFetching, refetch } = useQuery({
+    ...changesQuery({ workflowId, version: number, type, most }),
+    placeholderData: keepPreviousData,
+  });
+  const path = `/v1/workflows/${encodeURIComponent(workflowId)}/changes?since=${number - 1}&until=${number}`;
+  return (
+    <section aria-label={`Version ${number}`}>
+      <Group justify="space-between" gap="sm" mb="sm">
+        <Group gap="sm" align="baseline">
+          <Title order={2} size="h4">
+            Version {count(number)}
+          </Title>
+          {version !== undefined && (
+            <Text span size="sm" c="dimmed">
+              <Time at={version.publishedAt} />, {many(version.records.total, 'record')}
+            </Text>
+          )}
+        </Group>
+        <Group gap="xs">
+          {version !== undefined && (
+            <ButtonLink to="/runs/$jobId" params={{ jobId: version.jobId }}>
+              Its run
+            </ButtonLink>
+          )}
+          <ButtonLink
+            to="/workflows/$workflowId/data"
+            params={{ workflowId }}
+            search={{ version: String(number) }}
+          >
+            Its records
+          </ButtonLink>
+          <CopyAsCurl path={path} />
+        </Group>
+      </Group>
+      <SegmentedControl
+        aria-label="Kind of change"
+        data={[
+          { value: '', label: 'All' },
+          ...TYPES.map((each) => ({
+            value: each,
+            label: version === undefined ? LABELS[each] : `${LABELS[each]} (${count(version.records[each])})`,
+          })),
+        ]}
+        value={type ?? ''}
+        onChange={(value) => filters.set({ type: value })}
+        mb="sm"
+      />
+      {error !== null && (
+        <ErrorBox
+          error={error}
+          title={error instanceof NotFound ? 'What it changed is no longer kept' : undefined}
+          onRetry={() => void refetch()}
+        />
+      )}
+      {error === null && data === undefined && <Skeleton h={240} aria-label="Loading" />}
+      {error === null && data !== undefined && (
+        <Found
+          data={data}
+          type={type}
+          most={most}
+          isFetching={isFetching}
+          onMore={() => setMost((before) => before + MORE)}
+        />
+      )}
+    </section>
+  );
+}
+
+function Found({
+  data: { changes, scanned, isAll },
+  type,
+  most,
+  isFetching,
+  onMore,
+}: {
+  data: { changes: Change[]; scanned: number; isAll: boolean };
+  type: Change['type'] | undefined;
+  most: number;
+  isFetching: boolean;
+  onMore: () => void;
+}) {
+  const isGivenUp = !isAll && scanned >= MAX_SCANNED;
+  if (changes.length === 0 && isAll) {
+    return <EmptyState title={type === undefined ? 'Nothing changed' : `Nothing was ${type}`} />;
+  }
+  return (
+    <Stack gap="sm">
+      <ChangeList changes={changes} />
+      <Group gap="sm">
+        <Text size="xs" c="dimmed" className="numbers">
+          {isGivenUp
+            ? `Only the first ${count(MAX_SCANNED)} changes were searched: the API returns all of them.`
+            : isAll
+              ? many(changes.length, 'change')
+              : `The first ${many(changes.length, 'change')}`}
+        </Text>
+        {!isAll && !isGivenUp && most < MOST && (
+          <Button variant="default" onClick={onMore} loading={isFetching}>
+            Show {count(MORE)} more
+          </Button>
+        )}
+      </Group>
+    </Stack>
+  );
+}

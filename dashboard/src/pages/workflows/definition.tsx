@@ -1,0 +1,311 @@
+/** What the workflow is made of: as it was written, and with every default. Those of the API are changed here. */
+import {
+  Alert,
+  Button,
+  Group,
+  SegmentedControl,
+  Skeleton,
+  Stack,
+  Text,
+  Textarea,
+  Title,
+} from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useBlocker, useNavigate, useParams } from '@tanstack/react-router';
+import { Conflict, type Definition, type WorkflowDefinition } from 'flowhook-client';
+import { useState } from 'react';
+import { flowhook } from '../../client.ts';
+import { confirm, useAction } from '../../parts/action.tsx';
+import styles from '../../parts/code.module.css';
+import { JsonView, SourceText } from '../../parts/code.tsx';
+import { CommandLine } from '../../parts/copy.tsx';
+import { useFilters } from '../../parts/filters.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { EmptyState, ErrorBox } from '../../parts/page.tsx';
+import { tone } from '../../parts/state-badge.tsx';
+import { queryClient } from '../../queries/list.ts';
+import { definitionQuery } from '../../queries/workflows.ts';
+import { NeedsScope, useSession } from '../../session.tsx';
+import { lineDiff, parsedDefinition } from './definition.ts';
+
+export function DefinitionTab() {
+  const { workflowId } = useParams({ from: '/workflows/$workflowId' });
+  const { can } = useSession();
+  if (!can('admin'))
+    return <NeedsScope scope="admin" what="definitions: they may name accounts and addresses" />;
+  return <Shown key={workflowId} workflowId={workflowId} />;
+}
+
+function Shown({ workflowId }: { workflowId: string }) {
+  const { data, error, refetch } = useQuery(definitionQuery(workflowId));
+  const { values, set } = useFilters('as');
+  if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Skeleton h={320} aria-label="Loading" />;
+  const isWritten = values.as !== 'defaults';
+  return (
+    <Stack gap="sm" maw={960}>
+      <Group justify="space-between" gap="sm">
+        <SegmentedControl
+          aria-label="Shown"
+          data={[
+            { value: 'written', label: 'As written' },
+            { value: 'defaults', label: 'With every default' },
+          ]}
+          value={isWritten ? 'written' : 'defaults'}
+          onChange={(value) => set({ as: value === 'defaults' ? value : undefined })}
+        />
+        <Text size="sm" c="dimmed">
+          {data.origin === 'file' ? <code>{data.file}</code> : 'Created over the API'}
+        </Text>
+      </Group>
+      {isWritten ? (
+        <Written workflowId={workflowId} data={data} />
+      ) : (
+        <JsonView value={data.definition} label="The definition with every default" maxHeight="70vh" />
+      )}
+    </Stack>
+  );
+}
+
+function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefinition }) {
+  const { origin, file, text, applied } = data;
+  if (origin === 'api') return <DefinitionEditor workflowId={workflowId} data={data} />;
+  if (text === null) {
+    return (
+      <EmptyState title={`The file ${file} is not on this server, or cannot be read`}>
+        The definition that was applied keeps running; “With every default” shows it.
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      {applied === false && (
+        <Alert color="orange" icon={<Icon name="warning" />} title="The file is newer than what runs">
+          <Stack gap="xs">
+            <Text size="sm">“With every default” shows what runs. To apply the file:</Text>
+            <CommandLine command="npx flowhook workflows validate && npx flowhook apply" />
+          </Stack>
+        </Alert>
+      )}
+      <SourceText
+        text={text}
+        language={file?.endsWith('.mts') ? 'typescript' : 'yaml'}
+        label={`The file ${file}`}
+      />
+      <Text size="xs" c="dimmed">
+        To change it, edit its file in the workflows directory, where changes can be reviewed and reverted.
+      </Text>
+    </>
+  );
+}
+
+const CHECK_MS = 400;
+
+/** What the service thinks of an edit. Nothing is changed by asking. */
+const checkQuery = (workflowId: string, text: string) =>
+  queryOptions({
+    queryKey: ['definition check', workflowId, text],
+    queryFn: async ({ signal }): Promise<string | null> => {
+      const parsed = parsedDefinition(text);
+      if ('mistake' in parsed) return parsed.mistake;
+      try {
+        await flowhook.workflows.check(workflowId, parsed.definition as Definition, { signal });
+        return null;
+      } catch (error) {
+        // What the service says of the definition; that it could not be asked is something else.
+        if (isOfDefinition(error)) return (error as Error).message;
+        throw error;
+      }
+    },
+    staleTime: 'static',
+    gcTime: 10_000,
+  });
+
+/** The definition of a workflow of the API, for changing: checked by the service, compared with what is saved. */
+function DefinitionEditor({ workflowId, data }: { workflowId: string; data: WorkflowDefinition }) {
+  const [saved, setSaved] = useState(data);
+  const [edited, setEdited] = useState<string | null>(null);
+  const text = saved.text ?? '';
+  const isChanged = edited !== null && edited.trimEnd() !== text.trimEnd();
+  // Leaving would lose it.
+  useBlocker({
+    shouldBlockFn: () => isChanged && !window.confirm('Leave without saving the definition?'),
+    enableBeforeUnload: isChanged,
+  });
+  const [settled] = useDebouncedValue(edited ?? text, CHECK_MS);
+  const check = useQuery({ ...checkQuery(workflowId, settled), enabled: isChanged });
+  const save = useAction({
+    run: async () => {
+      const parsed = parsedDefinition(edited ?? '');
+      if ('mistake' in parsed) throw new Error(parsed.mistake);
+      await flowhook.workflows.put(workflowId, parsed.definition as Definition, {
+        ifMatch: saved.etag ?? undefined,
+      });
+      return await flowhook.workflows.definition(workflowId);
+    },
+    changes: ['workflows'],
+    done: () => 'Saved: the definition takes effect with the next run',
+    onDone: (now) => {
+      queryClient.setQueryData(definitionQuery(workflowId).queryKey, now);
+      setSaved(now);
+      setEdited(null);
+    },
+  });
+  const isStale = save.error instanceof Conflict && save.error.status === 412;
+  if (edited === null) {
+    return (
+      <Stack gap="sm">
+        {saved.text === null ? (
+          <Alert color="gray" icon={<Icon name="help" />} title="Its original text is not known">
+            It was created before the text was kept. Send it over the API once more to be able to edit it
+            here.
+          </Alert>
+        ) : (
+          <SourceText text={saved.text} language="json" label="The definition" />
+        )}
+        <Group gap="xs">
+          {saved.text !== null && (
+            <Button variant="default" onClick={() => setEdited(saved.text)}>
+              Edit
+            </Button>
+          )}
+          <Archive workflowId={workflowId} />
+        </Group>
+      </Stack>
+    );
+  }
+  const isChecked = settled === edited && check.data !== undefined;
+  return (
+    <Stack gap="sm">
+      <Textarea
+        aria-label="The definition, as JSON"
+        value={edited}
+        onChange={(event) => setEdited(event.currentTarget.value)}
+        autosize
+        minRows={10}
+        maxRows={28}
+        spellCheck={false}
+        styles={{
+          input: { fontFamily: 'var(--mantine-font-family-monospace)', color: 'var(--mantine-color-text)' },
+        }}
+        error={isChanged && isChecked && check.data !== null}
+        data-autofocus
+      />
+      <Status isChanged={isChanged} isChecked={isChecked} mistake={check.data ?? null} error={check.error} />
+      {isStale && (
+        <Alert color="orange" icon={<Icon name="warning" />} title="Somebody else has changed it meanwhile">
+          Copy what you have written, and reload the page to start from the current definition.
+        </Alert>
+      )}
+      <Group gap="xs">
+        <Button
+          onClick={() => save.act()}
+          loading={save.isActing}
+          disabled={!isChanged || !isChecked || check.data !== null}
+        >
+          Save
+        </Button>
+        <Button variant="default" onClick={() => setEdited(null)}>
+          {isChanged ? 'Discard' : 'Back'}
+        </Button>
+      </Group>
+      {isChanged && (
+        <section>
+          <Title order={2} size="h4" mb="xs">
+            What changes
+          </Title>
+          <DiffView before={text} after={edited} />
+        </section>
+      )}
+    </Stack>
+  );
+}
+
+function Archive({ workflowId }: { workflowId: string }) {
+  const navigate = useNavigate();
+  const { act, isActing } = useAction({
+    run: () => flowhook.workflows.delete(workflowId),
+    done: ({ message }) => message,
+    onDone: () => void navigate({ to: '/workflows' }),
+  });
+  return (
+    <Button
+      variant="default"
+      color="red"
+      loading={isActing}
+      onClick={() =>
+        confirm({
+          title: `Archive ${workflowId}?`,
+          children:
+            'It no longer runs and cannot be read. Its records and webhooks are kept in case it is created again.',
+          verb: 'Archive',
+          onConfirm: () => act(),
+        })
+      }
+    >
+      Archive
+    </Button>
+  );
+}
+
+function Status({
+  isChanged,
+  isChecked,
+  mistake,
+  error,
+}: {
+  isChanged: boolean;
+  isChecked: boolean;
+  mistake: string | null;
+  error: Error | null;
+}) {
+  const isWrong = isChanged && (error !== null || (isChecked && mistake !== null));
+  const isValid = isChanged && isChecked && !isWrong;
+  return (
+    <Text
+      size="sm"
+      role="status"
+      c={isWrong ? tone('bad') : isValid ? tone('good') : 'dimmed'}
+      style={{ overflowWrap: 'anywhere' }}
+    >
+      {!isChanged && 'Nothing is changed yet.'}
+      {isChanged && error !== null && `It could not be checked: ${error.message}`}
+      {isChanged && error === null && (isChecked ? (mistake ?? 'It is valid.') : 'Checking…')}
+    </Text>
+  );
+}
+
+function isOfDefinition(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  return code === 'definition_invalid' || code === 'body_invalid' || code === 'body_too_large';
+}
+
+const SIGNS = { same: ' ', added: '+', removed: '−' };
+
+/** What an edit changes, line by line. */
+function DiffView({ before, after }: { before: string; after: string }) {
+  return (
+    <section className={styles.sourceBox} aria-label="What changes">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <pre className={styles.sourceText} tabIndex={0}>
+        {lineDiff(before, after).map(({ kind, text }, index) => {
+          const line = (
+            <>
+              <span className={styles.sign}>{SIGNS[kind]}</span>
+              {text}
+              {'\n'}
+            </>
+          );
+          const Line = kind === 'same' ? 'span' : kind === 'added' ? 'ins' : 'del';
+          return (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a line is its number
+            <Line key={index} className={kind === 'same' ? undefined : styles[kind]}>
+              {line}
+            </Line>
+          );
+        })}
+      </pre>
+    </section>
+  );
+}

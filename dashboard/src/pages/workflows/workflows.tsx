@@ -1,0 +1,258 @@
+/** All workflows: how each stands, when it runs next, and how its last runs went. */
+
+import { ActionIcon, Button, Group, Stack, Text, Tooltip } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { Workflow } from 'flowhook-client';
+import { useMemo, useState } from 'react';
+import { SmallBars } from '../../parts/charts.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { FilterBar } from '../../parts/filter-bar.tsx';
+import { useFilters } from '../../parts/filters.ts';
+import { absolute, count, duration, lastLine, many, tookMs } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
+import { useList } from '../../queries/list.ts';
+import { type WebhookBadge, webhookBadgesQuery } from '../../queries/webhooks.ts';
+import { RECENT_JOBS, workflowList } from '../../queries/workflows.ts';
+import { useSession } from '../../session.tsx';
+import { isDue } from './definition.ts';
+import { NewWorkflow } from './new-workflow.tsx';
+import { useRunNow } from './use-run-now.ts';
+
+export function WorkflowListPage() {
+  const filters = useFilters('q');
+  const { can, team } = useSession();
+  const list = useList(workflowList(filters.values.q));
+  const { data: badges } = useQuery({ ...webhookBadgesQuery(), enabled: can('webhooks') });
+  const navigate = useNavigate();
+  const [isMaking, setIsMaking] = useState(false);
+  const mayRun = can('queue');
+  const columns = useMemo(() => workflowColumns({ badges, mayRun }), [badges, mayRun]);
+  const make = (
+    <Button leftSection={<Icon name="plus" size={14} />} onClick={() => setIsMaking(true)}>
+      New workflow
+    </Button>
+  );
+  return (
+    <>
+      <PageHeader title="Workflows" actions={make} />
+      <FilterBar filters={filters} fields={[{ kind: 'search', name: 'q', label: 'Search names and ids' }]} />
+      <DataTable
+        label="Workflows"
+        noun="workflow"
+        list={list}
+        columns={columns}
+        idOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } })}
+        empty={
+          filters.isFiltered ? (
+            <EmptyState title="No workflow matches" onClear={filters.clear} />
+          ) : (
+            <EmptyState
+              title="No workflows yet"
+              command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json`}
+              action={make}
+            >
+              A workflow is a source of records that runs on request or on a schedule. It is a file in the
+              workflows directory, or is created here.
+            </EmptyState>
+          )
+        }
+      />
+      <NewWorkflow isOpen={isMaking} onClose={() => setIsMaking(false)} />
+    </>
+  );
+}
+
+/** @param by.badges of webhooks, by workflow; undefined: they may not be seen */
+function workflowColumns({
+  badges,
+  mayRun,
+}: {
+  badges: ReadonlyMap<string, WebhookBadge> | undefined;
+  mayRun: boolean;
+}): Column<Workflow>[] {
+  const all: (Column<Workflow> | false)[] = [
+    { id: 'name', header: 'Workflow', cell: (workflow) => <Name workflow={workflow} /> },
+    { id: 'state', header: 'Last run', width: 'fits', cell: (workflow) => <LastRun workflow={workflow} /> },
+    { id: 'next', header: 'Next run', width: 'fits', cell: (workflow) => <NextRun workflow={workflow} /> },
+    {
+      id: 'records',
+      header: 'Records',
+      width: 'fits',
+      align: 'end',
+      cell: ({ version, records }) =>
+        version === 0 ? (
+          <Text span inherit c="dimmed">
+            none yet
+          </Text>
+        ) : (
+          <span className="numbers">{count(records)}</span>
+        ),
+    },
+    {
+      id: 'runs',
+      header: 'Last 14 runs',
+      width: 'fits',
+      cell: ({ recentJobs = [] }) => (recentJobs.length === 0 ? null : <LastRuns runs={recentJobs} />),
+    },
+    badges !== undefined && {
+      id: 'webhooks',
+      header: 'Webhooks',
+      width: 'fits',
+      cell: ({ id }) => <Webhooks workflowId={id} badge={badges.get(id)} />,
+    },
+    mayRun && {
+      id: 'run',
+      header: 'Run',
+      width: 'fits',
+      cell: (workflow) => <RunButton workflow={workflow} />,
+    },
+  ];
+  return all.filter((column) => column !== false);
+}
+
+function Name({ workflow: { id, name, paused } }: { workflow: Workflow }) {
+  return (
+    <Stack gap={0} miw={0}>
+      <Group gap="xs" wrap="nowrap" miw={0}>
+        <Text span inherit truncate title={name}>
+          <PageLink to="/workflows/$workflowId/data" params={{ workflowId: id }} fw={500} c="inherit">
+            {name}
+          </PageLink>
+        </Text>
+        {paused && (
+          <Text span size="xs" style={{ flex: 'none' }}>
+            <StateBadge state="paused" />
+          </Text>
+        )}
+      </Group>
+      {name !== id && (
+        <Text span size="xs" c="dimmed" ff="monospace" truncate title={id}>
+          {id}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) {
+  const job = currentJob ?? lastJob;
+  if (job === null) {
+    return (
+      <Text span inherit c="dimmed">
+        never ran
+      </Text>
+    );
+  }
+  const error = lastJob?.state === 'failed' ? lastJob.error : null;
+  return (
+    <Stack gap={0} miw={0}>
+      <Group gap="xs" wrap="nowrap">
+        <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
+          <StateBadge state={job.state} />
+        </PageLink>
+        <Text span inherit c="dimmed">
+          <Time at={job.finishedAt ?? job.startedAt ?? job.queuedAt} />
+        </Text>
+      </Group>
+      {error !== null && (
+        // As wide as the column that the time makes, and not the other way round.
+        <Text span size="xs" c="var(--mantine-color-error)" truncate title={error} w={0} miw="100%">
+          <Prose text={lastLine(error)} />
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function NextRun({ workflow }: { workflow: Workflow }) {
+  const { nextRunAt, schedule, paused, source } = workflow;
+  if (schedule === null) {
+    return (
+      <Text span inherit c="dimmed">
+        {source.type === 'push' ? 'when pushed' : 'on demand'}
+      </Text>
+    );
+  }
+  if (paused) return '–';
+  return isDue(nextRunAt, Date.now()) ? (
+    <Text span inherit c="dimmed">
+      due now
+    </Text>
+  ) : (
+    <Time at={nextRunAt} />
+  );
+}
+
+function Webhooks({ workflowId, badge }: { workflowId: string; badge: WebhookBadge | undefined }) {
+  if (badge === undefined) return null;
+  const { total, inTrouble } = badge;
+  const says = many(total, 'webhook') + (inTrouble === 0 ? '' : `, ${count(inTrouble)} in trouble`);
+  return (
+    <PageLink
+      to="/workflows/$workflowId/webhooks"
+      params={{ workflowId }}
+      c="inherit"
+      aria-label={says}
+      title={says}
+    >
+      <Group component="span" display="inline-flex" gap={6} wrap="nowrap">
+        <Icon
+          name={inTrouble > 0 ? 'warning' : 'webhook'}
+          size={14}
+          color={inTrouble > 0 ? stateColor('failing') : undefined}
+        />
+        <span className="numbers">{count(total)}</span>
+      </Group>
+    </PageLink>
+  );
+}
+
+function RunButton({ workflow: { id, name, paused, source } }: { workflow: Workflow }) {
+  const { run, isRunning } = useRunNow(id, name);
+  // Nothing runs there: its records come by themselves.
+  if (source.type === 'push') return null;
+  const label = paused ? `${name} is paused` : `Run ${name} now`;
+  return (
+    <Tooltip label={label}>
+      <ActionIcon
+        aria-label={label}
+        onClick={() => run()}
+        loading={isRunning}
+        disabled={paused}
+        color="indigo"
+      >
+        <Icon name="play" size={14} />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+/** The last runs, the oldest on the left: how each ended, and how long it took. A taller bar took longer. */
+function LastRuns({ runs }: { runs: NonNullable<Workflow['recentJobs']> }) {
+  const shown = runs.slice(0, RECENT_JOBS).reverse();
+  const longestMs = Math.max(1, ...shown.map((run) => tookMs(run) ?? 0));
+  const states = Object.groupBy(shown, ({ state }) => state);
+  return (
+    <SmallBars
+      label={`Last ${shown.length} runs: ${Object.entries(states)
+        .map(([state, some]) => `${some.length} ${state}`)
+        .join(', ')}`}
+      widthPx={6}
+      places={RECENT_JOBS}
+      bars={shown.map((run) => {
+        const ms = tookMs(run);
+        const took = ms === null ? '' : `, took ${duration(ms)}`;
+        return {
+          key: run.id,
+          title: `${run.state}, ${absolute(run.startedAt ?? run.queuedAt, 'local')}${took}`,
+          parts: [{ share: 0.2 + 0.8 * Math.sqrt((ms ?? 0) / longestMs), color: stateColor(run.state) }],
+        };
+      })}
+    />
+  );
+}

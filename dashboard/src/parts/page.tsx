@@ -1,0 +1,210 @@
+/** The header of a page: breadcrumbs, title, actions. */
+import {
+  Alert,
+  Anchor,
+  type AnchorProps,
+  Breadcrumbs,
+  Button,
+  type ButtonProps,
+  Center,
+  Group,
+  Paper,
+  Stack,
+  Text,
+  Title,
+} from '@mantine/core';
+import { createLink } from '@tanstack/react-router';
+import { FlowhookError } from 'flowhook-client';
+import { type ReactNode, type Ref, useEffect, useRef } from 'react';
+import { CommandLine, Copy } from './copy.tsx';
+import styles from './page.module.css';
+import { Prose } from './values.tsx';
+
+interface PageHeaderProps {
+  /** Also the title of the browser's tab. */
+  title: string;
+  /** Instead of the title in the heading, such as one with its copy button. */
+  heading?: ReactNode;
+  /** Links to the pages above: `[<PageLink key="up" to="/runs">Runs</PageLink>]`. */
+  parents?: ReactNode[];
+  /** Beside the heading: a state, an id. */
+  meta?: ReactNode;
+  /** Buttons, at the end of the line. */
+  actions?: ReactNode;
+  /** A sentence below. */
+  description?: ReactNode;
+}
+
+/** Every page has one, with the only h1. On navigation the focus goes there, so that screen readers begin there. */
+export function PageHeader({ title, heading, parents, meta, actions, description }: PageHeaderProps) {
+  const ref = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (hasShown) ref.current?.focus({ preventScroll: true });
+    hasShown = true;
+  }, []);
+  useEffect(() => {
+    document.title = `${title} · Flowhook`;
+  }, [title]);
+  return (
+    <Stack gap={4} mb="md" component="header">
+      {parents !== undefined && <Breadcrumbs fz="xs">{parents}</Breadcrumbs>}
+      <Group justify="space-between" gap="sm">
+        <Group gap="sm" miw={0}>
+          <Title order={1} ref={ref} tabIndex={-1} style={{ overflowWrap: 'anywhere' }}>
+            {heading ?? title}
+          </Title>
+          {meta}
+        </Group>
+        {actions !== undefined && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {description !== undefined && (
+        <Text size="sm" c="dimmed" component="div" maw={760}>
+          {description}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+/** The first page after a load leaves the focus where the browser puts it. */
+let hasShown = false;
+
+/** A part of a page under its own heading. */
+interface SectionProps {
+  title: string;
+  /** At the end of the line of the heading. */
+  actions?: ReactNode;
+  /** What it holds brings its own frame, such as a table. */
+  isBare?: boolean;
+  children: ReactNode;
+}
+
+export function Section({ title, actions, isBare = false, children }: SectionProps) {
+  return (
+    <section aria-label={title}>
+      <Group justify="space-between" mb="xs" gap="xs">
+        <Title order={2} size="h4">
+          {title}
+        </Title>
+        {actions !== undefined && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {isBare ? children : <Paper p="sm">{children}</Paper>}
+    </section>
+  );
+}
+
+/** A few facts side by side: a name in grey, what it is below. */
+export type Fact = readonly [name: string, value: ReactNode];
+
+/** As many beside each other as there is room for. */
+export function Facts({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <dl className={styles.facts}>
+      {facts.map(([name, value]) => (
+        <div key={name} className={styles.fact}>
+          <Text component="dt" size="xs" c="dimmed">
+            {name}
+          </Text>
+          {/* Broken between words, unless one is longer than the line. */}
+          <Text component="dd" size="sm" m={0} className="numbers" style={{ overflowWrap: 'break-word' }}>
+            {value}
+          </Text>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface Linked {
+  ref?: Ref<HTMLAnchorElement>;
+  /** The whole of what may be cut off. */
+  title?: string;
+}
+
+/** `<PageLink to="/runs/$jobId" params={{ jobId }}>`. */
+export const PageLink = createLink((props: Omit<AnchorProps, 'href'> & Linked) => (
+  <Anchor inherit {...props} />
+));
+
+/** The same that looks like a button. */
+export const ButtonLink = createLink((props: Omit<ButtonProps, 'href'> & Linked) => (
+  <Button component="a" variant="default" {...props} />
+));
+
+/** Why there is nothing, and what to do about it. */
+interface EmptyStateProps {
+  /** Such as `No runs yet`. */
+  title: string;
+  /** One or two sentences. */
+  children?: ReactNode;
+  /** A command that works as it stands: with the real address, and `$FLOWHOOK_KEY` for the key. */
+  command?: string;
+  /** A button or link that does the same. */
+  action?: ReactNode;
+  /** When filters hide everything: takes them away. */
+  onClear?: (() => void) | undefined;
+}
+
+/** In the place of a list. */
+export function EmptyState({ title, children, command, action, onClear }: EmptyStateProps) {
+  return (
+    <Stack align="center" gap="sm" py="xl" px="md" ta="center">
+      <Text fw={600}>{title}</Text>
+      {children !== undefined && (
+        <Text size="sm" c="dimmed" maw={520} component="div">
+          {children}
+        </Text>
+      )}
+      {action}
+      {onClear !== undefined && (
+        <Button variant="default" onClick={onClear}>
+          Clear filters
+        </Button>
+      )}
+      {command !== undefined && <CommandLine command={command} />}
+    </Stack>
+  );
+}
+
+/** An error: its sentence, the request id for the log, and a retry button. */
+interface ErrorBoxProps {
+  error: Error;
+  /** What could not be done, such as `The runs could not be read`. */
+  title?: string;
+  onRetry?: () => void;
+  /** Centred on an otherwise empty page. */
+  isPage?: boolean;
+}
+
+/** Shown in place of what could not be loaded. */
+export function ErrorBox({ error, title = 'That did not work', onRetry, isPage = false }: ErrorBoxProps) {
+  const box = (
+    <Alert color="red" variant="light" title={title} role="alert" maw={640}>
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">
+          <Prose text={error.message} />
+        </Text>
+        {error instanceof FlowhookError && error.requestId !== null && (
+          <Group gap={4}>
+            <Text size="xs" c="dimmed">
+              Request {error.requestId}
+            </Text>
+            <Copy value={error.requestId} label="Copy the id of the request" />
+          </Group>
+        )}
+        {onRetry !== undefined && (
+          <Button variant="default" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+  return isPage ? (
+    <Center component="main" mih="100dvh" p="md">
+      {box}
+    </Center>
+  ) : (
+    box
+  );
+}

@@ -1,0 +1,65 @@
+/** Definitions and programs in colours: every character stays where it was. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type SourceLanguage, tokensOf } from './tokens.ts';
+
+const words = (line: string, language: SourceLanguage) =>
+  tokensOf(line, language)
+    .filter(({ kind }) => kind !== 'plain')
+    .map(({ kind, text }) => `${kind} ${text}`);
+
+test('keys, texts, numbers and remarks of YAML are told apart', () => {
+  assert.deepEqual(words('limits: { timeout: 2m, records: 5 } # enough', 'yaml'), [
+    'key limits',
+    'key timeout',
+    'key records',
+    'number 5',
+    'comment # enough',
+  ]);
+  assert.deepEqual(words('  url: "http://a/#b"', 'yaml'), ['key url', 'string "http://a/#b"']);
+  assert.deepEqual(words('  - name: $.a # b', 'yaml'), ['key name', 'comment # b']);
+});
+
+test('those of JSON and TypeScript too', () => {
+  assert.deepEqual(words('  "key": ["a", true, 1.5]', 'json'), [
+    'key "key"',
+    'string "a"',
+    'literal true',
+    'number 1.5',
+  ]);
+  assert.deepEqual(words("const a = 'b'; // c", 'typescript'), [
+    'literal const',
+    "string 'b'",
+    'comment // c',
+  ]);
+});
+
+test('of JSON, numbers with exponents and quotes within texts are told apart', () => {
+  assert.deepEqual(words('{"a: \\"b": ["c", -1.5e3, true, null]}', 'json'), [
+    'key "a: \\"b"',
+    'string "c"',
+    'number -1.5e3',
+    'literal true',
+    'literal null',
+  ]);
+  assert.deepEqual(words("it's no JSON, and isn't", 'json'), []);
+});
+
+test('nothing of the text is lost, whatever it is', () => {
+  for (const language of ['yaml', 'json', 'typescript'] as const) {
+    for (const line of ['', '"open', "it's: 'x", '`a`', '# <b>', '\\"', 'a: b: c', '/* x */ y']) {
+      const tokens = tokensOf(line, language);
+      assert.equal(tokens.map(({ text }) => text).join(''), line);
+    }
+  }
+});
+
+test('of no text anything is lost', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      const parts = tokensOf(text, 'json').map((token) => token.text);
+      assert.equal(parts.join(''), text);
+    }),
+  );
+});

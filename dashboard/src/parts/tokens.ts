@@ -1,0 +1,42 @@
+/** The words of a workflow file, for colouring it: enough to read by, and never wrong about the text itself. */
+
+export type SourceLanguage = 'yaml' | 'typescript' | 'json';
+
+interface SourceToken {
+  kind: 'comment' | 'key' | 'string' | 'number' | 'literal' | 'plain';
+  text: string;
+  /** Where it begins in its line. */
+  at: number;
+}
+
+const STRING = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?/.source;
+const NUMBER = /(?<![\w.:/-])-?\d+(?:\.\d+)?(?![\w.-])/.source;
+
+const WORDS: Record<SourceLanguage, RegExp> = {
+  yaml: new RegExp(
+    `(?<comment>(?<=^|\\s)#.*)|(?<key>(?<=^|[\\s{,\\[-])[\\w$.-]+(?=:(?:\\s|$)))|(?<string>${STRING})|(?<literal>\\b(?:true|false|null)\\b)|(?<number>${NUMBER})`,
+    'g',
+  ),
+  typescript: new RegExp(
+    `(?<comment>//.*|/\\*.*?(?:\\*/|$)|^\\s*\\*.*)|(?<string>${STRING}|\`(?:[^\`\\\\]|\\\\.)*\`?)|(?<literal>\\b(?:import|export|from|const|let|async|await|function|return|for|of|if|else|type|interface|yield|default|new|throw|true|false|null|undefined)\\b)|(?<number>${NUMBER})`,
+    'g',
+  ),
+  json: /(?<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*")|(?<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(?<literal>true|false|null)\b/g,
+};
+
+/** All of a text, in order: of JSON the whole, of other languages a line. */
+export function tokensOf(text: string, language: SourceLanguage): SourceToken[] {
+  const tokens: SourceToken[] = [];
+  let end = 0;
+  const add = (kind: SourceToken['kind'], part: string) => {
+    if (part !== '') tokens.push({ kind, text: part, at: end });
+    end += part.length;
+  };
+  for (const { 0: word, index, groups = {} } of text.matchAll(WORDS[language])) {
+    add('plain', text.slice(end, index));
+    const kind = Object.keys(groups).find((name) => groups[name] !== undefined);
+    add((kind ?? 'plain') as SourceToken['kind'], word);
+  }
+  add('plain', text.slice(end));
+  return tokens;
+}

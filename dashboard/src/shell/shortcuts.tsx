@@ -1,0 +1,104 @@
+/** The keys of the frame: going places, searching, help. */
+
+import { Group, Kbd, Modal, Stack, Switch, Table, Title } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useNavigate } from '@tanstack/react-router';
+import {
+  type Shortcut,
+  setShortcutsOn,
+  useShortcut,
+  useShortcutKeys,
+  useShortcuts,
+  useShortcutsOn,
+} from '../parts/keyboard.ts';
+import { type Destination, useDestinations } from './navigation.tsx';
+
+export function FrameShortcuts() {
+  const [isOpen, help] = useDisclosure(false);
+  useShortcutKeys();
+  useShortcut('?', 'Show these shortcuts', help.open);
+  useShortcut('g a', 'Go to API reference', () => location.assign('/docs'));
+  useShortcut('/', 'Search on the page', () => {
+    const [field] = document.querySelectorAll<HTMLInputElement>(
+      '#page [data-search], #page input[type="search"]',
+    );
+    field?.focus();
+    field?.select();
+  });
+  return (
+    <>
+      {useDestinations().map((destination) => (
+        <Going key={destination.to} {...destination} />
+      ))}
+      <ShortcutHelp isOpen={isOpen} onClose={help.close} />
+    </>
+  );
+}
+
+function Going({ to, label, letter }: Destination) {
+  const navigate = useNavigate();
+  useShortcut(`g ${letter}`, `Go to ${label}`, () => void navigate({ to }));
+  return null;
+}
+
+/** Tables handle these themselves (`parts/row-keys.ts`). */
+const IN_TABLES: Keys[] = [
+  { keys: 'j', label: 'Next row' },
+  { keys: 'k', label: 'Previous row' },
+  { keys: 'Enter', label: 'Open the row' },
+  { keys: 'x', label: 'Select the row' },
+  { keys: 'Escape', label: 'Leave the table' },
+];
+
+const ALWAYS: Keys[] = [{ keys: 'Ctrl+K', label: 'Search everything (⌘K on a Mac)' }];
+
+type Keys = Pick<Shortcut, 'keys' | 'label'>;
+
+/** The list of keyboard shortcuts, with a switch that turns them off. */
+function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const shortcuts = useShortcuts();
+  const isOn = useShortcutsOn();
+  const isGoing = ({ keys }: Keys) => keys.startsWith('g ');
+  const groups: [title: string, keys: Keys[]][] = [
+    ['On this page', [...shortcuts.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
+    ['In tables', IN_TABLES],
+    ['Go to a page', shortcuts.filter(isGoing)],
+  ];
+  return (
+    <Modal opened={isOpen} onClose={onClose} title="Keyboard shortcuts">
+      <Stack>
+        <Switch
+          label="Single-key shortcuts"
+          description="Ctrl+K, or ⌘K, works in any case."
+          checked={isOn}
+          onChange={(event) => setShortcutsOn(event.currentTarget.checked)}
+        />
+        {groups.map(([title, keys]) => (
+          <section key={title} aria-label={title}>
+            <Title order={3} size="h6" mb={4}>
+              {title}
+            </Title>
+            <Table>
+              <Table.Tbody>
+                {keys.map((shortcut) => (
+                  <Table.Tr key={`${shortcut.keys} ${shortcut.label}`}>
+                    <Table.Td>{shortcut.label}</Table.Td>
+                    <Table.Td>
+                      <Group gap={4} justify="flex-end" wrap="nowrap">
+                        {shortcut.keys.split(' ').map((key) => (
+                          <Kbd key={key} size="xs">
+                            {key}
+                          </Kbd>
+                        ))}
+                      </Group>
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </section>
+        ))}
+      </Stack>
+    </Modal>
+  );
+}
