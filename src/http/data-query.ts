@@ -1,7 +1,7 @@
 /** The query parameters of reading data, all optional. */
 import { FORMATS, type Format } from '../records/formats.ts';
 import type { Position } from '../records/select.ts';
-import type { ChangesCursor } from '../store/operations/changes.ts';
+import type { ChangesCursor } from '../store/operations/records.ts';
 import { cursorFrom, makeCursor } from './cursor.ts';
 import { acceptedFormat } from './negotiate.ts';
 import { queryNumber, queryText, queryValue } from './query.ts';

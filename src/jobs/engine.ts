@@ -11,7 +11,6 @@
  * A process that was suspended for a while (SIGSTOP, a sleeping machine) resumes with expired leases. It kills attempts
  * that were not renewed for too long; the others are renewed by the next heartbeat if no other node has taken them.
  */
-
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withinCeilings } from '../definitions/api-bounds.ts';

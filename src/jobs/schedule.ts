@@ -6,7 +6,7 @@ import { broughtBack, nextRunAt, startsRun, TOLERANCE_MS } from '../model/schedu
 import type { Logger } from '../observe/log.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
-import type { DueSchedule } from '../store/operations/schedules.ts';
+import type { DueSchedule } from '../store/operations/jobs.ts';
 import type { Store } from '../store/store.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 

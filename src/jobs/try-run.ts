@@ -19,7 +19,7 @@ import type { RunAs } from '../sources/process/environment.ts';
 import type { RunEnd } from '../sources/run.ts';
 import { startRun } from '../sources/start.ts';
 import { openStore } from '../store/open.ts';
-import type { ChangedRow, ChangesCursor } from '../store/operations/changes.ts';
+import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
 import type { Store } from '../store/store.ts';
 import { beginJob, copyPublished, type Scratch } from './trial-copy.ts';
 import { type SeenLines, stopwatch, watchLines } from './trial-lines.ts';

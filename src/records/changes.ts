@@ -1,9 +1,8 @@
 /** The changes of a workflow's records between two versions, one JSON object for each changed record. */
-
 import { Problem } from '../model/error.ts';
 import { differenceOf } from '../model/same-json.ts';
 import { ownTurn } from '../std/fair-share.ts';
-import type { ChangedRow, ChangesCursor } from '../store/operations/changes.ts';
+import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';

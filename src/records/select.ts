@@ -1,8 +1,7 @@
 /** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
 
 import { ownTurn } from '../std/fair-share.ts';
-import type { ChangesCursor } from '../store/operations/changes.ts';
-import type { RecordPage } from '../store/operations/records.ts';
+import type { ChangesCursor, RecordPage } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';

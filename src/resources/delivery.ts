@@ -1,5 +1,4 @@
 /** Deliveries, their attempts and replays as callers see them. */
-
 import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
 import { EVENT_TYPES } from '../model/event.ts';
 import { parseExactly } from '../model/record.ts';

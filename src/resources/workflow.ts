@@ -1,5 +1,4 @@
 /** A workflow, its records and their versions as callers see them. */
-
 import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../model/workflow.ts';
 import {
   as,

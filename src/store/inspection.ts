@@ -2,8 +2,8 @@
 import type { BackupCounts, Inspection } from './backup-files.ts';
 import { MARKER, REFUSAL } from './copy/tables.ts';
 import { NEWEST_SCHEMA } from './migrations.ts';
+import { RETIRED } from './operations/teams.ts';
 import { both } from './sql.ts';
-import { RETIRED } from './team-tables.ts';
 
 const NO_COUNTS = { teams: 0, workflows: 0, jobs: 0, records: 0, events: 0, webhooks: 0, deliveries: 0 };
 

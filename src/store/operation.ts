@@ -1,5 +1,4 @@
-/** What an operation of the store is: its body, and how a driver runs it. */
-import { inRounds } from './rounds.ts';
+/** What an operation of the store is: its body, how a driver runs it, and for whom. */
 import type { Tx, View } from './sql.ts';
 
 /**
@@ -103,4 +102,30 @@ export function callsOf<Of extends Table>(
     return [group, Object.fromEntries(calls)];
   });
   return Object.fromEntries(groups) as CallsOf<Of>;
+}
+
+/**
+ * Makes an operation that continues where its last call stopped, and starts over at the end of a round.
+ *
+ * @param start the cursor before the first row
+ * @param step does one part after the cursor `after`; `next` is null at the end of a round. Its `done`, if it has one,
+ *   counts; else the operation is `done` at the end of a round
+ */
+export function inRounds<Input extends { after: Cursor }, Cursor, Result extends { next: Cursor | null }>(
+  start: Cursor,
+  step: (input: Input) => Promise<Result>,
+): (input: Omit<Input, 'after'>) => Promise<{ done: boolean } & Omit<Result, 'next'>> {
+  let after = start;
+  return async (input) => {
+    const { next, ...result } = await step({ ...input, after } as Input);
+    after = next ?? start;
+    return { done: next === null, ...result };
+  };
+}
+
+/** The team in the input of an operation, if there is one. */
+export function teamOf(input: unknown): string | undefined {
+  const { teamId, held } = (input ?? {}) as { teamId?: unknown; held?: { teamId?: unknown } };
+  const team = teamId ?? held?.teamId;
+  return typeof team === 'string' ? team : undefined;
 }

@@ -1,5 +1,6 @@
-/** Pages of the store's lists. Reads of SQLite hold up the event loop, so none has more than a page. */
+/** Pages of the store's lists, by place or by period. Reads of SQLite hold up the event loop, so none has more than a page. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { firstIdAt } from '../std/id.ts';
 
 /** At most `limit` rows, from behind the place `after`. Fewer than `limit` are the last. */
 export interface Page<Place = string> {
@@ -41,3 +42,32 @@ export async function* everyRow<Input, Row>(
     await nextTurn();
   }
 }
+
+/** Sorts after every id. */
+const LAST = '~';
+/**
+ * By how much the time in an id may be ahead of its row's: ids go on growing when the clock is set back. It is never
+ * behind, so that the lower bound needs no margin.
+ */
+const AHEAD_MS = 3_600_000;
+
+/** Times in epoch milliseconds, both inclusive. */
+export interface Period {
+  since?: number | undefined;
+  until?: number | undefined;
+}
+
+/**
+ * The range of ids, from `first` and before `end`, that contains all rows of a period that come before the id `before`.
+ * The caller must still filter the rows by time, from `since` to `until`.
+ */
+export function idsBetween(
+  prefix: string,
+  { since = 0, until = Number.MAX_SAFE_INTEGER, before = LAST }: Period & { before?: string | undefined },
+): { first: string; end: string; since: number; until: number } {
+  const last = until >= LAST_MS ? LAST : firstIdAt(prefix, until + AHEAD_MS);
+  return { first: firstIdAt(prefix, since), end: before < last ? before : last, since, until };
+}
+
+/** The last millisecond that an id can hold, less the margin. */
+const LAST_MS = 2 ** 48 - 1 - AHEAD_MS;

@@ -1,7 +1,7 @@
 /** Chores in rounds: each call continues where the last one stopped. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inRounds } from './rounds.ts';
+import { inRounds } from './operation.ts';
 
 /** Goes through the numbers from 1 to 5. */
 async function step({ after, limit }: { after: number; limit: number }) {

@@ -6,10 +6,10 @@
  * says how SQLite reads them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
  */
 import type { Quotas } from '../model/quota.ts';
-import type { JobRow } from './job-row.ts';
+import type { Logger } from '../observe/log.ts';
 import type { PendingEvent } from './operations/events.ts';
+import type { JobRow, WorkflowRow } from './rows.ts';
 import type { Touched } from './store.ts';
-import type { WorkflowRow } from './workflow-row.ts';
 
 /** A value for a `$n`. SQLite stores true as 1 and gets a list as JSON. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
@@ -220,4 +220,92 @@ export function deletion(of: { table: string; key: string; first: string; index?
       with old as materialized (select ${key} from ${table} ${first} for update skip locked)
       delete from ${table} using old where ${isSame.join(' and ')}`,
   };
+}
+
+/** How much a transaction may still write, because others wait for it. */
+export interface Room {
+  rows: number;
+  bytes: number;
+}
+
+/** Records that one transaction may write. */
+export const MAX_BATCH = 500;
+/** Bytes of rows that one transaction should touch. Measured on SQLite: some 15 ms for a record of 1 MiB. */
+export const MAX_BATCH_BYTES = 1_048_576;
+
+export function isFull(room: Room): boolean {
+  return room.rows <= 0 || room.bytes <= 0;
+}
+
+/**
+ * How many rows a transaction deals with before it looks whether it has done enough; `most` where their bytes do not
+ * matter. SQLite reads all of a row to find it by its key (4 ms for 1 MiB), and writes all of it to change it;
+ * PostgreSQL keeps long values apart. One at a time costs SQLite a third of its speed.
+ */
+export function atATime(db: Sql, most: number): number {
+  return db.pick({ sqlite: Math.min(4, most), postgres: most });
+}
+
+/**
+ * Deals with the rows of a table in their order, as many as there is room for.
+ *
+ * @param steps.first reads so many of the first rows that have not been dealt with, with the bytes of each
+ * @param steps.upTo deals with the rows up to one of them
+ */
+export async function inParts<Row extends { bytes: number }>(
+  db: Sql,
+  room: Room,
+  steps: { first(rows: number): Promise<Row[]>; upTo(last: Row): Promise<unknown> },
+): Promise<void> {
+  let isMore = true;
+  while (isMore && !isFull(room)) {
+    const rows = atATime(db, room.rows);
+    const found = await steps.first(rows);
+    let last: Row | undefined;
+    for (const row of found) {
+      if (room.bytes <= 0) break;
+      last = row;
+      room.rows -= 1;
+      room.bytes -= row.bytes;
+    }
+    if (last !== undefined) await steps.upTo(last);
+    isMore = found.length === rows;
+  }
+}
+
+/** How many webhooks are reported by name; beyond that, any may have something due. */
+const MAX_LANES = 64;
+
+/** Nothing touched so far. */
+export function untouched(): Touched {
+  return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
+}
+
+/** Anything may have changed: reported when another process has committed. */
+export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
+
+/** Tells those who watch of a commit; what one of them throws is logged. */
+export function tell(watchers: ReadonlySet<(touched: Touched) => void>, touched: Touched, log: Logger): void {
+  for (const watcher of watchers) {
+    try {
+      watcher(touched);
+    } catch (error) {
+      log.error({ err: error }, 'watcher.failed');
+    }
+  }
+}
+
+/** Reports that a webhook has something due, or that what senders know of it is outdated. */
+export function touchLane({ touched }: { touched: Touched }, teamId: string, webhookId: string): void {
+  const { lanes } = touched;
+  touched.deliveries = true;
+  if (lanes === null) return;
+  if (lanes.some((lane) => lane.webhookId === webhookId && lane.teamId === teamId)) return;
+  touched.lanes = lanes.length < MAX_LANES ? [...lanes, { teamId, webhookId }] : null;
+}
+
+/** Reports the same of any webhook. */
+export function touchAllLanes({ touched }: { touched: Touched }): void {
+  touched.deliveries = true;
+  touched.lanes = null;
 }

@@ -1,7 +1,7 @@
 /** API keys: created once, stored as a hash, authenticated on every request; those of a start. */
 import { hash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, SCOPES, type Scope, type Team } from '../model/team.ts';
-import type { IdempotencyKey } from '../store/idempotent-call.ts';
+import type { IdempotencyKey } from '../store/operations/idempotency.ts';
 import type { Store } from '../store/store.ts';
 import type { LastUsed } from './usage.ts';
 

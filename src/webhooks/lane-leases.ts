@@ -4,7 +4,6 @@
  * been idle for a while. A lane whose lease was not renewed for 10 s sends nothing more, so that another node can take
  * over safely. On SQLite the database belongs to one process, and no lease is ever lost.
  */
-
 import type { Logger } from '../observe/log.ts';
 import { Poller } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';

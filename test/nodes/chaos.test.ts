@@ -7,7 +7,6 @@
  * test/nodes/chaos.test.ts` is the long form: again and again until so many jobs are accepted, with the leases of
  * production.
  */
-
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';

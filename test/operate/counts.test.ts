@@ -2,7 +2,6 @@
  * What the hot paths cost on SQLite, in statements and pages: a guard against getting slower that no noise can trip.
  * Each operation is counted in a database with a past, and in one with a hundred times that.
  */
-
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,17 +12,14 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { load, MANY, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
 import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { ClaimedJob } from '../../src/store/operations/attempts.ts';
-import { abandoned } from '../../src/store/operations/attempts.ts';
+import { abandoned, type ClaimedJob } from '../../src/store/operations/attempts.ts';
 import { compare } from '../../src/store/operations/compare.ts';
-import { history } from '../../src/store/operations/event-history.ts';
+import { history } from '../../src/store/operations/events.ts';
 import { list as listJobs } from '../../src/store/operations/job-lists.ts';
-import type { Enqueued } from '../../src/store/operations/jobs.ts';
-import { get as getJob } from '../../src/store/operations/jobs.ts';
+import { type Enqueued, get as getJob, due as schedulesDue } from '../../src/store/operations/jobs.ts';
 import { byHash } from '../../src/store/operations/keys.ts';
 import { laneNames } from '../../src/store/operations/lanes.ts';
 import { page } from '../../src/store/operations/records.ts';
-import { due as schedulesDue } from '../../src/store/operations/schedules.ts';
 import { settlementRow } from '../../src/store/operations/settle.ts';
 import { version } from '../../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';

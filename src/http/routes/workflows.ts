@@ -1,5 +1,4 @@
 /** Workflows: listing, reading, pausing and resuming. */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';

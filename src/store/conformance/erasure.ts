@@ -1,7 +1,7 @@
 /** Erasing a person: finding and removing records, and suppressing new ones. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import type { ChangesCursor } from '../operations/changes.ts';
+import type { ChangesCursor } from '../operations/records.ts';
 import type { Store } from '../store.ts';
 import {
   beginPush,

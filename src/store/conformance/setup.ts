@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import type { AfterFailure, FailureReason, Held, Job } from '../../model/job.ts';
 import { planWrites } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
-import type { ChangedRow, ChangesCursor } from '../operations/changes.ts';
 import type { StoredEvent } from '../operations/events.ts';
+import type { ChangedRow, ChangesCursor } from '../operations/records.ts';
 import type { Store } from '../store.ts';
 import type { TableCounts } from './table-counts.ts';
 

@@ -1,7 +1,7 @@
 /** A model of a workflow's versions: what any store must answer about them, computed in the plainest way. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Mode } from '../../model/workflow.ts';
-import type { ChangedRow } from '../operations/changes.ts';
+import type { ChangedRow } from '../operations/records.ts';
 import type { Retention } from '../operations/versions.ts';
 
 /** The records of a version: JSON text by id, in the order of first appearance. */

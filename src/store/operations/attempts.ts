@@ -2,20 +2,30 @@
  * Attempts: how pushes begin them, what becomes of them but by publishing, and what people ask of jobs. Claims begin the
  * others, and heartbeats renew their leases.
  */
-import type { AfterFailure, FailureReason, JobOrigin, ProcessMark } from '../../model/job.ts';
 import {
+  type AfterFailure,
   afterCrash,
   afterRelease,
+  type FailureReason,
   type Held,
   isWaiting,
   type Job,
+  type JobOrigin,
   onCancel,
+  type ProcessMark,
   unlessCanceled,
 } from '../../model/job.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import { type AttemptEnd, type JobRow, MAX_EVENT_ERROR, newJob, toJob } from '../job-row.ts';
+import {
+  type AttemptEnd,
+  type JobRow,
+  MAX_EVENT_ERROR,
+  newJob,
+  toJob,
+  toWorkflow,
+  type WorkflowRow,
+} from '../rows.ts';
 import type { Tx, View } from '../sql.ts';
-import { toWorkflow, type WorkflowRow } from '../workflow-row.ts';
 import {
   appendJobEvent,
   fenced,

@@ -1,11 +1,10 @@
 /** What a run reads before it can decide what to write: the rows of given ids, and all current rows. */
 import type { Held } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
-import { both, forEach, type Sql, type View } from '../sql.ts';
+import { both, forEach, MAX_BATCH, type Sql, type View } from '../sql.ts';
 import { fenced } from './jobs.ts';
 import { hasId, inWorkflow, ofWorkflow } from './record-indexes.ts';
 import { beforeNext } from './records.ts';
-import { MAX_BATCH } from './room.ts';
 
 /** What ingest must know of a batch before it can decide what to write. */
 export interface Compared {

@@ -3,15 +3,12 @@
  * erase; `records/erase.ts` puts these steps together.
  */
 import type { AfterFailure } from '../../model/job.ts';
-import type { JobRow } from '../job-row.ts';
 import type { Page } from '../page.ts';
-import { both, type Tx, type Value, type View } from '../sql.ts';
-import { touchAllLanes } from '../touched.ts';
+import { type JobRow, UNFINISHED } from '../rows.ts';
+import { both, type Tx, touchAllLanes, type Value, type View } from '../sql.ts';
 import { fail, release } from './attempts.ts';
-import type { TextPlace } from './find-content.ts';
-import { rewriteStatement } from './find-content.ts';
+import { rewriteStatement, type TextPlace } from './find-content.ts';
 import { inWorkflow } from './record-indexes.ts';
-import { UNFINISHED } from './unfinished.ts';
 
 /** Keeps a person out of later runs. `workflowId` '' stands for every workflow of the team. */
 export interface SuppressionRow {

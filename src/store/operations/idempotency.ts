@@ -1,5 +1,5 @@
 /** Idempotency keys: a call that is repeated with the same key gets the result of the first one. */
-import { type IdempotentCall, partsOf, REMEMBERED_MS, refuseOther } from '../idempotent-call.ts';
+import { Problem } from '../../model/error.ts';
 import { deletion, type Tx } from '../sql.ts';
 
 /** How many expired keys of its team each new one deletes; more than one, so that they become fewer. */
@@ -63,4 +63,29 @@ const EXPIRED = deletion({
 /** Deletes some expired keys of a team. */
 export async function forget(tx: Tx, teamId: string): Promise<void> {
   await tx.db.run(EXPIRED, teamId, tx.now - REMEMBERED_MS, FORGOTTEN_AT_ONCE);
+}
+
+/** How long an idempotency key is remembered. */
+export const REMEMBERED_MS = 24 * 3_600_000;
+
+/** A key; with `sent`, a hash of the request, it is refused for a request with another hash. */
+export type IdempotencyKey = string | { key: string; sent: string } | null;
+
+export interface IdempotentCall {
+  teamId: string;
+  operation: 'keys.create' | 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
+  /** The id of what it is called on: the key's scope. */
+  target: string;
+  idempotencyKey?: IdempotencyKey;
+}
+
+/** The two parts of a key; undefined without one. */
+export function partsOf(idempotencyKey: IdempotencyKey): { key: string; sent: string | null } | undefined {
+  if (idempotencyKey === null) return undefined;
+  return typeof idempotencyKey === 'string' ? { key: idempotencyKey, sent: null } : idempotencyKey;
+}
+
+/** @throws Problem `idempotency_key_reused` when the first call with a key sent something else; null: not known */
+export function refuseOther(first: string | null, sent: string | null): void {
+  if (first !== null && sent !== null && first !== sent) throw new Problem('idempotency_key_reused');
 }

@@ -1,13 +1,10 @@
 /** Many jobs at once: lists, overviews of the newest and of the states, and deleting old ones. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { JobOrigin } from '../../model/job.ts';
-import { hasEnded, type Job, type JobState } from '../../model/job.ts';
-import { idsBetween } from '../id-period.ts';
-import { REMEMBERED_MS } from '../idempotent-call.ts';
-import { type JobRow, toJob } from '../job-row.ts';
-import type { Tx, Value, View } from '../sql.ts';
-import { MAX_BATCH_BYTES } from './room.ts';
-import { UNFINISHED } from './unfinished.ts';
+import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
+import { idsBetween } from '../page.ts';
+import { type JobRow, toJob, UNFINISHED } from '../rows.ts';
+import { MAX_BATCH_BYTES, type Tx, type Value, type View } from '../sql.ts';
+import { REMEMBERED_MS } from './idempotency.ts';
 
 /** The few fields of a job that overviews show. */
 export type JobGlance = Pick<Job, 'id' | 'state' | 'createdAt' | 'startedAt' | 'finishedAt'>;

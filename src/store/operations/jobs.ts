@@ -1,23 +1,19 @@
 /**
- * Jobs: queueing and reading them, and the locks and events that every change of a job needs.
+ * Jobs: queueing them, also by schedule, reading them, and the locks and events that every change of a job needs.
  *
  * Locks are always taken in the same order: the row of the workflow, then its jobs, and last, with the events, the team.
  * Nobody else queues or ends a job of a workflow while its row is locked, so that a slot that was found free stays free,
  * and a job that waits behind another one is not left there.
  */
-
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
-import type { Definition } from '../../model/workflow.ts';
+import type { Definition, Schedule } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
-import { REMEMBERED_MS } from '../idempotent-call.ts';
-import { type JobRow, newJob, toJob } from '../job-row.ts';
-import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
+import { type JobRow, newJob, toJob, UNFINISHED, type WorkflowRow } from '../rows.ts';
+import { type ColumnType, insertAll, Part, type Tx, type View } from '../sql.ts';
 import { appendEvent } from './events.ts';
-import { forget } from './idempotency.ts';
-import { UNFINISHED } from './unfinished.ts';
+import { forget, REMEMBERED_MS } from './idempotency.ts';
 
 /** The result of queueing a job. On `occupied`, `job` is the one that holds the workflow's slot. */
 export type Enqueued =
@@ -251,4 +247,81 @@ export function appendJobEvent(
     data: { ...facts, ...more },
     trace: traceOfAttempt(job),
   });
+}
+
+export interface DueSchedule {
+  teamId: string;
+  workflowId: string;
+  schedule: Schedule;
+  dueAt: number;
+}
+
+/**
+ * Due schedules, longest due first; without those of paused and archived workflows.
+ *
+ * Uses the index `workflow_next_run`, and so repeats its condition.
+ */
+export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
+  const rows = await view.db.all<ScheduleRow>`
+    ${SCHEDULES} and next_run_at <= ${view.now} order by next_run_at limit ${limit}`;
+  return rows.map(toSchedule);
+}
+
+/** Schedules that are not due yet, by team and workflow, behind one of them; without those of paused workflows. */
+export async function ahead(
+  view: View,
+  { after, limit }: { after: { teamId: string; workflowId: string } | null; limit: number },
+): Promise<DueSchedule[]> {
+  const rows = await view.db.all<ScheduleRow>`
+    ${SCHEDULES} and next_run_at > ${view.now} and (team_id,
+      id) > (${after?.teamId ?? ''}, ${after?.workflowId ?? ''}) order by team_id, id limit ${limit}`;
+  return rows.map(toSchedule);
+}
+
+interface ScheduleRow {
+  team_id: string;
+  id: string;
+  next_run_at: number;
+  definition: string;
+}
+
+const SCHEDULES = new Part(`
+  select team_id, id, next_run_at, definition from workflow
+  where next_run_at is not null and paused_at is null and archived_at is null`);
+
+function toSchedule(row: ScheduleRow): DueSchedule {
+  return {
+    teamId: row.team_id,
+    workflowId: row.id,
+    schedule: (JSON.parse(row.definition) as Definition).schedule as Schedule,
+    dueAt: row.next_run_at,
+  };
+}
+
+/**
+ * Compare-and-set of a schedule from `dueAt` to `nextAt`; with `run` it also queues a job of origin `schedule`. Of
+ * several nodes one succeeds, the others get `taken`. `coalesced`: an unfinished job holds the slot.
+ */
+export async function fire(
+  tx: Tx,
+  input: {
+    teamId: string;
+    workflowId: string;
+    dueAt: number;
+    nextAt: number | null;
+    run: boolean;
+    trace?: string | null;
+  },
+): Promise<{ outcome: 'queued' | 'coalesced' | 'skipped' | 'taken'; job: Job | null }> {
+  const { teamId, workflowId, dueAt, nextAt, run, trace = null } = input;
+  const moved = await tx.db.run`
+    update workflow set next_run_at = ${nextAt}
+    where team_id = ${teamId} and id = ${workflowId} and next_run_at = ${dueAt} and paused_at is null
+      and archived_at is null`;
+  if (moved === 0) return { outcome: 'taken', job: null };
+  if (!run) return { outcome: 'skipped', job: null };
+  const queued = await enqueue(tx, { teamId, workflowId, origin: 'schedule', idempotencyKey: null, trace });
+  if (queued.outcome === 'queued') return { outcome: 'queued', job: queued.job };
+  if (queued.outcome === 'occupied') return { outcome: 'coalesced', job: queued.job };
+  return { outcome: 'skipped', job: null };
 }

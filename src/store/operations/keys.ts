@@ -1,12 +1,10 @@
 /** API keys: never the key itself, only its hash. */
 import { OVERLAPPING } from '../../model/quota.ts';
-import type { Scope } from '../../model/team.ts';
-import { type ApiKey, isUsable } from '../../model/team.ts';
+import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
-import type { IdempotencyKey } from '../idempotent-call.ts';
 import type { Page } from '../page.ts';
 import { Part, type Tx, type View } from '../sql.ts';
-import { once } from './idempotency.ts';
+import { type IdempotencyKey, once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
 
 interface KeyRow extends Omit<ApiKey, 'scopes'> {

@@ -12,9 +12,8 @@ import {
 } from '../../model/same-json.ts';
 import { type Guards, guardMistake } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
-import type { JobRow } from '../job-row.ts';
+import type { JobRow, WorkflowRow } from '../rows.ts';
 import { both, type Tx } from '../sql.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
 import { endCanceled, withoutMessage } from './attempts.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { countBytes, publishedBeside, quotaOf } from './quotas.ts';

@@ -7,8 +7,8 @@ import {
   type Quota,
   quotaReached,
 } from '../../model/quota.ts';
+import type { WorkflowRow } from '../rows.ts';
 import { both, insertAll, type Tx, type View } from '../sql.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
 import { inWorkflow } from './record-indexes.ts';
 
 /** Replaces all of a team's own quotas. Those it has none of its own for are the instance's. */

@@ -7,10 +7,8 @@
  */
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import type { Tx } from '../sql.ts';
-import { touchLane } from '../touched.ts';
-import type { LaneName } from './lanes.ts';
-import { IS_ORDERED } from './lanes.ts';
+import { type Tx, touchLane } from '../sql.ts';
+import { IS_ORDERED, type LaneName } from './lanes.ts';
 import {
   addReplayed,
   ask,

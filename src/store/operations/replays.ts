@@ -5,15 +5,17 @@
 
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import type { IdempotencyKey } from '../idempotent-call.ts';
-import { both, insertAll, type Tx, type View } from '../sql.ts';
-import { touchLane } from '../touched.ts';
-import type { DeliveryFilter, DeliverySummary, HistoryPlace } from './deliveries.ts';
-import { ofStates, type Place } from './deliveries.ts';
+import { both, insertAll, type Tx, touchLane, type View } from '../sql.ts';
+import {
+  type DeliveryFilter,
+  type DeliverySummary,
+  type HistoryPlace,
+  ofStates,
+  type Place,
+} from './deliveries.ts';
 import { DELIVERY_COLUMNS } from './events.ts';
-import { once } from './idempotency.ts';
-import type { LaneName } from './lanes.ts';
-import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
+import { type IdempotencyKey, once } from './idempotency.ts';
+import { IS_ORDERED, type LaneName, OF_WEBHOOK } from './lanes.ts';
 
 /** A replay of selected deliveries, carried out in steps in the background. */
 export interface Replay {

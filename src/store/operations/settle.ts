@@ -5,9 +5,7 @@
  * the lane since, and if it is the delivery's next attempt: reports of a node that was away for a while are stale. Rows
  * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
-
-import type { Attempt, NextStep } from '../../model/delivery.ts';
-import { withoutAnswer } from '../../model/delivery.ts';
+import { type Attempt, type NextStep, withoutAnswer } from '../../model/delivery.ts';
 import type { Breaker } from '../../model/lane.ts';
 import { both, type Tx } from '../sql.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';

@@ -1,9 +1,9 @@
 /** How much work waits in the database, and how far its schema is. */
 
 import { NEWEST_SCHEMA } from '../migrations.ts';
+import { UNFINISHED } from '../rows.ts';
 import { both, type View } from '../sql.ts';
 import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
-import { UNFINISHED } from './unfinished.ts';
 
 /** Unfinished work of all teams. Counts stop at the bound given, and then are not `complete`. */
 export interface WorkStatus {

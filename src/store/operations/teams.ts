@@ -1,9 +1,25 @@
-/** Teams and the keys that they sign with. */
+/**
+ * Teams and the keys that they sign with. A team that is to be deleted is first retired, so that nobody can use it, then
+ * its rows are deleted in small steps.
+ */
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
+import { INSPECTOR_TABLES, TABLES, type Table } from '../copy/tables.ts';
 import type { Page } from '../page.ts';
-import { Part, type Tx, type View } from '../sql.ts';
-import { RETIRED } from '../team-tables.ts';
+import { UNFINISHED } from '../rows.ts';
+import {
+  inParts,
+  isFull,
+  MAX_BATCH_BYTES,
+  Part,
+  type Room,
+  type Sql,
+  type Tx,
+  type Value,
+  type View,
+} from '../sql.ts';
+import { touchKeys } from './keys.ts';
+import { inOrder } from './record-indexes.ts';
 
 /** A team's ed25519 key. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */
 export interface SigningKey {
@@ -65,3 +81,148 @@ export function signingKeys(view: View, { teamId }: { teamId: string }): Promise
            created_at as "createdAt"
     from signing_key where team_id = ${teamId} order by created_at, id`;
 }
+
+/**
+ * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs start
+ * and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller then has to
+ * cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
+ *
+ * Takes locks in the common order: workflows, their jobs, webhooks, and last the team.
+ */
+export async function retire(
+  tx: Tx,
+  { teamId, force }: { teamId: string; force: boolean },
+): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined> {
+  await tx.db.run`select 1 from workflow where team_id = ${teamId} order by id for update`;
+  // Waits for claims under way, so that the jobs they start are found.
+  const unfinished = await tx.db.all<{ id: string; state: string }>`
+    select id, state from job /* use job_slot */ where team_id = ${teamId} and ${UNFINISHED}
+    order by id for update`;
+  const running = unfinished.filter(({ state }) => state === 'running').map(({ id }) => id);
+  await tx.db.run`
+    select 1 from webhook where team_id = ${teamId} and state <> 'deleted' order by id for update`;
+  const team = await tx.db.get<{ id: string; slug: string }>`
+    select id, slug from team where id = ${teamId} for update`;
+  if (team === undefined || team.slug.startsWith(RETIRED)) return undefined;
+  if (running.length > 0 && !force) return { outcome: 'running', running, slug: team.slug };
+  await tx.db.run`
+    update workflow set archived_at = coalesce(archived_at, ${tx.now}), next_run_at = null
+    where team_id = ${teamId}`;
+  await tx.db.run`
+    update job /* use job_slot */ set parked = 1 where team_id = ${teamId} and ${UNFINISHED}`;
+  await tx.db.run`
+    update webhook set state = 'deleted', deleted_at = ${tx.now} where team_id = ${teamId}
+      and state <> 'deleted'`;
+  await tx.db.run`update inspector set expires_at = ${tx.now} where team_id = ${teamId}`;
+  await tx.db.run`update team set slug = ${retiredSlug(team)} where id = ${teamId}`;
+  await tx.db.run`delete from api_key where team_id = ${teamId}`;
+  await touchKeys(tx);
+  Object.assign(tx.touched, { jobs: true, deliveries: true, lanes: null });
+  return { outcome: 'retired', running, slug: team.slug };
+}
+
+/** A page of the retired teams whose rows are not all deleted yet, by id, with the slugs that they had. */
+export async function retired(
+  view: View,
+  { after = '', limit }: Page,
+): Promise<{ id: string; slug: string }[]> {
+  const rows = await view.db.all<{ id: string; slug: string }>(
+    `select id, slug from team where id > $1 and slug like '${RETIRED}%' order by id limit $2`,
+    after,
+    limit,
+  );
+  return rows.map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
+}
+
+/**
+ * Deletes the rows of a retired team, up to `limit` rows and some 1 MiB per call; call until `done`, when nothing of
+ * the team is left. A run still under way is fenced off. Rejects with an Error if the team is not retired.
+ *
+ * Starts with the first table every time, because calls that were under way may have added rows since.
+ */
+export async function remove(
+  tx: Tx,
+  { teamId, limit }: { teamId: string; limit: number },
+): Promise<{ done: boolean }> {
+  const team = await tx.db.get<{ slug: string }>`select slug from team where id = ${teamId}`;
+  if (team === undefined) return { done: true };
+  if (!team.slug.startsWith(RETIRED)) throw new Error(`Team ${teamId} must be retired before it is deleted`);
+  await inOrder(tx.db);
+  const room = { rows: limit, bytes: MAX_BATCH_BYTES };
+  for (const table of TEAM_TABLES) {
+    await empty(tx, table, teamId, room);
+    if (isFull(room)) return { done: false };
+  }
+  const lanes = tx.db.pick({ sqlite: undefined, postgres: 'delete from lane where team_id = $1' });
+  if (lanes !== undefined) await tx.db.run(lanes, teamId);
+  await tx.db.run`delete from team where id = ${teamId}`;
+  return { done: true };
+}
+
+/** Deletes the team's rows of a table, as many as there is room for. */
+async function empty({ db }: Tx, table: Table, teamId: string, room: Room): Promise<void> {
+  const { key } = table;
+  if (table.name === 'record' && db.pick({ sqlite: true, postgres: false })) {
+    const keys = ['seq', 'added_in'];
+    const workflows = await db.all<{ number: number }>`
+      select number from workflow where team_id = ${teamId} order by number`;
+    for (const { number } of workflows) await emptyOf(db, { ...table, of: 'workflow', keys }, number, room);
+    return;
+  }
+  const keys = key.length === 1 ? key : key.filter((column) => column !== 'team_id');
+  await emptyOf(db, { ...table, of: 'team_id', keys }, teamId, room);
+}
+
+/** The keys are without the column `of`: SQLite would look at all rows of that, whatever their keys are compared with. */
+async function emptyOf(
+  db: Sql,
+  { name, of, keys, long = [] }: Pick<Table, 'name' | 'long'> & { of: string; keys: readonly string[] },
+  value: Value,
+  room: Room,
+): Promise<void> {
+  const list = keys.join(', ');
+  const bytes = ['0', ...long.map((column) => `coalesce(octet_length(${column}), 0)`)].join(' + ');
+  const last = keys.map((_, place) => `$${place + 2}`).join(', ');
+  await inParts<Record<string, Value> & { bytes: number }>(db, room, {
+    first: (rows) =>
+      db.all(
+        `select ${list}, ${bytes} as bytes from ${name} where ${of} = $1 order by ${list} limit $2`,
+        value,
+        rows,
+      ),
+    upTo: (row) =>
+      db.run(
+        `delete from ${name} where ${of} = $1 and (${list}) <= (${last})`,
+        value,
+        ...keys.map((column) => row[column] as Value),
+      ),
+  });
+}
+
+/** Prefix of the slug of a retired team, which is not valid in a slug. */
+export const RETIRED = 'deleted:';
+
+/**
+ * Frees the team's slug, and marks the team so that an interrupted deletion can be resumed. The mark is not a column of
+ * its own, so that nodes of the previous version understand it: they see a team without keys and workflows.
+ */
+export function retiredSlug({ id, slug }: { id: string; slug: string }): string {
+  return `${RETIRED}${slug}:${id}`;
+}
+
+/** The slug that a retired team had. */
+export function slugBefore(retired: string): string {
+  return retired.slice(RETIRED.length, retired.lastIndexOf(':'));
+}
+
+const OF_NO_TEAM = ['instance', 'team', 'job'];
+
+/**
+ * Every table with rows of teams, including any added to `TABLES` later. Jobs go first, because a run without its
+ * job can write nothing more; then referring tables before those they refer to.
+ */
+export const TEAM_TABLES: readonly Table[] = [
+  ...TABLES.filter(({ name }) => name === 'job'),
+  ...[...INSPECTOR_TABLES].reverse(),
+  ...TABLES.filter(({ name }) => !OF_NO_TEAM.includes(name)).reverse(),
+];

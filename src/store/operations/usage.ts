@@ -17,7 +17,7 @@ import {
   type UsagePeriod,
 } from '../../model/usage.ts';
 import { type ColumnType, deletion, insertAll, type Tx, type View } from '../sql.ts';
-import { RETIRED } from '../team-tables.ts';
+import { RETIRED } from './teams.ts';
 
 /** Whose usage, and for which hours or days: those that begin at `from` or later and before `until`. */
 export interface UsageQuery {

@@ -1,10 +1,9 @@
 /** The versions of a workflow: their numbers, counts and sizes, and deleting old ones. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Page } from '../page.ts';
-import { both, type Tx, type View } from '../sql.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
+import type { WorkflowRow } from '../rows.ts';
+import { both, inParts, isFull, MAX_BATCH_BYTES, type Tx, type View } from '../sql.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
-import { inParts, isFull, MAX_BATCH_BYTES } from './room.ts';
 import { lockWorkflow } from './workflows.ts';
 
 export interface WorkflowPlace {

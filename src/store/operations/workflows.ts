@@ -7,11 +7,9 @@
 
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
+import { LISTED, type ListedRow, toWorkflow, UNFINISHED, type WorkflowRow } from '../rows.ts';
 import { both, type Tx, type View } from '../sql.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
-import { LISTED, type ListedRow, toWorkflow } from '../workflow-row.ts';
 import { requireRoom } from './quotas.ts';
-import { UNFINISHED } from './unfinished.ts';
 
 /** What tells whether a workflow's file is the one that was applied. */
 export interface AppliedWorkflow {

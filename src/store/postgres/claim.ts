@@ -12,13 +12,11 @@
 import { Problem } from '../../model/error.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { Clock } from '../../std/clock.ts';
-import { type JobRow, toJob } from '../job-row.ts';
 import type { ClaimedJob } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
+import { type JobRow, toJob, toWorkflow, type WorkflowRow } from '../rows.ts';
 import type { Tx, Value, View } from '../sql.ts';
 import type { Store } from '../store.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
-import { toWorkflow } from '../workflow-row.ts';
 import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];

@@ -4,8 +4,8 @@ import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { openStore } from '../open.ts';
+import { ANYTHING, untouched } from '../sql.ts';
 import type { Touched } from '../store.ts';
-import { ANYTHING, untouched } from '../touched.ts';
 import { Database, openPool } from './database.ts';
 import { Notifications } from './notifications.ts';
 

@@ -15,8 +15,8 @@ import type { Logger } from '../../observe/log.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import { clientUrl } from '../database-url.ts';
 import type { LaneName } from '../operations/lanes.ts';
+import { ANYTHING, touchLane, untouched } from '../sql.ts';
 import type { Touched } from '../store.ts';
-import { ANYTHING, touchLane, untouched } from '../touched.ts';
 import { Database } from './database.ts';
 import { unusable } from './failures.ts';
 

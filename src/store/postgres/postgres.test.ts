@@ -6,7 +6,7 @@ import { caseClock, PUBLIC_URL } from '../conformance/setup.ts';
 import { type Reusable, testStore } from '../conformance/suite.ts';
 import { type TableCounts, type TableCountsRow, toTableCounts } from '../conformance/table-counts.ts';
 import { openStore } from '../open.ts';
-import { TEAM_TABLES } from '../team-tables.ts';
+import { TEAM_TABLES } from '../operations/teams.ts';
 import { Database, openPool } from './database.ts';
 
 const { url, drop } = await makeDatabase();

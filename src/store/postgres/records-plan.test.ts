@@ -8,15 +8,12 @@ import { planWrites, type StagedWrite } from '../../model/staging.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { changes } from '../operations/changes.ts';
 import { compare, currentSeqs } from '../operations/compare.ts';
 import { publish as publishIn } from '../operations/publish.ts';
-import { page } from '../operations/records.ts';
-import { stage } from '../operations/stage.ts';
-import { remove, sweep } from '../operations/sweep.ts';
+import { changes, page } from '../operations/records.ts';
+import { remove, stage, sweep } from '../operations/stage.ts';
 import { PRUNE_START, prune } from '../operations/versions.ts';
-import { type Part, type Statement, type Tx, textOf, type Value, valuesOf } from '../sql.ts';
-import { untouched } from '../touched.ts';
+import { type Part, type Statement, type Tx, textOf, untouched, type Value, valuesOf } from '../sql.ts';
 import { Database, openPool } from './database.ts';
 
 const { url, drop } = await makeDatabase();

@@ -9,12 +9,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
-import type { JobRow } from '../job-row.ts';
-import type { Begins, Operation } from '../operation.ts';
-import { UNFINISHED } from '../operations/unfinished.ts';
+import { type Begins, type Operation, teamOf } from '../operation.ts';
+import { type JobRow, UNFINISHED, type WorkflowRow } from '../rows.ts';
 import type { Locked, Tx } from '../sql.ts';
-import { teamOf } from '../team-of.ts';
-import type { WorkflowRow } from '../workflow-row.ts';
 import { committed, performed, type TeamTurns, type Writing } from './write.ts';
 
 /** Calls in one transaction: of short ones, which run side by side, and of long ones, one after the other. */

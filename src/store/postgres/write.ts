@@ -7,14 +7,12 @@ import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
 import { FairPlaces, NoPlaceError } from '../../std/fair-share.ts';
-import type { JobRow } from '../job-row.ts';
-import type { Operation } from '../operation.ts';
+import { type Operation, teamOf } from '../operation.ts';
 import { note } from '../operations/audit.ts';
 import { writeEvents } from '../operations/events.ts';
 import { writeJobs } from '../operations/jobs.ts';
-import type { Tx } from '../sql.ts';
-import { teamOf } from '../team-of.ts';
-import { untouched } from '../touched.ts';
+import type { JobRow } from '../rows.ts';
+import { type Tx, untouched } from '../sql.ts';
 import { inTransaction, type Limits } from './database.ts';
 import { isBusy, isFull, isOutside, isTransient } from './failures.ts';
 

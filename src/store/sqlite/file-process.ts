@@ -1,5 +1,4 @@
 /** The process that works on whole files for `file-tasks.ts`: gets its task over IPC, answers, and ends. */
-
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import type { Scrubbed } from '../store.ts';

@@ -2,13 +2,12 @@
 
 import type { Held } from '../../model/job.ts';
 import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
-import { type JobRow, toJob } from '../job-row.ts';
 import type { ClaimedJob } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
+import { type JobRow, toJob, toWorkflow, type WorkflowRow } from '../rows.ts';
 import type { Tx, View } from '../sql.ts';
 import type { Store } from '../store.ts';
-import { toWorkflow, type WorkflowRow } from '../workflow-row.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 

@@ -18,7 +18,7 @@ test('looks for waiting deliveries only of the events that a step may delete', a
   const looked: unknown[] = [];
   class Looking extends SqliteSql {
     override all<Row>(statement: Statement, ...values: Value[]): Promise<Row[]> {
-      if (String(statement).includes(`state = 'waiting'`)) looked.push(values[1]);
+      if (String(statement).includes(`state = 'waiting'`)) looked.push(values[0]);
       return super.all(statement, ...values);
     }
   }

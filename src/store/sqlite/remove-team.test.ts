@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
-import { remove } from '../operations/remove-team.ts';
+import { remove } from '../operations/teams.ts';
 import type { Statement, Tx, Value } from '../sql.ts';
 import { SqliteSql } from './sql.ts';
 

@@ -12,7 +12,7 @@ import { caseClock, PUBLIC_URL } from '../conformance/setup.ts';
 import { type Reusable, sharing, testStore } from '../conformance/suite.ts';
 import { type TableCounts, type TableCountsRow, toTableCounts } from '../conformance/table-counts.ts';
 import { openStore } from '../open.ts';
-import { TEAM_TABLES } from '../team-tables.ts';
+import { TEAM_TABLES } from '../operations/teams.ts';
 import { Database } from './database.ts';
 
 describe('SQLite, synchronous=OFF', () => {

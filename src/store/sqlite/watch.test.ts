@@ -8,8 +8,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { subscribe } from '../conformance/sending.ts';
 import { makeJob, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import { ANYTHING } from '../sql.ts';
 import type { Store, Touched } from '../store.ts';
-import { ANYTHING } from '../touched.ts';
 
 async function withStore(run: (store: Store, another: () => Promise<Store>) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-watch-'));

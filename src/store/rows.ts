@@ -1,6 +1,8 @@
-/** The row of a job in the database, and its mapping to the model; the same for both drivers. */
+/** The rows of jobs and workflows in the database, and their mapping to the model. */
 import type { AfterAttempt, FailureReason, Job, JobOrigin } from '../model/job.ts';
+import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
+import { Part } from './sql.ts';
 
 /** Characters of an error that go into the event, whose body must stay under 20 kB; the job has all of it. */
 export const MAX_EVENT_ERROR = 2_000;
@@ -111,3 +113,72 @@ export function newJob(
     trace: input.trace ?? null,
   };
 }
+
+export interface WorkflowRow {
+  team_id: string;
+  id: string;
+  definition: string;
+  definition_hash: string;
+  state: string | null;
+  paused_at: number | null;
+  archived_at: number | null;
+  current_version: number;
+  oldest_version: number;
+  pruned_version: number;
+  erasures: number;
+  next_run_at: number | null;
+  next_seq: number;
+  staged_added: number;
+  staged_changed: number;
+  staged_removed: number;
+  staged_largest: number;
+  /** By how many bytes the run's writes grow the records; negative if they shrink. */
+  staged_bytes: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** All columns that `toWorkflow` needs; without `state`, which may be long. */
+export const LISTED =
+  new Part(`team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
+  next_run_at, created_at, updated_at`);
+export type ListedRow = Pick<
+  WorkflowRow,
+  | 'team_id'
+  | 'id'
+  | 'definition'
+  | 'definition_hash'
+  | 'paused_at'
+  | 'archived_at'
+  | 'current_version'
+  | 'oldest_version'
+  | 'next_run_at'
+  | 'created_at'
+  | 'updated_at'
+>;
+
+export function toWorkflow(row: ListedRow): Workflow {
+  return {
+    teamId: row.team_id,
+    id: row.id,
+    definition: JSON.parse(row.definition),
+    definitionHash: row.definition_hash,
+    pausedAt: row.paused_at,
+    archivedAt: row.archived_at,
+    currentVersion: row.current_version,
+    oldestVersion: row.oldest_version,
+    nextRunAt: row.next_run_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/**
+ * The condition of the index `job_slot`: only statements with this text use it. SQLite's index asks for its first part,
+ * PostgreSQL's for the others: its planner believes that an index of unfinished jobs is small, but beside a transaction
+ * that is held open it has entries of all jobs since; claims would scan it from end to end. SQLite's would rather read
+ * all jobs of a team: name the index, as `from job /* use job_slot *\/`.
+ */
+export const UNFINISHED = new Part(
+  `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`,
+);
