@@ -1,48 +1,53 @@
 /** Every route: method, path, the scope its key needs (any: every key; null: no key), and what answers it. */
 import { type Route, route } from './route.ts';
-import { listAudit } from './routes/audit.ts';
-import { readWorkflowChanges } from './routes/changes.ts';
+import { listWorkflowVersions, readData, readWorkflowChanges } from './routes/data.ts';
+import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './routes/definitions.ts';
 import {
   listWebhookDeliveries,
   readDelivery,
   readDeliveryCommand,
+  readReplay,
+  replayDeliveries,
   replayDelivery,
 } from './routes/deliveries.ts';
-import { eraseFromWorkflow } from './routes/erase.ts';
-import { listEventDeliveries, listEventHistory } from './routes/event-history.ts';
-import { listEventTypes, readSample } from './routes/event-types.ts';
-import { listEvents, readEvent } from './routes/events.ts';
-import { exportAboutPerson } from './routes/export-person.ts';
-import { live, ready } from './routes/health.ts';
-import { inspectBy } from './routes/inspect.ts';
+import {
+  listEventDeliveries,
+  listEventHistory,
+  listEvents,
+  listEventTypes,
+  openStream,
+  readEvent,
+  readSample,
+} from './routes/events.ts';
 import {
   createInspector,
   deleteInspector,
+  inspectBy,
   listInspectedRequests,
   listInspectors,
   readInspector,
   updateInspector,
 } from './routes/inspectors.ts';
 import { readJobLogs } from './routes/job-logs.ts';
-import { cancelJob, countJobs, listJobs, readJob, rerunJob, runJobNow } from './routes/jobs.ts';
+import { cancelJob, countJobs, listJobs, queueJob, readJob, rerunJob, runJobNow } from './routes/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './routes/keys.ts';
-import { listWebhooks } from './routes/list-webhooks.ts';
-import { readMe } from './routes/me.ts';
-import { readMetrics } from './routes/metrics.ts';
 import { openApiOperations } from './routes/openapi.ts';
+import { eraseFromWorkflow, exportAboutPerson } from './routes/persons.ts';
 import { pushRecords } from './routes/push.ts';
-import { queueJob } from './routes/queue-job.ts';
-import { readData } from './routes/read-data.ts';
-import { readReplay, replayDeliveries } from './routes/replays.ts';
-import { readDefaultSigningKeys, readSigningKeys } from './routes/signing-keys.ts';
-import { openStream } from './routes/stream.ts';
-import { subscribeWebhook } from './routes/subscribe-webhook.ts';
-import { readSystem } from './routes/system.ts';
-import { readSystemChecks } from './routes/system-checks.ts';
-import { unsubscribeWebhook, unsubscribeWebhookByPath } from './routes/unsubscribe-webhook.ts';
-import { readUsage } from './routes/usage.ts';
-import { listWorkflowVersions } from './routes/versions.ts';
-import { readWebhookSecret, rotateWebhookSecret } from './routes/webhook-secret.ts';
+import {
+  readDefaultSigningKeys,
+  readSigningKeys,
+  readWebhookSecret,
+  rotateWebhookSecret,
+} from './routes/secrets.ts';
+import {
+  listWebhooks,
+  subscribeWebhook,
+  unsubscribeWebhook,
+  unsubscribeWebhookByPath,
+} from './routes/subscriptions.ts';
+import { live, readMetrics, readSystem, readSystemChecks, ready } from './routes/system.ts';
+import { listAudit, readMe, readUsage } from './routes/team.ts';
 import {
   createTeamWebhook,
   listWebhookDetails,
@@ -52,7 +57,6 @@ import {
   testWebhook,
   updateWebhook,
 } from './routes/webhooks.ts';
-import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './routes/workflow-definition.ts';
 import { listWorkflows, pauseWorkflow, readWorkflow, resumeWorkflow } from './routes/workflows.ts';
 
 const { readOpenApi, readOpenApiYaml, readReference } = openApiOperations(() => routes);

@@ -1,25 +1,32 @@
-/** Deliveries: listing those of a webhook, reading one with its attempts or as a `curl` command, replaying one. */
-
-import { DELIVERY_STATES } from '../../model/delivery.ts';
+/** Deliveries and replays: what was sent to a webhook, and sending it again. */
+import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import {
   deliveryCommandResource,
   deliveryDetailResource,
   deliveryResource,
+  replayPlanResource,
+  replayResource,
   shownDelivery,
   shownDeliveryDetail,
+  shownPlan,
+  shownReplay,
 } from '../../resources/delivery.ts';
-import { boolean, integer, object, text } from '../../std/shape.ts';
+import { as, boolean, integer, list, object, optional, text } from '../../std/shape.ts';
 import { deliveryCommand } from '../../webhooks/curl.ts';
-import { sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
+import { replayOutcome } from '../../webhooks/replay-outcome.ts';
+import { planReplay } from '../../webhooks/replay-plan.ts';
+import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
+import { bodyFields } from '../body.ts';
 import { sendWithETag } from '../caching.ts';
 import { idCursorFrom } from '../cursor.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom, keyOfFields } from '../idempotency-key.ts';
 import { isGeneratedId } from '../ids.ts';
 import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
-import { jsonResponse, pageResponse } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, pageResponse, requestTime } from '../openapi/content.ts';
 import { namesSchema, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { invalid, oneOf, timeFrom } from '../values.ts';
 import { webhookOf } from './webhooks.ts';
 
 const parameters = [pathParameter('deliveryId', 'Delivery id')];
@@ -160,4 +167,168 @@ export const replayDelivery: Operation<KeyedCall> = {
 function deliveryIdFrom(text: string | undefined): string {
   if (!isGeneratedId('dlv', text)) throw new Problem('delivery_not_found');
   return text;
+}
+
+const MAX_NAMED = 100;
+const DELIVERY_ID = { type: 'string', pattern: '^dlv_[0-9a-z]+$' };
+const FORMS = 'Give either `deliveryIds`, or `since` with optional `until`, `states` and `dryRun`';
+
+/** POST /v1/integrations/webhooks/{webhookId}/replay */
+export const replayDeliveries: Operation<KeyedCall> = {
+  id: 'replayWebhookDeliveries',
+  group: 'Integrations',
+  summary: 'Sends deliveries once more: those that are named, or all that have not arrived since a time',
+  description:
+    'A delivery that still waits becomes due at once; of any other the event is sent in a new delivery. Receivers see ' +
+    'the `webhook-id` they know, and no event that waits is sent twice. A selection by time goes on in the ' +
+    'background, throttled, in the order of the events, also over a restart; new events go first. What failed and ' +
+    'has since been delivered is left out of it.',
+  parameters: [pathParameter('webhookId', 'Webhook id'), IDEMPOTENCY_KEY],
+  requestBody: jsonBody({
+    oneOf: [
+      {
+        type: 'object',
+        required: ['deliveryIds'],
+        properties: {
+          deliveryIds: { type: 'array', minItems: 1, maxItems: MAX_NAMED, items: DELIVERY_ID },
+        },
+      },
+      {
+        type: 'object',
+        required: ['since'],
+        properties: {
+          since: { ...requestTime, description: 'Of the deliveries that were created at this time or later' },
+          until: { ...requestTime, description: 'And at this time or earlier; now, unless told' },
+          states: {
+            type: 'array',
+            minItems: 1,
+            items: { enum: DELIVERY_STATES },
+            default: NOT_ARRIVED,
+            description: 'Those in these states: by default all that have not arrived',
+          },
+          dryRun: { type: 'boolean', default: false, description: 'Only count what it would send' },
+        },
+      },
+    ],
+  }),
+  answer: jsonResponse(
+    'They are on their way, or will be',
+    object({
+      message: text(),
+      deliveryIds: optional(
+        list(
+          text(),
+          'The deliveries that send them, in the order of those named: the ones that still wait for the events, ' +
+            'else new ones. All of them, or it is refused',
+        ),
+      ),
+      replay: optional(replayResource),
+      plan: optional(as('With `dryRun`: what it would send. Nothing was sent', replayPlanResource)),
+    }),
+    { location: 'Of a selection by time: where the replay can be read' },
+  ),
+  refusals: {
+    field_invalid: 'A field is not valid',
+    webhook_not_found: 'No webhook found, or it has no such delivery',
+    idempotency_key_reused: 'The `idempotency-key` came with another body before',
+  },
+
+  async handle(call) {
+    const fields = await bodyFields(call, 'a JSON object with `deliveryIds`, or with `since`');
+    const { deliveryIds, since, until, states, dryRun } = fields;
+    const isSelection = [since, until, states, dryRun].some((field) => field !== undefined);
+    if ((deliveryIds !== undefined) === isSelection) invalid(FORMS);
+    return isSelection ? replaySelection(call, fields) : replayNamed(call, fields);
+  },
+};
+
+/** GET /v1/integrations/webhooks/{webhookId}/replays/{replayId} */
+export const readReplay: Operation<KeyedCall> = {
+  id: 'readReplay',
+  group: 'Integrations',
+  summary: 'How far a replay is',
+  parameters: [pathParameter('webhookId', 'Webhook id'), pathParameter('replayId', 'Replay id')],
+  answer: jsonResponse('The replay', replayResource),
+  refusals: { replay_not_found: 'No replay found' },
+
+  async handle({ services, caller, params }) {
+    const { replayId: id, webhookId } = params;
+    const replay = isGeneratedId('rpl', id)
+      ? await services.store.deliveries.getReplay({ teamId: caller.teamId, id })
+      : undefined;
+    if (replay === undefined || replay.webhookId !== webhookId) throw new Problem('replay_not_found');
+    return shownReplay(replay, await replayOutcome(services.store, replay));
+  },
+};
+
+async function replayNamed(call: KeyedCall, fields: Record<string, unknown>): Promise<object> {
+  const { store } = call.services;
+  const ids = idsFrom(fields.deliveryIds);
+  const idempotencyKey = keyOfFields(call, fields);
+  const webhook = await webhookOf(call);
+  const made = await store.deliveries.replay({
+    teamId: webhook.teamId,
+    webhookId: webhook.id,
+    ids,
+    idempotencyKey,
+  });
+  if (made === undefined) throw new Problem('delivery_not_found');
+  const retried = made.filter(({ isNew }) => !isNew).length;
+  const message = sentences(
+    sentAgainWords({ asked: ids.length, retried }),
+    whatHoldsBack(webhook, store.now()),
+  );
+  return { message, deliveryIds: made.map(({ id }) => id) };
+}
+
+async function replaySelection(call: KeyedCall, fields: Record<string, unknown>): Promise<object> {
+  const { services, reply } = call;
+  const { store } = services;
+  const { dryRun } = fields;
+  if (dryRun !== undefined && typeof dryRun !== 'boolean') invalid('`dryRun` must be true or false');
+  if (fields.since === undefined) invalid(FORMS);
+  const since = timeFrom(fields.since, '`since`');
+  const until = fields.until === undefined ? store.now() : timeFrom(fields.until, '`until`');
+  if (since > until) invalid('`since` must not be after `until`, which is now unless told');
+  const states = statesFrom(fields.states);
+  const webhook = await webhookOf(call);
+  const { teamId, id: webhookId } = webhook;
+  const selection = { teamId, webhookId, states, since, until };
+  const held = whatHoldsBack(webhook, store.now());
+  if (dryRun === true) {
+    const plan = await planReplay(store, selection);
+    return { message: sentences(planWords(plan), plan.count === 0 ? null : held), plan: shownPlan(plan) };
+  }
+  const replay = await store.deliveries.startReplay({
+    ...selection,
+    idempotencyKey: keyOfFields(call, fields),
+  });
+  if (replay === undefined) throw new Problem('webhook_not_found');
+  const location = `/v1/integrations/webhooks/${webhookId}/replays/${replay.id}`;
+  reply.header('location', location);
+  return {
+    message: sentences(
+      `Replay ${replay.id} has begun; GET ${location} says how far it is and what arrived`,
+      held,
+    ),
+    replay: shownReplay(replay, await replayOutcome(store, replay)),
+  };
+}
+
+function idsFrom(value: unknown): string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_NAMED) {
+    return invalid(`\`deliveryIds\` must be an array of 1 to ${MAX_NAMED} ids`);
+  }
+  const bad = value.findIndex((id) => typeof id !== 'string' || id === '');
+  if (bad !== -1) return invalid(`\`deliveryIds[${bad}]\` must be the id of a delivery`);
+  if (!value.every((id) => isGeneratedId('dlv', id))) throw new Problem('delivery_not_found');
+  return [...new Set(value as string[])];
+}
+
+function statesFrom(value: unknown): DeliveryState[] {
+  if (value === undefined) return [...NOT_ARRIVED];
+  if (!Array.isArray(value) || value.length === 0) {
+    return invalid(`\`states\` must be an array of ${DELIVERY_STATES.join(', ')}, or be left out`);
+  }
+  return [...new Set(value.map((name, at) => oneOf(`\`states[${at}]\``, name, DELIVERY_STATES)))];
 }

@@ -1,17 +1,25 @@
-/** Events in order, for receivers that catch up; and one event. */
-
+/** Events: in order for receivers that catch up, newest first for people, their types, and news for programs. */
 import { Problem } from '../../model/error.ts';
+import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
+import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import type { Job } from '../../model/job.ts';
+import { deliveryResource, shownDelivery } from '../../resources/delivery.ts';
 import { eventResource } from '../../resources/event.ts';
-import { integer, list, object } from '../../std/shape.ts';
+import { anyObject, choice, integer, list, object, raw, text } from '../../std/shape.ts';
 import type { StoredEvent } from '../../store/operations/events.ts';
 import { sendWithETag } from '../caching.ts';
-import { nextLink } from '../cursor.ts';
+import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { isGeneratedId } from '../ids.ts';
-import { jsonResponse } from '../openapi/content.ts';
-import { queryNumber, queryValue } from '../query.ts';
+import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { jsonResponse, pageResponse } from '../openapi/content.ts';
+import { namesSchema, queryNames, queryNumber, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { EventStream } from '../streams/event-stream.ts';
+import { MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
+import { NEWS_KINDS } from '../streams/team-news.ts';
 import { invalid } from '../values.ts';
+import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 const DEFAULT_LIMIT = 100;
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
@@ -124,4 +132,214 @@ function afterFrom(query: string): number | undefined {
       'The query parameter `after` must be the `sequence` of an event, or `now`, or be left out',
     );
   }
+}
+
+/** Events are of 20 kB at most: an answer stays under 5 MB. */
+const EVENTS_PAGE = { usual: 100, most: 250 };
+
+/** GET /v1/events/history */
+export const listEventHistory: Operation<KeyedCall> = {
+  id: 'listEventHistory',
+  group: 'Events',
+  summary: 'The events of a team, newest first, with the bodies that webhooks are sent',
+  description:
+    'Of events of a type or of a job a bounded number is looked through for a page: it may be short, or empty, and ' +
+    'have a `Link` to the next one all the same.',
+  parameters: [
+    WORKFLOW_FILTER,
+    { name: 'jobId', in: 'query', description: 'Only of this job', schema: { type: 'string' } },
+    {
+      name: 'type',
+      in: 'query',
+      description: `Only of these types, with commas between: ${EVENT_TYPES.join(', ')}`,
+      schema: namesSchema(EVENT_TYPES),
+    },
+    ...PERIOD_PARAMETERS,
+    ...pageParameters(EVENTS_PAGE),
+  ],
+  answer: pageResponse('events', eventResource),
+  refusals: {
+    field_invalid: 'A parameter has a bad value',
+    workflow_not_found: 'No workflow found',
+    job_not_found: 'No job found',
+  },
+
+  async handle(call) {
+    const { services, caller, query, reply } = call;
+    const { store } = services;
+    const { teamId } = caller;
+    const types = queryNames(query, 'type', EVENT_TYPES);
+    const period = queryPeriod(query);
+    const limit = pageLimit(query, EVENTS_PAGE);
+    const before = idCursorFrom(query, (text) => isGeneratedId('evt', text));
+    const { workflowId } = await workflowFilter(call);
+    const jobId = queryValue(query, 'jobId');
+    const job = isGeneratedId('job', jobId) ? await store.jobs.get({ teamId, id: jobId }) : undefined;
+    const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);
+    if (jobId !== undefined && !isTheirs) throw new Problem('job_not_found');
+    const { events, next } = await store.events.history({
+      teamId,
+      limit,
+      ...period,
+      ...(types && { types }),
+      ...(before !== undefined && { before }),
+      ...(workflowId !== undefined && { workflowId }),
+      // The events of a job are among those of its workflow.
+      ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, period) }),
+    });
+    if (next !== null) reply.header('link', nextLink('/v1/events/history', query, makeIdCursor(next)));
+    // The bodies exactly as stored: parsing would change numbers that a double cannot hold.
+    reply.type('application/json; charset=utf-8');
+    return reply.send(`{"events":[${events.map(({ body }) => body).join(',')}]}`);
+  },
+};
+
+/** GET /v1/events/{eventId}/deliveries */
+export const listEventDeliveries: Operation<KeyedCall> = {
+  id: 'listEventDeliveries',
+  group: 'Events',
+  summary: 'Where an event went: its deliveries to all webhooks, newest first',
+  parameters: [pathParameter('eventId', 'Event id'), ...pageParameters()],
+  answer: pageResponse('deliveries', deliveryResource),
+  refusals: { field_invalid: 'A parameter has a bad value', event_not_found: 'No event found' },
+
+  async handle(call) {
+    const { services, query } = call;
+    const limit = pageLimit(query);
+    const before = idCursorFrom(query, (text) => isGeneratedId('dlv', text));
+    const { teamId, id, sequence } = await eventOf(call);
+    const found = await services.store.deliveries.ofEvent({
+      teamId,
+      sequence,
+      limit: limit + 1,
+      ...(before !== undefined && { before }),
+    });
+    const path = `/v1/events/${id}/deliveries`;
+    const page = onePage(call, found, { limit, path, cursorOf: idCursor });
+    return { deliveries: page.map(shownDelivery) };
+  },
+};
+
+/** The part of a period in which the job existed. */
+function within(
+  { createdAt, finishedAt }: Job,
+  { since = 0, until = Number.POSITIVE_INFINITY }: { since?: number; until?: number },
+): { since: number; until?: number } {
+  const end = Math.min(until, finishedAt ?? Number.POSITIVE_INFINITY);
+  return { since: Math.max(since, createdAt), ...(Number.isFinite(end) && { until: end }) };
+}
+
+/** GET /v1/events/types */
+export const listEventTypes: Operation<KeyedCall> = {
+  id: 'listEventTypes',
+  group: 'Events',
+  summary: 'Every type of event: its names, what it tells, the JSON Schema of its body, and an example',
+  answer: jsonResponse(
+    'The types',
+    object({
+      types: list(
+        object({
+          type: choice(EVENT_TYPES),
+          aliases: list(
+            text(),
+            'Other names that a subscription may use, in any letter case. `*` is all types',
+          ),
+          description: text(),
+          schema: anyObject('JSON Schema 2020-12 of the whole body'),
+          example: eventResource,
+        }),
+      ),
+    }),
+  ),
+
+  async handle() {
+    return { types: EVENT_CATALOGUE.map((kind) => ({ ...kind, aliases: aliasesOf(kind.type) })) };
+  },
+};
+
+/** GET /v1/samples/{eventType} */
+export const readSample: Operation<KeyedCall> = {
+  id: 'readSample',
+  group: 'Events',
+  summary: 'A sample of an event, as a list of one: the last of the team, else a typical one',
+  description:
+    'For products that want to see an event before there is a subscription. Of the last 1,000 events of the team the ' +
+    'newest of this type is taken.',
+  parameters: [pathParameter('eventType', 'A type of event, or another name of one')],
+  answer: jsonResponse(
+    'The sample',
+    raw({ type: 'array', minItems: 1, maxItems: 1, items: eventResource.schema }),
+    { 'x-sample': '`real`, or `typical` when there is none' },
+  ),
+  refusals: { event_type_not_found: 'No such type of event' },
+
+  async handle({ services, caller: { teamId }, params, reply }) {
+    const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
+    const typical = EVENT_CATALOGUE.find((kind) => kind.type === type);
+    if (typical === undefined) {
+      const mistake = params.eventType && eventNameMistake(params.eventType);
+      throw new Problem('event_type_not_found', mistake?.endsWith('?') ? { sentence: mistake } : {});
+    }
+    const last = await services.store.events.newestOfType({ teamId, type: typical.type });
+    reply.header('x-sample', last === undefined ? 'typical' : 'real');
+    if (last === undefined) return [{ ...typical.example, teamId }];
+    return reply.type('application/json; charset=utf-8').send(`[${last.body}]`);
+  },
+};
+
+/** Messages are short: a client that leaves this many bytes unread does not read. */
+const MAX_BUFFERED = 256 * 1_024;
+
+/** GET /v1/stream */
+export const openStream: Operation<KeyedCall> = {
+  id: 'openStream',
+  weight: 'long',
+  group: 'Events',
+  summary: 'Tells what changes in the team, as server-sent events, until one of the two goes',
+  description:
+    'Messages `invalidate` name what may have changed, not what it is now: read that again. Their data is ' +
+    `\`{ "kind", "ids" }\`, with the kinds ${NEWS_KINDS.join(', ')}; the ids of \`versions\` are those of workflows; ` +
+    'null stands for any. `hello` says from when on nothing is missed. Jobs, workflows and versions are told of at once, ' +
+    'the others within some seconds. The id of a message is the `sequence` of the last event: sent as `Last-Event-ID` it ' +
+    `resumes. Every 15 seconds there is a comment. A reader that stalls is cut off; a team has at most ${MAX_STREAMS_OF_TEAM} streams.`,
+  parameters: [
+    {
+      name: 'last-event-id',
+      in: 'header',
+      description: 'The id of the last message, by one that comes back',
+      schema: { type: 'string', pattern: '^\\d{1,15}$' },
+    },
+  ],
+  answer: {
+    description: 'The stream',
+    content: { 'text/event-stream': { schema: { type: 'string' } } },
+  },
+  refusals: {
+    field_invalid: '`Last-Event-ID` is none of this stream',
+    overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },
+  },
+
+  async handle({ services, caller, request, reply }) {
+    const after = lastEventId(request.headers['last-event-id']);
+    if (request.method === 'HEAD') {
+      return reply.type('text/event-stream; charset=utf-8').send();
+    }
+    const { streams, log } = services;
+    const stream = streams.open(caller, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
+    try {
+      await streams.listen({ caller, stream }, after);
+    } catch (err) {
+      log.warn({ err, requestId: request.id }, 'stream.not_begun');
+      stream.end();
+    }
+    return reply;
+  },
+};
+
+function lastEventId(value: string | string[] | undefined): number | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) {
+    return invalid('The header `Last-Event-ID` must be the id of a message of this stream, or be left out');
+  }
+  return Number(value);
 }

@@ -1,12 +1,16 @@
-/** The signing secret of a webhook: reading and rotating it. */
+/** What receivers verify signatures with: the secrets of webhooks, and the public keys of teams. */
 
+import { Problem } from '../../model/error.ts';
+import { DEFAULT_TEAM } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
-import { object, text } from '../../std/shape.ts';
+import { list, object, raw, text } from '../../std/shape.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/rotate.ts';
 import { webhookSecret } from '../../webhooks/secret.ts';
+import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { bodyFields } from '../body.ts';
+import { isGeneratedId } from '../ids.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
-import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { type Call, type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { invalid } from '../values.ts';
 import { webhookIdFrom } from './webhooks.ts';
 
@@ -66,5 +70,57 @@ export const rotateWebhookSecret: Operation<KeyedCall> = {
       secret: rotated.secret,
       overlapUntil: toIso(rotated.overlapUntil),
     };
+  },
+};
+
+const answer = jsonResponse(
+  'The keys, oldest first',
+  object({
+    keys: list(
+      object({
+        id: text(),
+        type: raw<'ed25519'>({ const: 'ed25519' }),
+        key: text('whpk_ and the 32 bytes in base64'),
+        createdAt: text(),
+      }),
+    ),
+  }),
+);
+const refusals = { team_not_found: 'No team found' };
+
+/** GET /.well-known/webhook-signing-keys/{teamId} */
+export const readSigningKeys: Operation<Call> = {
+  id: 'readSigningKeys',
+  group: 'Integrations',
+  summary: 'Shows the public signing keys of a team',
+  parameters: [pathParameter('teamId', 'Team id')],
+  answer,
+  refusals,
+
+  async handle({ services, params: { teamId } }) {
+    const team = isGeneratedId('team', teamId) ? await services.store.teams.get({ teamId }) : undefined;
+    if (team === undefined) throw new Problem('team_not_found');
+    return { keys: await publicSigningKeys(services.webhooks, { teamId: team.id }) };
+  },
+};
+
+/** GET /.well-known/webhook-signing-keys */
+export const readDefaultSigningKeys: Operation<Call> = {
+  id: 'readDefaultSigningKeys',
+  group: 'Integrations',
+  summary: 'Shows the public signing keys of the team `default`, which every instance begins with',
+  answer,
+  refusals,
+
+  // Always of this team, also where it is the only one: whoever asks without a key must not learn whether there are others.
+  async handle({ services }) {
+    const team = await services.store.teams.bySlug({ slug: DEFAULT_TEAM });
+    if (team === undefined) {
+      throw new Problem('team_not_found', {
+        sentence:
+          'This instance has no team `default`. Name yours: /.well-known/webhook-signing-keys/{teamId}',
+      });
+    }
+    return { keys: await publicSigningKeys(services.webhooks, { teamId: team.id }) };
   },
 };

@@ -1,20 +1,22 @@
-/** GET /v1/workflows/{workflowId}/data: all data of one workflow. */
-
+/** The records of a workflow: all data, what has changed since a version, and the versions that there are. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
+import { openSpan, readChanges } from '../../records/changes.ts';
 import { type Encoding, encoded, type Format, formatter } from '../../records/formats.ts';
 import { openVersion, type Place, type Representation, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
-import { recordResource } from '../../resources/workflow.ts';
+import { changeResource, recordResource, versionResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../caching.ts';
-import { nextLink } from '../cursor.ts';
-import { type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
+import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
+import { type DataQuery, dataCursor, queryFormat, readDataQuery } from '../data-query.ts';
 import { disconnectSignal } from '../disconnect.ts';
 import { workflowIdFrom } from '../ids.ts';
-import { acceptedEncoding } from '../negotiate.ts';
-import { jsonResponse, textContent } from '../openapi/content.ts';
+import { onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
+import { jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
+import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 
@@ -195,3 +197,84 @@ function queryParameters(): Parameter[] {
     parameter('cursor', 'From the `Link` of the answer before; bound to its version', { type: 'string' }),
   ];
 }
+
+const FORMATS = ['json', 'ndjson'] as const;
+
+/** GET /v1/workflows/{workflowId}/changes?since=V[&until=] */
+export const readWorkflowChanges: Operation<KeyedCall> = {
+  id: 'readWorkflowChanges',
+  group: 'Workflows',
+  summary: 'What was added, changed and removed since a version',
+  description:
+    'Net: a record that came and went in between is not told. First what was added and changed, then what was ' +
+    'removed. The header `x-data-version` says up to which version: it is the next `since`.',
+  parameters: [
+    pathParameter('workflowId', 'Workflow ID'),
+    {
+      name: 'since',
+      in: 'query',
+      required: true,
+      description: 'The version that the client has; 0: none',
+      schema: { type: 'integer', minimum: 0 },
+    },
+    {
+      name: 'until',
+      in: 'query',
+      description: 'A version, by default the newest',
+      schema: { type: 'integer', minimum: 0 },
+    },
+    { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
+  ],
+  answer: jsonResponse('The changes', list(changeResource), {}, { 'application/x-ndjson': textContent() }),
+  refusals: {
+    field_invalid: '`since` is missing, or a parameter has a bad value',
+    workflow_not_found: 'No workflow found, or no such version of its data',
+    version_pruned: 'The version `since` is no longer kept: read everything again',
+  },
+
+  async handle(call) {
+    const { services, caller, request, reply } = call;
+    const place = { teamId: caller.teamId, workflowId: workflowIdFrom(call.params.workflowId) };
+    const format = queryFormat(call.query, FORMATS) ?? acceptedFormat(request.headers.accept, FORMATS);
+    const encoding = acceptedEncoding(request.headers['accept-encoding']);
+    requiredQuery(call.query, 'since', 'the version that you have, or 0');
+    const span = await openSpan(services.store, place, {
+      since: queryNumber(call.query, 'since', { least: 0 }) ?? 0,
+      until: queryNumber(call.query, 'until', { least: 0 }),
+    });
+    const { since, until } = span;
+    const tag = `"${since}-${until.number}.${until.erasures}-changes-${format}-${encoding}"`;
+    setValidators(reply, tag, until);
+    if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
+    reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: until.number }));
+    if (request.method === 'HEAD') return reply.send();
+    const changes = readChanges(services.store, place, span, format === 'ndjson' ? 'ndjson' : 'json');
+    return sendStream(call, encoded(changes, encoding));
+  },
+};
+
+/** GET /v1/workflows/{workflowId}/versions */
+export const listWorkflowVersions: Operation<KeyedCall> = {
+  id: 'listWorkflowVersions',
+  group: 'Workflows',
+  summary: 'The versions that can be read, newest first',
+  parameters: [pathParameter('workflowId', 'Workflow ID'), ...pageParameters()],
+  answer: pageResponse('versions', versionResource),
+  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
+
+  async handle({ services, caller, params, query, reply }) {
+    const place = { teamId: caller.teamId, workflowId: workflowIdFrom(params.workflowId) };
+    const limit = pageLimit(query);
+    const [before] = cursorFrom(query, [1]) ?? [];
+    await openVersion(services.store, place);
+    const found = await services.store.records.versions({
+      ...place,
+      limit: limit + 1,
+      ...(before === undefined ? {} : { before }),
+    });
+    const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/versions`;
+    const cursorOf = ({ number }: { number: number }) => makeCursor([number]);
+    const versions = onePage({ query, reply }, found, { limit, path, cursorOf });
+    return { versions: versions.map((one) => versionResource.of(one)) };
+  },
+};
