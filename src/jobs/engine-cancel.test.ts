@@ -59,16 +59,19 @@ engineTest(
   { killGraceMs: 100 },
 );
 
-engineTest('a grace does not outlast the engine', async ({ engine, store, teamId, queue, running, job }) => {
-  const { id } = await queue('deaf', DEAF);
-  await engine.start();
-  const { process } = await running(id);
-  await store.jobs.cancel({ teamId, id, by });
-  await engine.beat();
-  await engine.stop();
-  assert.equal((await job(id)).state, 'canceled');
-  assert.equal(await isSameProcess(process as ProcessMark), false);
-});
+engineTest(
+  'a grace does not outlast the engine',
+  async ({ engine, leases, store, teamId, queue, running, job }) => {
+    const { id } = await queue('deaf', DEAF);
+    await engine.start();
+    const { process } = await running(id);
+    await store.jobs.cancel({ teamId, id, by });
+    await leases.beat();
+    await engine.stop();
+    assert.equal((await job(id)).state, 'canceled');
+    assert.equal(await isSameProcess(process as ProcessMark), false);
+  },
+);
 
 engineTest(
   'a job that waits is canceled at once and never runs',

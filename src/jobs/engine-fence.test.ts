@@ -61,14 +61,14 @@ engineTest(
 
 engineTest(
   'keeps what still runs here when it wakes up after its lease, as nobody else has taken it',
-  async ({ engine, store, queue, running, job, advance }) => {
+  async ({ engine, leases, store, queue, running, job, advance }) => {
     const { id } = await queue('endless', ENDLESS);
     await engine.start();
     const { process } = await running(id);
     advance(LEASE_MS + 1);
     assert.equal((await store.jobs.abandoned({ nodeId: null })).length, 1);
     await engine.reap({ nodeId: null });
-    await engine.beat();
+    await leases.beat();
     assert.deepEqual(await store.jobs.abandoned({ nodeId: null }), []);
     assert.deepEqual([(await job(id)).attempt, await isSameProcess(process)], [1, true]);
   },

@@ -130,14 +130,14 @@ engineTest(
 
 engineTest(
   'ends a run whose job was taken over, and the run writes nothing',
-  async ({ engine, store, queue, job, advance, running }) => {
+  async ({ engine, leases, store, queue, job, advance, running }) => {
     const queued = await queue('endless', ENDLESS);
     await engine.start();
     await running(queued.id);
     advance(LEASE_MS + 1);
     await takeAway(store);
     await store.jobs.claim({ nodeId: 'other', limit: 1, leaseMs: LEASE_MS, perTeam: 100 });
-    await engine.beat();
+    await leases.beat();
     await engine.tick();
     const { state, attempt } = await job(queued.id);
     assert.deepEqual({ state, attempt }, { state: 'running', attempt: 2 });

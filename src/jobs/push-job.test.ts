@@ -11,9 +11,10 @@ import { Ingester } from '../records/ingester.ts';
 import { makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import { BrokenOffError } from './attempt.ts';
 import { Engine } from './engine.ts';
+import { Leases } from './leases.ts';
 import { type Push, type PushDeps, PushJobs } from './push-job.ts';
-import { BrokenOffError } from './push-records.ts';
 
 interface Bench {
   deps: PushDeps;
@@ -101,13 +102,16 @@ test('a push that has waited long enough is told to come back, and which job is 
 });
 
 test('a push whose lease is over because the clock jumped is renewed, not taken back', async (t) => {
-  const { deps, pushes, push, running, advance } = await benchOf(t, 0);
+  const { deps, push, running, advance } = await benchOf(t, 0);
+  const leases = new Leases(deps);
+  const pushes = new PushJobs({ ...deps, leases });
+  t.after(() => pushes.stop());
   const rest = Promise.withResolvers<void>();
   const pushed = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
   const held = await running();
   const engine = new Engine({
     ...deps,
-    renewPush: (one) => pushes.renew(one),
+    leases,
     workflowsDirectory: '/nowhere',
     environment: new Map(),
     secrets: async () => new Map(),
@@ -115,10 +119,10 @@ test('a push whose lease is over because the clock jumped is renewed, not taken 
     perTeam: 1,
   });
   // The row is there before its holder hears of it.
-  while (!pushes.renew(held)) await new Promise(setImmediate);
+  while (!leases.renew(held)) await new Promise(setImmediate);
   advance(60_000);
   await engine.reap({ nodeId: null });
-  assert.equal(pushes.renew({ ...held, jobId: 'job_other' }), false);
+  assert.equal(leases.renew({ ...held, jobId: 'job_other' }), false);
   rest.resolve();
   assert.equal((await pushed).version, 1);
 });
@@ -263,7 +267,7 @@ test('a push that is canceled ends at once, and nothing of it is published', asy
   const lines = await store.jobs.log({ teamId, jobId, attempt: 1, afterSeq: 0, limit: 10 });
   assert.deepEqual(
     lines.map(({ text }) => text),
-    ['A push begins: ndjson', 'Canceled: nothing of the push is published'],
+    ['A push begins: ndjson', 'Canceled: the push was ended, and nothing of it is published'],
   );
 });
 

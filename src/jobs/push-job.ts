@@ -1,34 +1,26 @@
 /** Runs pushes: jobs whose records a client sends in the request, from the first byte to the published version. */
+import { createHash, type Hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
-import { FencedError, Problem } from '../model/error.ts';
-import {
-  type AfterFailure,
-  BEAT_MS,
-  type Held,
-  type Job,
-  LEASE_MS,
-  type RecordCounts,
-} from '../model/job.ts';
+import { Problem } from '../model/error.ts';
+import type { Held, Job, RecordCounts } from '../model/job.ts';
 import { removalWarning } from '../model/staging.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
-import type { Logger } from '../observe/log.ts';
-import type { Observer } from '../observe/observer.ts';
-import { tracedAttempt } from '../observe/trace-context.ts';
-import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
-import type { SkippedRecord } from '../records/ingest-batch.ts';
-import type { Ingester } from '../records/ingester.ts';
 import { Shares } from '../std/fair-share.ts';
+import { MalformedError } from '../std/lines.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
-import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
-import { type AttemptEnd, reportAttempt } from './attempt-end.ts';
-import { CanceledError, canceledPush, failureOf, GuardError, TimeoutError } from './push-failure.ts';
-import { BrokenOffError, type PushEncoding, type PushFormat, readPushed } from './push-records.ts';
-import { hashOf, refuseOtherBody } from './push-sent.ts';
-import { countBytes, countRecords, untilAborted } from './push-streams.ts';
-import { Reporter } from './reporter.ts';
-import { retryingStore } from './retrying-store.ts';
+import { type AttemptDeps, BrokenOffError, type Producer, type RunFailure, runAttempt } from './attempt.ts';
+import { Leases } from './leases.ts';
+import {
+  countBytes,
+  countRecords,
+  decoded,
+  type PushEncoding,
+  type PushFormat,
+  readPushed,
+  untilAborted,
+} from './push-records.ts';
 import { jobHeaders } from './submit.ts';
 
 /** How long a push waits for an unfinished job of its workflow. */
@@ -39,18 +31,13 @@ const MAX_WAITING = 64;
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
 
-export interface PushDeps {
-  store: Store;
-  ingester: Ingester;
-  log: Logger;
-  /** Receives a report of each push that has begun. */
-  observer: Observer;
+export interface PushDeps extends AttemptDeps {
   /** The holder of the leases. */
   nodeId: string;
+  /** The leases of this process, if others hold some too; their own by default. */
+  leases?: Leases;
   /** What definitions made over the API are held to; nothing by default. */
   ceilings?: Ceilings;
-  /** In [0, 1). */
-  random(): number;
   /** How long a push waits for an unfinished job; 30 s by default. */
   waitMs?: number;
 }
@@ -90,14 +77,13 @@ interface Pushed {
 
 /** The state that all pushes share. */
 interface PushSurroundings extends PushDeps {
-  /** Functions that renew the lease of a running push, by job id. */
-  beats: Map<string, () => void>;
+  leases: Leases;
   /** Pushes that wait for an unfinished job, by team. */
   waiting: Shares;
   /** Ends all waits. */
   turnedAway: AbortController;
   /** Functions that write the end of a push, which the store refused before, for instance because its disk was full. */
-  unended: Set<() => Promise<void>>;
+  unended: Set<() => Promise<unknown>>;
 }
 
 /** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
@@ -105,21 +91,15 @@ export class PushJobs {
   readonly #deps: PushSurroundings;
   readonly #running = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
-  readonly #unwatch: () => void;
 
   constructor(deps: PushDeps) {
-    const beats = new Map<string, () => void>();
     this.#deps = {
       ...deps,
-      beats,
+      leases: deps.leases ?? new Leases(deps),
       waiting: new Shares(),
       turnedAway: new AbortController(),
       unended: new Set(),
     };
-    // The answer to a heartbeat says which jobs are to be canceled.
-    this.#unwatch = deps.store.watch(({ cancels }) => {
-      if (cancels) for (const beat of beats.values()) beat();
-    });
   }
 
   /**
@@ -137,20 +117,12 @@ export class PushJobs {
     return running;
   }
 
-  /** Renews the lease of a push and returns whether it runs here. Its lease may seem expired after a clock jump. */
-  renew({ jobId }: Held): boolean {
-    const beat = this.#deps.beats.get(jobId);
-    beat?.();
-    return beat !== undefined;
-  }
-
   /** Refuses waiting and new pushes as `stopping`. Running pushes continue. */
   turnAway(): void {
     this.#deps.turnedAway.abort(new Problem('stopping'));
   }
 
   async stop(): Promise<void> {
-    this.#unwatch();
     this.turnAway();
     this.#stop.abort(
       new BrokenOffError('The service was stopped while the records arrived. Push them again'),
@@ -169,7 +141,7 @@ async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal):
   const begun = await begin(deps, push, waiting);
   switch (begun.outcome) {
     case 'begun':
-      return attempt(deps, push, begun.claimed, signal);
+      return attempt(deps, push, begun, signal);
     case 'replayed': {
       const { timeoutMs } = workflow.definition.limits;
       if (begun.sent !== null) await refuseOtherBody(push, begun.sent, { timeoutMs, signal });
@@ -198,7 +170,7 @@ function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
 
 /** Begins the job as soon as no unfinished job of the workflow is in the way. */
 async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
-  const { store, nodeId, waiting, waitMs = WAIT_MS } = deps;
+  const { store, nodeId, leases, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey, trace = null } = push;
   const giveUpAt = performance.now() + waitMs;
   let isWaiting = false;
@@ -206,14 +178,10 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   try {
     for (;;) {
       signal.throwIfAborted();
-      const begun = await store.jobs.begin({
-        teamId,
-        workflowId,
-        nodeId,
-        leaseMs: LEASE_MS,
-        idempotencyKey,
-        trace,
-      });
+      const sentAt = performance.now();
+      const input = { teamId, workflowId, nodeId, leaseMs: leases.leaseMs, idempotencyKey, trace };
+      const begun = await store.jobs.begin(input);
+      if (begun.outcome === 'begun') return { ...begun, sentAt };
       if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
       if (!isWaiting) {
         if (!waiting.admits(teamId, MAX_WAITING)) return begun;
@@ -245,138 +213,92 @@ async function writeEnds({ unended }: PushSurroundings): Promise<void> {
 async function attempt(
   deps: PushSurroundings,
   push: Push,
-  begun: ClaimedJob,
+  begun: { claimed: ClaimedJob; sentAt: number },
   outer: AbortSignal,
 ): Promise<Pushed> {
-  const { job } = begun;
-  const workflow = withinCeilings(begun.workflow, deps.ceilings);
+  const { job } = begun.claimed;
+  const claimed = { ...begun.claimed, workflow: withinCeilings(begun.claimed.workflow, deps.ceilings) };
   const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
-  const log = deps.log.child({ workflowId: workflow.id, jobId: job.id, origin: 'push' });
-  const startedAt = deps.store.now();
-  const traced = tracedAttempt(job);
-  const over = (end: AttemptEnd) =>
-    reportAttempt(deps.observer, { job, workflow, traced, startedAt, now: deps.store.now() }, end);
-  const { limits } = workflow.definition;
-  const abort = new AbortController();
-  const signal = AbortSignal.any([outer, abort.signal]);
-  const deadline = setTimeout(() => {
-    const sentence = `The push took longer than ${limits.timeoutMs / 1_000} s. Send it in parts, or raise \`limits.timeout\``;
-    abort.abort(new TimeoutError(sentence));
-  }, limits.timeoutMs);
-  const beat = () => void keepLease(deps, held, abort);
-  const beating = setInterval(beat, BEAT_MS);
-  deps.beats.set(held.jobId, beat);
-  const reporter = new Reporter({
-    report: (news) => deps.store.jobs.report({ held, ...news }),
-    now: () => deps.store.now(),
-    log,
-  });
-  const { format, encoding } = push;
-  reporter.line('info', `A push begins: ${format}${encoding === 'identity' ? '' : `, ${encoding}`}`);
+  const lease = deps.leases.hold(held, begun.sentAt);
   try {
-    const store = retryingStore(deps.store, signal, deps.random);
-    const during = { ...deps, store, log, reporter };
-    const { published, ingested } = await publish(during, push, workflow.definition, held, signal);
-    if (published.outcome === 'guarded') throw new GuardError(published.error);
-    if (published.outcome === 'canceled') {
-      over({ outcome: 'canceled', ingested });
-      throw canceledPush(job);
+    const end = await runAttempt(deps, claimed, pushProducer(push, claimed, outer), lease.signals);
+    // Written with the next push, unless the lease expires first and the job ends as lost.
+    if (end.unwritten?.error instanceof Problem) deps.unended.add(end.unwritten.write);
+    switch (end.outcome) {
+      case 'finished':
+        if (end.published === undefined || !('version' in end.published))
+          return await afterFence(deps.store, held);
+        return pushedAs({ jobId: job.id, version: end.published.version, records: end.published.records });
+      case 'canceled':
+        throw canceledPush(job);
+      case 'failed':
+      case 'retrying':
+        throw refusalOf(end.failure, job);
+      case 'interrupted':
+        return await afterFence(deps.store, held);
     }
-    over({ outcome: 'finished', ingested, published });
-    return pushedAs({ jobId: job.id, version: published.version, records: published.records });
-  } catch (error) {
-    if (error instanceof FencedError) return await afterFence(deps.store, held, over);
-    if (error instanceof Problem && error.code === 'push_canceled') throw error;
-    const ended = (write: () => Promise<void>, end: AttemptEnd) =>
-      write().then(
-        () => over(end),
-        (err) => {
-          // Written with the next push, unless the lease expires first and the job ends as lost.
-          if (err instanceof Problem) deps.unended.add(write);
-          log.error({ err }, 'job.end_not_written');
-          over({ outcome: 'interrupted', reason: 'end_not_written' });
-        },
-      );
-    if (error instanceof CanceledError) {
-      reporter.line('warn', 'Canceled: nothing of the push is published');
-      await reporter.flush();
-      await ended(() => deps.store.jobs.endCanceled({ held }), { outcome: 'canceled' });
-      throw canceledPush(job);
-    }
-    const failure = failureOf(error);
-    const { reason, message } = failure;
-    reporter.line('error', `Failed (${reason}): ${message}`);
-    await reporter.flush();
-    const then: AfterFailure = { state: 'failed' };
-    const fail = () => deps.store.jobs.fail({ held, reason, error: message, failures: 0, then });
-    await ended(fail, { outcome: 'failed', reason, error: message });
-    throw failure.toThrow(job);
   } finally {
-    clearTimeout(deadline);
-    clearInterval(beating);
-    deps.beats.delete(held.jobId);
-    reporter.stop();
+    deps.leases.release(lease);
   }
 }
 
-async function publish(
-  deps: PushDeps & { reporter: Reporter },
-  push: Push,
-  stored: Definition,
-  held: Held,
-  signal: AbortSignal,
-): Promise<{ published: Published; ingested: Ingested }> {
-  const { store, reporter } = deps;
-  const definition = { ...stored, mode: push.mode ?? stored.mode };
-  const bytes = countBytes(push.bytes, (total) => reporter.progress({ bytes: total }));
+/** Produces the lines of an attempt from the body of a request. */
+function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSignal): Producer {
+  const { format, encoding } = push;
+  const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const hash = push.idempotencyKey === null ? undefined : hashOf(push);
-  const form = { ...push, ...(hash && { onBytes: (chunk: Uint8Array) => void hash.update(chunk) }) };
-  const batches = countRecords(readPushed(bytes, form), (records) => {
-    reporter.progress({ records });
-    push.onRecords?.(records);
-  });
-  const onSkipped = (skipped: SkippedRecord) => deps.log.warn({ ...skipped }, 'record.skipped');
-  const lines = untilAborted(batches, signal);
-  const ingested = await ingest({ ...deps, onSkipped }, { held, definition, lines });
-  signal.throwIfAborted();
-  if (definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
-  signal.throwIfAborted();
-  reporter.line('info', `The push is whole: ${ingested.records} records`);
-  await reporter.flush();
-  await push.confirm?.();
-  // Before it is published: from then on the key is answered with this push.
-  if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
-  const { mode } = definition;
-  const guards = { ...definition.guards, guardsPush: push.allowDrop !== true };
-  const { fields } = ingested;
-  const published = await store.records.publish({ held, guards, mode, fields, state: undefined });
-  return { published, ingested };
+  const stop = new AbortController();
+  return {
+    what: 'push',
+    definition: { ...workflow.definition, mode: push.mode ?? workflow.definition.mode },
+    once: true,
+    guardsPush: push.allowDrop !== true,
+    tooSlow: (seconds) =>
+      `The push took longer than ${seconds} s. Send it in parts, or raise \`limits.timeout\``,
+    async start({ reporter }) {
+      reporter.line('info', `A push begins: ${format}${encoding === 'identity' ? '' : `, ${encoding}`}`);
+      let bytes = 0;
+      const sent = countBytes(push.bytes, (total) => {
+        bytes = total;
+        reporter.progress({ bytes });
+      });
+      const body = readPushed(sent, { format, encoding, onBytes: (chunk) => void hash?.update(chunk) });
+      const batches = push.onRecords === undefined ? body : countRecords(body, push.onRecords);
+      const end = () => stop.abort(new Error('The push was ended'));
+      return {
+        batches: untilAborted(batches, AbortSignal.any([outer, stop.signal])),
+        get bytes() {
+          return bytes;
+        },
+        end: Promise.resolve({ ok: true, state: undefined }),
+        stop: end,
+        kill: end,
+      };
+    },
+    async confirm({ store }) {
+      outer.throwIfAborted();
+      await push.confirm?.();
+      // Before it is published: from then on the key is answered with this push.
+      if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
+    },
+  };
 }
 
-async function keepLease(
-  { store, nodeId, log }: PushDeps,
-  held: Held,
-  abort: AbortController,
-): Promise<void> {
-  try {
-    const { lost, canceled } = await store.jobs.beat({ nodeId, held: [held], leaseMs: LEASE_MS });
-    if (lost.length > 0) abort.abort(new FencedError(`Job ${held.jobId} was taken away`));
-    else if (canceled.length > 0) abort.abort(new CanceledError());
-  } catch (err) {
-    // Every write of the push is fenced: if the lease expires before the next heartbeat, nothing is published.
-    log.error({ err, jobId: held.jobId }, 'push.beat_failed');
-  }
+/** The error for the client whose push has failed. */
+function refusalOf({ reason, message, cause }: RunFailure, job: Job): unknown {
+  if (reason === 'error' || reason === 'lost') return cause;
+  const headers = { ...jobHeaders(job), 'x-job-reason': reason };
+  return new Problem(reason === 'timeout' ? 'push_timeout' : 'push_refused', { sentence: message, headers });
+}
+
+/** The error for the client of a push that was canceled. */
+function canceledPush(job: Job): Problem {
+  return new Problem('push_canceled', { headers: jobHeaders(job) });
 }
 
 /** This node no longer holds the job: it ended as lost, or publishing was retried after it had succeeded. */
-async function afterFence(
-  store: Store,
-  { teamId, jobId }: Held,
-  over: (end: AttemptEnd) => void,
-): Promise<Pushed> {
+async function afterFence(store: Store, { teamId, jobId }: Held): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
-  if (job?.state === 'finished' || job?.state === 'canceled') over({ outcome: job.state });
-  else over({ outcome: 'interrupted', reason: 'fenced' });
   if (job?.state === 'finished') return pushedBy(job);
   if (job?.state === 'canceled') throw canceledPush(job);
   throw new Problem('database_unavailable', {
@@ -393,4 +315,39 @@ function pushedBy(job: Job): Pushed {
 function pushedAs(pushed: Pushed): Pushed {
   const warning = removalWarning(pushed.records);
   return warning === undefined ? pushed : { ...pushed, warning };
+}
+
+/**
+ * A hash for the uncompressed body of a push, beginning with how the body is to be read. Compression is left out: a
+ * client that compresses again may send other bytes for the same records.
+ */
+export function hashOf({ format, mode }: Pick<Push, 'format' | 'mode'>): Hash {
+  return createHash('sha256').update(`${format} ${mode ?? ''}\n`);
+}
+
+/**
+ * Reads the body of a push whose key has published before.
+ *
+ * @param first the hash of what that push has sent
+ * @param limits.timeoutMs for the whole body
+ * @throws Problem `idempotency_key_reused` when it is another body; `push_timeout`; whatever the body throws
+ */
+export async function refuseOtherBody(
+  push: Push,
+  first: string,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<void> {
+  const hash = hashOf(push);
+  const abort = new AbortController();
+  const deadline = setTimeout(() => abort.abort(new Problem('push_timeout')), timeoutMs);
+  try {
+    const body = untilAborted(decoded(push.bytes, push.encoding), AbortSignal.any([signal, abort.signal]));
+    for await (const chunk of body) hash.update(chunk);
+  } catch (error) {
+    if (!(error instanceof MalformedError)) throw error;
+    throw new Problem('idempotency_key_reused', { cause: error });
+  } finally {
+    clearTimeout(deadline);
+  }
+  if (hash.digest('hex') !== first) throw new Problem('idempotency_key_reused');
 }

@@ -6,25 +6,29 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
+import type { FailureReason, Held, LogLevel, RecordCounts } from '../model/job.ts';
+import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
-import { type Ingested, ingest, removeUnseen } from '../records/ingest.ts';
-import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch.ts';
+import { type Ingested, ingest } from '../records/ingest.ts';
+import type { SkippedRecord } from '../records/ingest-batch.ts';
 import { Ingester } from '../records/ingester.ts';
-import type { Place } from '../records/read.ts';
+import { PARSED_ROWS, type Place, pageRows } from '../records/read.ts';
 import type { Suppression } from '../records/suppress.ts';
 import type { RunAs } from '../sources/process/environment.ts';
-import type { RunEnd } from '../sources/run.ts';
+import type { Run } from '../sources/run.ts';
+import { createMask } from '../sources/secrets.ts';
 import { startRun } from '../sources/start.ts';
 import { openStore } from '../store/open.ts';
+import type { ClaimedJob } from '../store/operations/attempts.ts';
 import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
+import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
-import { beginJob, copyPublished, type Scratch } from './trial-copy.ts';
-import { type SeenLines, stopwatch, watchLines } from './trial-lines.ts';
+import { type AttemptEnd, type Producer, RunFailure, runAttempt } from './attempt.ts';
+import { runTooSlow } from './run-source.ts';
 
-/** Differences that are shown, and rows read at once to find them. */
+/** Records and differences that are shown, and rows read at once to find the latter. */
 const SHOWN = 10;
 const LOOKED_AT = 500;
 const KILL_GRACE_MS = 2_000;
@@ -107,31 +111,32 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
     await copyPublished(scratch, { ...current, version }, definition, { signal, tell });
   }
   const copying = watch.lap();
-  const held = await beginJob(scratch);
+  const claimed = await beginJob(scratch);
   // Starts the ingest thread now, so that its start does not count as the source's time.
-  const nothing = ingester.begin({ held, settings: definition });
+  const nothing = ingester.begin({ held: heldBy(claimed), settings: definition });
   await nothing.plan([], Promise.resolve());
   nothing.end();
 
   const seen: SeenLines = { records: [], emitted: 0, startingMs: 0, producingMs: 0, checkingMs: 0 };
-  const ran = await runSource(scratch, input, held, seen);
-  const { ingested, invalid } = ran;
-  let failure = failureOf(ran, input);
+  const tried = tryingProducer(input, claimed, { seen, onEnd: () => watch.lap() });
+  const { found } = tried;
+  const deps = { store, ingester, log: silentLogger, observer: {}, random: Math.random };
+  // An interrupted source may use its grace.
+  const end = await runAttempt(deps, claimed, tried.producer, {
+    abort: new AbortController().signal,
+    cancel: signal,
+  });
+  if (found.cannotStart !== undefined) throw found.cannotStart;
+  const failure = signal.aborted ? INTERRUPTED : failureOf(end, tried.invalidRecord());
   let changes: TriedRun['changes'] = null;
-  watch.lap();
-  if (failure === null && ingested !== undefined) {
-    onProgress('comparing', ingested.records);
-    if (definition.mode === 'replace') await removeUnseen(store, held, ingested.seen);
-    const { guards } = definition;
-    const published = await store.records.publish({ held, guards, state: null, fields: ingested.fields });
-    if (published.outcome === 'guarded') failure = { reason: 'guard', error: published.error };
-    else if (published.outcome !== 'canceled') {
-      const { records } = published;
-      const unchanged = records.total - records.added - records.changed;
-      const first = await differences(store, place, since === 0 ? 0 : 1, published.version);
-      changes = { ...records, unchanged, since, first };
-    }
+  const published = end.outcome === 'finished' ? end.published : undefined;
+  if (failure === null && published !== undefined && 'version' in published) {
+    const { records } = published;
+    const unchanged = records.total - records.added - records.changed;
+    const first = await differences(store, place, since === 0 ? 0 : 1, published.version);
+    changes = { ...records, unchanged, since, first };
   }
+  const { ingested, invalid } = found;
   return {
     outcome: signal.aborted ? 'interrupted' : failure === null ? 'finished' : 'failed',
     reason: failure?.reason ?? null,
@@ -139,14 +144,14 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
     records: seen.records,
     counts: {
       emitted: seen.emitted,
-      bytes: ran.bytes,
+      bytes: found.run?.bytes ?? 0,
       duplicates: ingested?.duplicates ?? 0,
       invalid: ingested?.skipped ?? invalid.length,
       suppressed: ingested?.suppressed ?? 0,
     },
     invalid,
     changes,
-    state: ran.end.ok ? ran.end.state : undefined,
+    state: found.state,
     ms: {
       copying,
       starting: seen.startingMs,
@@ -158,88 +163,86 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
   };
 }
 
-interface Ran {
-  ingested: Ingested | undefined;
-  invalid: SkippedRecord[];
-  /** The error of ingestion; undefined when it succeeded. */
-  refused: unknown;
-  end: RunEnd;
-  bytes: number;
-  timedOut: boolean;
-}
+type Failure = { reason: FailureReason; error: string };
 
-async function runSource(
-  { store, ingester }: Scratch,
+const INTERRUPTED: Failure = { reason: 'error', error: 'Interrupted' };
+
+/** The source of the definition, with its lines and its end observed in `found`. */
+function tryingProducer(
   input: TryRunInput,
-  held: Awaited<ReturnType<typeof beginJob>>,
-  seen: SeenLines,
-): Promise<Ran> {
-  const { definition, signal } = input;
-  const watch = stopwatch();
-  const { workflowsDirectory, team, workflowId, secrets, environment, fetchPolicy, runAs, onLog } = input;
-  const source = await startRun({
-    workflowsDirectory,
-    definition,
-    team,
-    workflowId,
-    jobId: held.jobId,
-    attempt: held.attempt,
-    state: null,
-    secrets,
-    environment,
-    fetchPolicy,
-    runAs,
-    log: silentLogger,
-    onLog,
-    onProgress: () => {},
-    killGraceMs: KILL_GRACE_MS,
-  });
-  const ran = { ingested: undefined as Ingested | undefined, refused: undefined as unknown, timedOut: false };
-  const deadline = setTimeout(() => {
-    ran.timedOut = true;
-    source.stop();
-  }, definition.limits.timeoutMs);
-  signal.addEventListener('abort', source.stop, { once: true });
-  if (signal.aborted) source.stop();
-  const invalid: SkippedRecord[] = [];
-  try {
-    const { key } = definition;
-    const tell = (records: number) => input.onProgress('running', records);
-    const lines = watchLines(source.batches, seen, { key, watch, tell });
+  { job }: ClaimedJob,
+  { seen, onEnd }: { seen: SeenLines; onEnd(): void },
+) {
+  const { definition, secrets, onLog, onProgress } = input;
+  const found = {
+    run: undefined as Run | undefined,
+    cannotStart: undefined as unknown,
+    ingested: undefined as Ingested | undefined,
+    invalid: [] as SkippedRecord[],
+    state: undefined as unknown,
+  };
+  const invalidRecord = (): RunFailure | undefined => {
+    const [first] = found.invalid;
+    if (first === undefined || definition.onInvalid !== 'fail') return undefined;
+    return new RunFailure('invalid_record', `Record ${first.position} is not valid: ${first.reason}`);
+  };
+  const producer: Producer = {
+    what: 'run',
     // Skipped even if the definition says `fail`: a trial reports the first ten invalid records.
-    const asked = { held, definition: { ...definition, onInvalid: 'skip' as const }, lines };
-    const onSkipped = (skipped: SkippedRecord) => void invalid.push(skipped);
-    ran.ingested = await ingest({ store, ingester, onSkipped }, asked);
-    await source.end;
-  } catch (error) {
-    ran.refused = error;
-  } finally {
-    clearTimeout(deadline);
-    signal.removeEventListener('abort', source.stop);
-    source.kill();
-  }
-  return { ...ran, invalid, end: await source.end, bytes: source.bytes };
+    definition: { ...definition, onInvalid: 'skip' },
+    once: true,
+    tooSlow: runTooSlow,
+    onSkipped: (skipped) => void found.invalid.push(skipped),
+    onIngested: (ingested) => {
+      found.ingested = ingested;
+    },
+    async start(attempt) {
+      const watch = stopwatch();
+      attempt.clean = createMask(secrets).clean;
+      const run = await startRun({
+        ...input,
+        jobId: job.id,
+        attempt: job.attempt,
+        state: null,
+        log: silentLogger,
+        onLog,
+        onProgress: () => {},
+        killGraceMs: KILL_GRACE_MS,
+      }).catch((error: unknown) => {
+        found.cannotStart = error;
+        throw error;
+      });
+      found.run = run;
+      const tell = (records: number) => onProgress('running', records);
+      return {
+        process: run.process,
+        batches: watchLines(run.batches, seen, { key: definition.key, watch, tell }),
+        get bytes() {
+          return run.bytes;
+        },
+        end: run.end.then((end) => {
+          if (end.ok) found.state = end.state;
+          onProgress('comparing', seen.emitted);
+          onEnd();
+          return end;
+        }),
+        stop: run.stop,
+        kill: run.kill,
+      };
+    },
+    async confirm() {
+      const failure = invalidRecord();
+      if (failure !== undefined) throw failure;
+    },
+  };
+  return { producer, found, invalidRecord };
 }
 
-function failureOf(
-  { refused, end, timedOut, invalid }: Ran,
-  { definition, signal }: TryRunInput,
-): { reason: FailureReason; error: string } | null {
-  if (signal.aborted) return { reason: 'error', error: 'Interrupted' };
-  if (timedOut) {
-    const seconds = definition.limits.timeoutMs / 1_000;
-    const error = `The run took longer than ${seconds} s and was ended. Raise \`limits.timeout\` if it needs more`;
-    return { reason: 'timeout', error };
-  }
-  const [first] = invalid;
-  if (first !== undefined && definition.onInvalid === 'fail') {
-    return { reason: 'invalid_record', error: `Record ${first.position} is not valid: ${first.reason}` };
-  }
-  if (refused !== undefined) {
-    const error = refused instanceof Error ? refused.message : String(refused);
-    return { reason: refused instanceof TooManyRecordsError ? 'output' : 'error', error };
-  }
-  return end.ok ? null : { reason: end.reason, error: end.error };
+function failureOf(end: AttemptEnd, invalidRecord: RunFailure | undefined): Failure | null {
+  const failure = end.outcome === 'failed' || end.outcome === 'retrying' ? end.failure : undefined;
+  // A job would have failed with the first of them, whatever came later.
+  const first = failure?.reason === 'timeout' ? failure : (invalidRecord ?? failure);
+  return first === undefined ? null : { reason: first.reason, error: first.message };
 }
 
 /** The first differences between two versions; none when they are the same. */
@@ -278,5 +281,161 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Nothing else claims jobs in that database, and nothing renews the lease. */
+const LEASE_MS = 365 * 86_400_000;
+
+/** The temporary database of a trial run, which holds one workflow. */
+interface Scratch {
+  store: Store;
+  ingester: Ingester;
+  place: Place;
+}
+
+/** The published records to copy. */
+interface PublishedRecords {
+  store: Store;
+  place: Place;
+  version: DataVersion;
+}
+
+/**
+ * Publishes the records of a version in the trial's database, as its version 1.
+ *
+ * @throws the signal's reason
+ */
+async function copyPublished(
+  scratch: Scratch,
+  published: PublishedRecords,
+  definition: Definition,
+  { signal, tell }: { signal: AbortSignal; tell: (records: number) => void },
+): Promise<void> {
+  const held = heldBy(await beginJob(scratch));
+  const ingested = await ingest(
+    { ...scratch, onSkipped: () => {} },
+    {
+      held,
+      // The records have ids, and were valid when they were published.
+      definition: {
+        ...definition,
+        key: [],
+        mode: 'upsert',
+        limits: { ...definition.limits, records: Number.MAX_SAFE_INTEGER },
+      },
+      lines: linesOf(published, signal, tell),
+    },
+  );
+  const guards = { minRecords: 0, maxDropPercent: null };
+  await scratch.store.records.publish({ held, guards, state: null, fields: ingested.fields });
+}
+
+/** Begins a job of the trial's workflow. */
+async function beginJob({ store, place }: Scratch): Promise<ClaimedJob> {
+  await store.jobs.enqueue({ ...place, origin: 'cli', idempotencyKey: null });
+  const [claimed] = await store.jobs.claim({ nodeId: 'trial', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
+  if (claimed === undefined) throw new Error('The trial could not begin its job');
+  return claimed;
+}
+
+function heldBy({ job }: ClaimedJob): Held {
+  return { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+}
+
+async function* linesOf(
+  { store, place, version }: PublishedRecords,
+  signal: AbortSignal,
+  tell: (records: number) => void,
+): AsyncGenerator<string[]> {
+  const rows = pageRows(version, PARSED_ROWS);
+  let afterSeq = 0;
+  for (let copied = 0; ; ) {
+    signal.throwIfAborted();
+    const page = await store.records.page({
+      ...place,
+      version: version.number,
+      afterSeq,
+      rows,
+      separator: '\n',
+    });
+    if (page.count === 0) return;
+    yield Buffer.from(page.json).toString().split('\n');
+    afterSeq = page.lastSeq;
+    copied += page.count;
+    tell(copied);
+  }
+}
+
+/** Lines of each batch that are parsed to find them: a run with only invalid records must not be parsed twice. */
+const LINES_PARSED = 20;
+
+/** What was observed; updated while the lines are read. */
+interface SeenLines {
+  records: Record<string, unknown>[];
+  emitted: number;
+  /** From the start to the first line, or to the end of a run without lines. */
+  startingMs: number;
+  /** Time spent waiting for the source after its first line. */
+  producingMs: number;
+  /** Time the source spent waiting for its lines to be checked. */
+  checkingMs: number;
+}
+
+/**
+ * @param options.watch must be started together with the source
+ * @param options.tell called with the number of records so far
+ */
+async function* watchLines(
+  batches: AsyncIterable<string[]>,
+  seen: SeenLines,
+  { key, watch, tell }: { key: readonly string[]; watch: Stopwatch; tell: (records: number) => void },
+): AsyncGenerator<string[]> {
+  for await (const batch of batches) {
+    waited();
+    if (seen.records.length < SHOWN) {
+      const valid = batch.slice(0, LINES_PARSED).flatMap((line) => validRecord(line, key));
+      seen.records.push(...valid.slice(0, SHOWN - seen.records.length));
+    }
+    seen.emitted += batch.length;
+    tell(seen.emitted);
+    yield batch;
+    seen.checkingMs += watch.lap();
+  }
+  waited();
+
+  function waited(): void {
+    if (seen.emitted === 0) seen.startingMs += watch.lap();
+    else seen.producingMs += watch.lap();
+  }
+}
+
+interface Stopwatch {
+  /** Milliseconds since the last lap, or the start. */
+  lap(): number;
+  /** Milliseconds since the start. */
+  total(): number;
+}
+
+function stopwatch(): Stopwatch {
+  const startedAt = performance.now();
+  let lapAt = startedAt;
+  return {
+    lap() {
+      const now = performance.now();
+      const ms = now - lapAt;
+      lapAt = now;
+      return ms;
+    },
+    total: () => performance.now() - startedAt,
+  };
+}
+
+function validRecord(line: string, key: readonly string[]): Record<string, unknown>[] {
+  try {
+    return [JSON.parse(readRecord(line, key).body)];
+  } catch (error) {
+    if (error instanceof InvalidRecordError) return [];
+    throw error;
   }
 }

@@ -5,6 +5,7 @@ import { VERSION } from '../config/version.ts';
 import type { LocalFiles } from '../definitions/local-files.ts';
 import { runSecrets } from '../definitions/secrets.ts';
 import { Engine } from '../jobs/engine.ts';
+import { Leases } from '../jobs/leases.ts';
 import { PushJobs } from '../jobs/push-job.ts';
 import { createScheduler } from '../jobs/schedule.ts';
 import { createTeamDispatchers } from '../net/dispatcher.ts';
@@ -79,7 +80,8 @@ export async function buildCapabilities(
   await representations.start();
   started.push(() => representations.stop(), 'answers being kept');
   const followed = withVersions(observer, (version) => void representations.buildAhead(version));
-  const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, random, ceilings });
+  const leases = new Leases({ store, log, nodeId, ...lease });
+  const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, leases, random, ceilings });
   started.push(() => pushes.stop(), 'pushes');
   const engine = new Engine({
     store,
@@ -87,7 +89,7 @@ export async function buildCapabilities(
     log,
     observer: followed,
     tracing,
-    renewPush: (held) => pushes.renew(held),
+    leases,
     workflowsDirectory: config.workflowsDirectory,
     environment: config.environment,
     secrets: (slug, workflow) =>
@@ -105,7 +107,6 @@ export async function buildCapabilities(
     ...(files === undefined ? {} : { runsHere: (workflow) => files.has(workflow) }),
     capacity: config.maxRunningJobs,
     perTeam: config.maxRunningJobsPerTeam,
-    ...lease,
   });
   const scheduler = createScheduler({ store, log, random, tracing });
   const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Engine, type EngineOptions } from '../../src/jobs/engine.ts';
+import { Leases } from '../../src/jobs/leases.ts';
 import { submitJob } from '../../src/jobs/submit.ts';
 import { type Held, type Job, LEASE_MS, type LogLine, type ProcessMark } from '../../src/model/job.ts';
 import type { Definition } from '../../src/model/workflow.ts';
@@ -23,6 +24,8 @@ export const ENDLESS = ['sh', '-c', 'echo "{\\"id\\":1}"; exec sleep 600'];
 export interface Bench {
   store: Store;
   engine: Engine;
+  /** Those of that engine. */
+  leases: Leases;
   teamId: string;
   /** Where commands run. */
   directory: string;
@@ -76,6 +79,7 @@ export function engineTest(
       engines.push(engine);
       return engine;
     };
+    const leases = new Leases({ store, log: silentLogger, nodeId: 'local' });
     const { id: teamId } = await store.teams.ensure({ slug: 'default' });
     const job = async (id: string) => {
       const found = await store.jobs.get({ teamId, id });
@@ -85,7 +89,8 @@ export function engineTest(
     try {
       await run({
         store,
-        engine: another({}),
+        engine: another({ leases }),
+        leases,
         teamId,
         directory,
         another,

@@ -1,12 +1,8 @@
 /** POST /v1/workflows/{workflowId}/push: records arrive in the body and are published before the answer. */
 
 import type { IncomingMessage } from 'node:http';
-import {
-  BrokenOffError,
-  PUSH_ENCODINGS,
-  type PushEncoding,
-  type PushFormat,
-} from '../../jobs/push-records.ts';
+import { BrokenOffError } from '../../jobs/attempt.ts';
+import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/push-records.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/staging.ts';

@@ -14,13 +14,21 @@ import { makeJob, makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
 import type { Store } from '../store/store.ts';
-import type { RunJobDeps, RunSignals } from './run-attempt.ts';
-import { runJob } from './run-job.ts';
+import { type AttemptDeps, type RunSignals, runAttempt } from './attempt.ts';
+import { type SourceDeps, sourceProducer } from './run-source.ts';
+
+async function runJob(
+  deps: SourceDeps & AttemptDeps,
+  claimed: ClaimedJob,
+  signals: RunSignals,
+): Promise<string> {
+  return (await runAttempt(deps, claimed, sourceProducer(deps, claimed), signals)).outcome;
+}
 
 /** Runs a case with one claimed job, whose run brings one record. */
 function runTest(
   name: string,
-  run: (bench: { deps: RunJobDeps; claimed: ClaimedJob }) => Promise<void>,
+  run: (bench: { deps: SourceDeps & AttemptDeps; claimed: ClaimedJob }) => Promise<void>,
 ): void {
   test(name, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'flowhook-run-'));
@@ -39,7 +47,7 @@ function runTest(
       });
       await makeJob(store, at);
       const [claimed] = await store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
-      const deps: RunJobDeps = {
+      const deps: SourceDeps & AttemptDeps = {
         store,
         ingester,
         log: silentLogger,
