@@ -1,4 +1,5 @@
-/** Checks settings that people write, and collects all mistakes with their lines. */
+/** Reads settings that people write, fills in what is missing, and collects all mistakes with their lines. */
+import { formatSize, parseDuration, parseSize } from '../std/amounts.ts';
 import { nearest } from '../std/nearest.ts';
 
 /** A mistake in a file, for its author. Lines count from 1; null where no line applies. */
@@ -19,35 +20,193 @@ const MAX_MISTAKES = 100;
 /** Names longer than this are shortened in messages. */
 const MAX_NAME = 200;
 
-/** The checks return the value, or undefined after recording a mistake. */
-export interface Checker {
-  readonly mistakes: Mistake[];
+export class Checker {
+  readonly mistakes: Mistake[] = [];
   /** How many more there are. */
-  untold(): number;
+  untold = 0;
+  readonly #file: string;
+  readonly #lineOf: LineOf;
+
+  constructor(file: string, lineOf: LineOf) {
+    this.#file = file;
+    this.#lineOf = lineOf;
+  }
+
+  get isFull(): boolean {
+    return this.mistakes.length >= MAX_MISTAKES;
+  }
+
   /** Records a mistake. The sentence continues after the setting's name. */
-  wrong(path: Path, sentence: string): void;
+  wrong(path: Path, sentence: string): void {
+    if (this.isFull) {
+      this.untold += 1;
+      return;
+    }
+    const message = path.length === 0 ? sentence : `\`${nameOf(path)}\` ${sentence}`;
+    this.mistakes.push({ file: this.#file, line: this.#lineOf(path), message });
+  }
+}
+
+/**
+ * The settings of one map. Each method reads one of them; one that is not written, or is wrong and so a mistake, is
+ * `otherwise`. Without an `otherwise` the setting must be written.
+ */
+export class Section {
+  readonly checker: Checker;
+  readonly path: Path;
+  readonly values: Readonly<Record<string, unknown>>;
+
   /**
-   * A map of settings. Unknown keys are mistakes, with the sentence of `misplaced` where that has one. Returns an empty
-   * map if the value is missing or not a map.
+   * @param value a mistake if it is neither a map nor missing
+   * @param known the names of settings; null: any
+   * @param misplaced sentences for names that are none of them
    */
-  map(
+  constructor(
+    checker: Checker,
     value: unknown,
     path: Path,
-    keys: { known: readonly string[]; misplaced?: Readonly<Record<string, string>> },
-  ): Record<string, unknown>;
-  text(value: unknown, path: Path, longest: number): string | undefined;
-  oneOf<T extends string>(value: unknown, path: Path, choices: readonly T[]): T | undefined;
-  number(
-    value: unknown,
-    path: Path,
-    bounds: { min: number; max: number; whole: boolean },
-  ): number | undefined;
+    known: readonly string[] | null,
+    misplaced: Readonly<Record<string, string>> = {},
+  ) {
+    this.checker = checker;
+    this.path = path;
+    this.values = asMap(value) ?? {};
+    if (!isMissing(value) && asMap(value) === undefined) {
+      const must = path.length === 0 ? 'A definition must be' : 'must be';
+      checker.wrong(path, `${must} a map of settings, found ${describe(value)}`);
+    }
+    for (const key of known === null ? [] : Object.keys(this.values)) {
+      if (known?.includes(key)) continue;
+      const reason = Object.hasOwn(misplaced, key) ? misplaced[key] : undefined;
+      if (checker.isFull) checker.wrong(path, '');
+      else this.wrong(key, reason ?? `is not a setting that exists${suggestion(key, known ?? [])}`);
+    }
+  }
+
+  has(name: string): boolean {
+    return !isMissing(this.values[name]);
+  }
+
+  wrong(name: string, sentence: string): void {
+    this.checker.wrong([...this.path, name], sentence);
+  }
+
+  section(name: string, known: readonly string[] | null): Section {
+    return new Section(this.checker, this.values[name], [...this.path, name], known);
+  }
+
+  /** A map whose names are the author's. @param sentence what it must be */
+  free(name: string, sentence: string): Section {
+    return new Section(this.checker, this.read(name, sentence, asMap, {}), [...this.path, name], null);
+  }
+
+  /**
+   * @param sentence what it must be
+   * @param parse returns undefined for a value that is not
+   * @param hint what to add for a wrong value
+   */
+  read<T, D = undefined>(
+    name: string,
+    sentence: string,
+    parse: (value: unknown) => T | undefined,
+    otherwise?: D,
+    hint: (value: unknown) => string = () => '',
+  ): T | D {
+    const value = this.values[name];
+    if (isMissing(value) && otherwise !== undefined) return otherwise;
+    const found = isMissing(value) ? undefined : parse(value);
+    if (found !== undefined) return found;
+    this.wrong(name, `${sentence}, found ${describe(value)}${hint(value)}`);
+    return otherwise as D;
+  }
+
+  text<D = undefined>(name: string, longest: number, otherwise?: D): string | D {
+    const isText = (value: unknown) =>
+      typeof value === 'string' && value.trim() !== '' && value.length <= longest ? value : undefined;
+    return this.read(name, `must be a text of 1 to ${longest} characters`, isText, otherwise);
+  }
+
+  oneOf<T extends string, D = undefined>(name: string, choices: readonly T[], otherwise?: D): T | D {
+    return this.read(
+      name,
+      `must be ${choices.join(' or ')}`,
+      (value) => choices.find((choice) => choice === value),
+      otherwise,
+      (value) => (typeof value === 'string' ? suggestion(value, choices, '') : ''),
+    );
+  }
+
+  /** @param bounds whole numbers, unless told otherwise */
+  number<D = undefined>(
+    name: string,
+    { min, max, whole = true }: { min: number; max: number; whole?: boolean },
+    otherwise?: D,
+  ): number | D {
+    return this.read(
+      name,
+      `must be a ${whole ? 'whole ' : ''}number from ${min} to ${max}`,
+      (value) =>
+        typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))
+          ? value
+          : undefined,
+      otherwise,
+    );
+  }
+
+  flag<D = undefined>(name: string, otherwise?: D): boolean | D {
+    return this.read(
+      name,
+      'must be true or false',
+      (value) => (typeof value === 'boolean' ? value : undefined),
+      otherwise,
+    );
+  }
+
+  /** Milliseconds, at least 1. @param most such as `10m` */
+  duration<D = undefined>(name: string, most: string, otherwise?: D): number | D {
+    const sentence = `must be a duration such as 500ms, 30s, 15m or 2h, at most ${most}`;
+    return this.read(name, sentence, (value) => durationWithin(value, '1ms', most), otherwise, addUnit);
+  }
+
+  /** Bytes. */
+  size<D = undefined>(
+    name: string,
+    { min, max, example }: { min: number; max: number; example: string },
+    otherwise?: D,
+  ): number | D {
+    const read = (value: unknown) => {
+      const bytes = parseSize(value);
+      return bytes !== undefined && bytes >= min && bytes <= max ? bytes : undefined;
+    };
+    const sentence = `must be a size such as ${example}, from ${formatSize(min)} to ${formatSize(max)}`;
+    return this.read(name, sentence, read, otherwise, addUnit);
+  }
+
   /** A list of non-empty strings. */
-  texts(
-    value: unknown,
-    path: Path,
-    bounds: { min: number; max: number; example: string },
-  ): string[] | undefined;
+  texts<D = undefined>(
+    name: string,
+    { max, example }: { max: number; example: string },
+    otherwise?: D,
+  ): string[] | D {
+    const list = this.read(
+      name,
+      `must be a list of 1 to ${max} texts such as ${example}`,
+      (value) => (Array.isArray(value) && value.length >= 1 && value.length <= max ? value : undefined),
+      otherwise,
+    );
+    if (!Array.isArray(list)) return list;
+    let isGood = true;
+    for (const [position, item] of list.entries()) {
+      if (typeof item === 'string' && item !== '') continue;
+      const quotes = typeof item === 'number' || typeof item === 'boolean' ? ': put it into quotes' : '';
+      this.checker.wrong(
+        [...this.path, name, position],
+        `must be a text that is not empty, found ${describe(item)}${quotes}`,
+      );
+      isGood = false;
+    }
+    return isGood ? (list as string[]) : (otherwise as D);
+  }
 }
 
 /** Undefined and null both mean "not written": YAML reads `key:` as null. */
@@ -55,107 +214,49 @@ export function isMissing(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
-/** The checked value of a setting, or its default if it is missing or wrong. */
-export function orDefault<T>(value: unknown, fallback: T, check: () => T | undefined): T {
-  return isMissing(value) ? fallback : (check() ?? fallback);
+export function asMap(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
 }
 
-export function createChecker(file: string, lineOf: LineOf): Checker {
-  const mistakes: Mistake[] = [];
-  let untold = 0;
+/** The milliseconds of a duration between two others. */
+export function durationWithin(value: unknown, least: string, most: string): number | undefined {
+  const ms = parseDuration(value);
+  const [min = 0, max = 0] = [parseDuration(least), parseDuration(most)];
+  return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
+}
 
-  function isFull(): boolean {
-    return mistakes.length >= MAX_MISTAKES;
-  }
+/** Of a number where a unit belongs. */
+export function addUnit(value: unknown): string {
+  return typeof value === 'number' ? ': add a unit' : '';
+}
 
-  function wrong(path: Path, sentence: string): void {
-    if (isFull()) {
-      untold += 1;
-      return;
+/** All values within a value that are neither a map nor a list. */
+export function* leavesOf(value: unknown, path: Path): Generator<{ path: Path; leaf: unknown }> {
+  if (typeof value !== 'object' || value === null) yield { path, leaf: value };
+  else
+    for (const [name, inner] of Object.entries(value)) {
+      yield* leavesOf(inner, [...path, Array.isArray(value) ? Number(name) : name]);
     }
-    mistakes.push({
-      file,
-      line: lineOf(path),
-      message: path.length === 0 ? sentence : `\`${nameOf(path)}\` ${sentence}`,
-    });
-  }
-
-  return {
-    mistakes,
-    untold: () => untold,
-    wrong,
-    map(value, path, { known, misplaced = {} }) {
-      if (isMissing(value)) return {};
-      if (typeof value !== 'object' || Array.isArray(value)) {
-        const found = `found ${describe(value)}`;
-        wrong(
-          path,
-          path.length === 0
-            ? `A definition must be a map of settings, ${found}`
-            : `must be a map of settings, ${found}`,
-        );
-        return {};
-      }
-      for (const key of Object.keys(value)) {
-        if (known.includes(key)) continue;
-        const reason = Object.hasOwn(misplaced, key) ? misplaced[key] : undefined;
-        if (isFull()) wrong(path, '');
-        else wrong([...path, key], reason ?? `is not a setting that exists${suggestion(key, known)}`);
-      }
-      return value as Record<string, unknown>;
-    },
-    text(value, path, longest) {
-      if (typeof value === 'string' && value.trim() !== '' && value.length <= longest) return value;
-      wrong(path, `must be a text of 1 to ${longest} characters, found ${describe(value)}`);
-      return undefined;
-    },
-    oneOf(value, path, choices) {
-      const choice = choices.find((known) => known === value);
-      if (choice !== undefined) return choice;
-      const hint = typeof value === 'string' ? suggestion(value, choices, '') : '';
-      wrong(path, `must be ${choices.join(' or ')}, found ${describe(value)}${hint}`);
-      return undefined;
-    },
-    number(value, path, { min, max, whole }) {
-      const fits =
-        typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value));
-      if (fits) return value;
-      wrong(path, `must be a ${whole ? 'whole ' : ''}number from ${min} to ${max}, found ${describe(value)}`);
-      return undefined;
-    },
-    texts(value, path, { min, max, example }) {
-      if (!Array.isArray(value) || value.length < min || value.length > max) {
-        wrong(path, `must be a list of ${min} to ${max} texts such as ${example}, found ${describe(value)}`);
-        return undefined;
-      }
-      let good = true;
-      for (const [position, item] of value.entries()) {
-        if (typeof item === 'string' && item !== '') continue;
-        const quotes = typeof item === 'number' || typeof item === 'boolean' ? ': put it into quotes' : '';
-        wrong([...path, position], `must be a text that is not empty, found ${describe(item)}${quotes}`);
-        good = false;
-      }
-      return good ? (value as string[]) : undefined;
-    },
-  };
 }
 
 /** A value as mistakes name it, shortened. */
 export function describe(value: unknown): string {
-  if (value === undefined || value === null) return 'nothing';
+  if (isMissing(value)) return 'nothing';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'object') return 'a map';
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
   return `the ${typeof value} ${String(value)}`;
 }
 
-function suggestion(written: string, names: readonly string[], otherwise = known(names)): string {
+function suggestion(
+  written: string,
+  names: readonly string[],
+  otherwise = `. Those that exist here: ${names.join(', ')}`,
+): string {
   const meant = nearest(written, names);
   return meant === undefined ? otherwise : `. Did you mean \`${meant}\`?`;
-}
-
-function known(names: readonly string[]): string {
-  return `. Those that exist here: ${names.join(', ')}`;
 }
 
 function nameOf(path: Path): string {

@@ -7,7 +7,6 @@ import {
   DEFAULT_RETRIES,
   type Definition,
   defaultMinRecords,
-  MAX_BACKOFF_MS,
   MAX_PRIORITY,
   MISSED,
   type Missed,
@@ -17,18 +16,18 @@ import {
   type Schedule,
   type Source,
 } from '../model/workflow.ts';
-import { formatSize, parseDuration, parseSize } from '../std/amounts.ts';
+import { parseDuration } from '../std/amounts.ts';
 import {
-  type Checker,
-  createChecker,
-  describe,
+  addUnit,
+  asMap,
+  Checker,
+  durationWithin,
   isMissing,
   type LineOf,
   type Mistake,
-  orDefault,
-  type Path,
+  Section,
 } from './checker.ts';
-import { checkPushSettings, checkSource } from './source.ts';
+import { checkSource } from './source.ts';
 import { readYaml } from './yaml.ts';
 
 /** `untold` counts the mistakes beyond those that are told. */
@@ -36,9 +35,10 @@ export type Parsed = { definition: Definition } | { mistakes: Mistake[]; untold:
 
 /** Of lists and maps in each other; the checks of what they hold are recursive. */
 export const MAX_LEVELS = 100;
-const MAX_TIMEOUT_MS = 7 * 24 * 3_600_000;
 const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
 const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
+const COUNT = { min: 0, max: 1_000_000_000 };
+const PERCENT = { min: 0, max: 100, whole: false };
 const SETTINGS = [
   'name',
   'key',
@@ -67,20 +67,16 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
 }
 
 /** Parses what a YAML definition holds, as `parseYamlDefinition` does. */
-export function parseDefinition(value: unknown, options: { file: string; lineOf: LineOf }): Parsed {
-  const checker = createChecker(options.file, options.lineOf);
+export function parseDefinition(value: unknown, { file, lineOf }: { file: string; lineOf: LineOf }): Parsed {
+  const checker = new Checker(file, lineOf);
   if (typeof value === 'object' && value !== null && isNestedDeeper(value, MAX_LEVELS)) {
     checker.wrong([], `Its lists and maps lie in each other more than ${MAX_LEVELS} levels deep`);
     return { mistakes: checker.mistakes, untold: 0 };
   }
-  const isHttp = (value as { source?: { type?: unknown } } | null)?.source?.type === 'http';
-  const root = checker.map(value, [], {
-    known: [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])],
-    misplaced: NOT_HERE,
-  });
-  const source = checkSource(checker, root, options.file);
-  if (source?.type === 'push') checkPushSettings(checker, root);
-  return finish(checker, root, source, options.file);
+  const isHttp = asMap(asMap(value)?.source)?.type === 'http';
+  const known = [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])];
+  const root = new Section(checker, value, [], known, NOT_HERE);
+  return finish(root, checkSource(root, file), file);
 }
 
 /**
@@ -90,209 +86,116 @@ export function parseDefinition(value: unknown, options: { file: string; lineOf:
  */
 export function parseModuleDefinition(
   settings: unknown,
-  options: { file: string; line: number | null },
+  { file, line }: { file: string; line: number | null },
 ): Parsed {
-  const lineOf: LineOf = () => options.line;
-  const checker = createChecker(options.file, lineOf);
-  const root = checker.map(settings, [], {
-    known: SETTINGS,
-    misplaced: { ...NOT_HERE, source: 'must be left out: the module itself is the source' },
+  const root = new Section(new Checker(file, () => line), settings, [], SETTINGS, {
+    ...NOT_HERE,
+    source: 'must be left out: the module itself is the source',
   });
-  return finish(checker, root, { type: 'module', file: options.file }, options.file);
+  return finish(root, { type: 'module', file }, file);
 }
 
-function finish(
-  checker: Checker,
-  root: Record<string, unknown>,
-  source: Source | undefined,
-  file: string,
-): Parsed {
+function finish(root: Section, source: Source | undefined, file: string): Parsed {
   const id = posix.basename(file, posix.extname(file));
-  const settings = checkSettings(checker, root, { id, isHttp: source?.type === 'http' });
-  if (checker.mistakes.length > 0 || source === undefined) {
-    return { mistakes: byLine(checker.mistakes), untold: checker.untold() };
+  const settings = checkSettings(root, { id, isHttp: source?.type === 'http' });
+  const { mistakes, untold } = root.checker;
+  if (mistakes.length > 0 || source === undefined) {
+    // In the order of the file.
+    return { mistakes: mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)), untold };
   }
   return { definition: { ...settings, source } };
 }
 
 function checkSettings(
-  checker: Checker,
-  root: Record<string, unknown>,
+  root: Section,
   { id, isHttp }: { id: string; isHttp: boolean },
 ): Omit<Definition, 'source'> {
-  const guards = checker.map(root.guards, ['guards'], {
-    known: ['minRecords', 'maxDropPercent', ...(isHttp ? ['required', 'minFilledPercent'] : [])],
-  });
-  const limits = checker.map(root.limits, ['limits'], {
-    known: ['timeout', 'memory', 'output', 'records'],
-  });
-  const retries = checker.map(root.retries, ['retries'], { known: ['max', 'backoff'] });
-
-  const whole = { min: 0, max: 1_000_000_000, whole: true };
-  const mode = orDefault(root.mode, 'replace', () => checker.oneOf(root.mode, ['mode'], MODES));
+  const ofHttp = isHttp ? ['required', 'minFilledPercent'] : [];
+  const guards = root.section('guards', ['minRecords', 'maxDropPercent', ...ofHttp]);
+  const limits = root.section('limits', ['timeout', 'memory', 'output', 'records']);
+  const retries = root.section('retries', ['max', 'backoff']);
+  const mode = root.oneOf('mode', MODES, 'replace');
   return {
-    name: orDefault(root.name, id, () => checker.text(root.name, ['name'], 200)),
-    key: orDefault<string[]>(root.key, [], () => checkKey(checker, root.key)),
+    name: root.text('name', 200, id),
+    key: checkKey(root),
     mode,
-    onInvalid: orDefault(root.onInvalid, 'fail', () =>
-      checker.oneOf(root.onInvalid, ['onInvalid'], ON_INVALID),
-    ),
-    overlap: orDefault(root.overlap, 'reject', () => checker.oneOf(root.overlap, ['overlap'], OVERLAPS)),
-    schedule: checkSchedule(checker, root.schedule),
-    priority: orDefault(root.priority, 0, () =>
-      checker.number(root.priority, ['priority'], { min: -MAX_PRIORITY, max: MAX_PRIORITY, whole: true }),
-    ),
+    onInvalid: root.oneOf('onInvalid', ON_INVALID, 'fail'),
+    overlap: root.oneOf('overlap', OVERLAPS, 'reject'),
+    schedule: checkSchedule(root),
+    priority: root.number('priority', { min: -MAX_PRIORITY, max: MAX_PRIORITY }, 0),
     guards: {
-      minRecords: orDefault(guards.minRecords, defaultMinRecords(mode), () =>
-        checker.number(guards.minRecords, ['guards', 'minRecords'], whole),
-      ),
-      maxDropPercent: orDefault<number | null>(guards.maxDropPercent, null, () =>
-        checker.number(guards.maxDropPercent, ['guards', 'maxDropPercent'], {
-          min: 0,
-          max: 100,
-          whole: false,
-        }),
-      ),
+      minRecords: guards.number('minRecords', COUNT, defaultMinRecords(mode)),
+      maxDropPercent: guards.number('maxDropPercent', PERCENT, null),
     },
     limits: {
-      timeoutMs: orDefault<number>(limits.timeout, DEFAULT_LIMITS.timeoutMs, () =>
-        checkDuration(checker, limits.timeout, ['limits', 'timeout'], {
-          maxMs: MAX_TIMEOUT_MS,
-          max: '168h',
-        }),
-      ),
-      records: orDefault<number>(limits.records, DEFAULT_LIMITS.records, () =>
-        checker.number(limits.records, ['limits', 'records'], { ...whole, min: 1 }),
-      ),
-      memoryBytes: orDefault<number>(limits.memory, DEFAULT_LIMITS.memoryBytes, () =>
-        checkSize(checker, limits.memory, ['limits', 'memory'], MEMORY),
-      ),
-      outputBytes: orDefault<number>(limits.output, DEFAULT_LIMITS.outputBytes, () =>
-        checkSize(checker, limits.output, ['limits', 'output'], OUTPUT),
-      ),
+      timeoutMs: limits.duration('timeout', '168h', DEFAULT_LIMITS.timeoutMs),
+      records: limits.number('records', { ...COUNT, min: 1 }, DEFAULT_LIMITS.records),
+      memoryBytes: limits.size('memory', MEMORY, DEFAULT_LIMITS.memoryBytes),
+      outputBytes: limits.size('output', OUTPUT, DEFAULT_LIMITS.outputBytes),
     },
     retries: {
-      max: orDefault<number>(retries.max, DEFAULT_RETRIES.max, () =>
-        checker.number(retries.max, ['retries', 'max'], { ...whole, max: 100 }),
-      ),
-      backoffMs: orDefault<number>(retries.backoff, DEFAULT_RETRIES.backoffMs, () =>
-        checkDuration(checker, retries.backoff, ['retries', 'backoff'], {
-          maxMs: MAX_BACKOFF_MS,
-          max: '10m',
-        }),
-      ),
+      max: retries.number('max', { ...COUNT, max: 100 }, DEFAULT_RETRIES.max),
+      backoffMs: retries.duration('backoff', '10m', DEFAULT_RETRIES.backoffMs),
     },
   };
 }
 
-function checkKey(checker: Checker, value: unknown): string[] | undefined {
-  const key = checker.texts(value, ['key'], { min: 1, max: 16, example: '[id]' });
-  if (key === undefined || new Set(key).size === key.length) return key;
-  checker.wrong(['key'], 'names a field twice');
-  return undefined;
+function checkKey(root: Section): string[] {
+  const key = root.texts('key', { max: 16, example: '[id]' }, []);
+  if (new Set(key).size === key.length) return key;
+  root.wrong('key', 'names a field twice');
+  return [];
 }
-
-function checkDuration(
-  checker: Checker,
-  value: unknown,
-  path: Path,
-  most: { maxMs: number; max: string },
-): number | undefined {
-  const ms = parseDuration(value);
-  if (ms !== undefined && ms >= 1 && ms <= most.maxMs) return ms;
-  const unit = typeof value === 'number' ? ': add a unit' : '';
-  checker.wrong(
-    path,
-    `must be a duration such as 500ms, 30s, 15m or 2h, at most ${most.max}, found ${describe(value)}${unit}`,
-  );
-  return undefined;
-}
-
-function checkSize(
-  checker: Checker,
-  value: unknown,
-  path: Path,
-  { min, max, example }: { min: number; max: number; example: string },
-): number | undefined {
-  const bytes = parseSize(value);
-  if (bytes !== undefined && bytes >= min && bytes <= max) return bytes;
-  const unit = typeof value === 'number' ? ': add a unit' : '';
-  checker.wrong(
-    path,
-    `must be a size such as ${example}, from ${formatSize(min)} to ${formatSize(max)}, found ${describe(value)}${unit}`,
-  );
-  return undefined;
-}
-
-/** In the order of the file. */
-function byLine(mistakes: readonly Mistake[]): Mistake[] {
-  return mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
-}
-
-const PATH = ['schedule'];
-const MIN_EVERY_MS = 60_000;
-const MAX_EVERY_MS = 366 * 86_400_000;
 
 /**
  * Reads a bare cron expression, `{ cron, timezone, missed }` or `{ every, missed }`.
  *
  * @returns null if the schedule is missing or, with a mistake recorded, wrong
  */
-function checkSchedule(checker: Checker, value: unknown): Schedule | null {
+function checkSchedule(root: Section): Schedule | null {
+  const value = root.values.schedule;
   if (isMissing(value)) return null;
-  if (typeof value === 'string') return checkText(checker, value);
-  const schedule = checker.map(value, PATH, { known: ['cron', 'timezone', 'every', 'missed'] });
-  if (typeof value !== 'object' || Array.isArray(value)) return null;
-  const missed = orDefault<Missed>(schedule.missed, 'run', () =>
-    checker.oneOf(schedule.missed, [...PATH, 'missed'], MISSED),
-  );
-  if (isMissing(schedule.cron) === isMissing(schedule.every)) {
-    checker.wrong(
-      PATH,
+  if (typeof value === 'string') return checkBareCron(root, value);
+  const schedule = root.section('schedule', ['cron', 'timezone', 'every', 'missed']);
+  if (asMap(value) === undefined) return null;
+  const missed = schedule.oneOf('missed', MISSED, 'run');
+  if (schedule.has('cron') === schedule.has('every')) {
+    root.wrong(
+      'schedule',
       `must hold either \`cron\`, such as { cron: "0 6 * * 1-5", timezone: Europe/Berlin }, or \`every\`, such as { every: 15m }`,
     );
     return null;
   }
-  if (isMissing(schedule.every)) return readCron(checker, schedule, missed);
-  if (!isMissing(schedule.timezone)) {
-    checker.wrong(
-      [...PATH, 'timezone'],
-      'has no place beside `every`, which counts from midnight UTC. Remove it',
-    );
+  if (schedule.has('cron')) return checkCronIn(schedule, missed);
+  if (schedule.has('timezone')) {
+    schedule.wrong('timezone', 'has no place beside `every`, which counts from midnight UTC. Remove it');
   }
-  return checkEvery(checker, schedule.every, missed);
+  const everyMs = schedule.read(
+    'every',
+    'must be a duration such as 15m, 6h or 1d, from 1m to 366d',
+    (every) => durationWithin(every, '1m', '366d'),
+    null,
+    addUnit,
+  );
+  return everyMs === null ? null : { everyMs, missed };
 }
 
-function checkText(checker: Checker, text: string): Schedule | null {
-  if (parseDuration(text) !== undefined) {
-    checker.wrong(PATH, `must be a cron expression or a map. Write { every: ${text} }`);
+function checkBareCron(root: Section, cron: string): Schedule | null {
+  if (parseDuration(cron) !== undefined) {
+    root.wrong('schedule', `must be a cron expression or a map. Write { every: ${cron} }`);
     return null;
   }
-  const wrong = checkCron(text, 'UTC');
-  if (wrong !== undefined) checker.wrong(PATH, wrong);
-  return { cron: text, timezone: 'UTC', missed: 'run' };
+  const wrong = checkCron(cron, 'UTC');
+  if (wrong !== undefined) root.wrong('schedule', wrong);
+  return { cron, timezone: 'UTC', missed: 'run' };
 }
 
-function readCron(checker: Checker, schedule: Record<string, unknown>, missed: Missed): Schedule | null {
-  const path = [...PATH, 'cron'];
-  const cron = checker.text(schedule.cron, path, 200);
-  const timezone = isMissing(schedule.timezone)
-    ? 'UTC'
-    : checker.text(schedule.timezone, [...PATH, 'timezone'], 100);
-  if (cron === undefined || timezone === undefined) return null;
+function checkCronIn(schedule: Section, missed: Missed): Schedule | null {
+  const cron = schedule.text('cron', 200, null);
+  const timezone = schedule.has('timezone') ? schedule.text('timezone', 100) : 'UTC';
+  if (cron === null || timezone === undefined) return null;
   const wrong = checkCron(cron, timezone);
-  const blamed = checkCron('* * * * *', timezone) === undefined ? path : [...PATH, 'timezone'];
-  if (wrong !== undefined) checker.wrong(blamed, wrong);
+  const isZone = checkCron('* * * * *', timezone) !== undefined;
+  if (wrong !== undefined) schedule.wrong(isZone ? 'timezone' : 'cron', wrong);
   return { cron, timezone, missed };
-}
-
-function checkEvery(checker: Checker, value: unknown, missed: Missed): Schedule | null {
-  const everyMs = parseDuration(value);
-  if (everyMs !== undefined && everyMs >= MIN_EVERY_MS && everyMs <= MAX_EVERY_MS) return { everyMs, missed };
-  const unit = typeof value === 'number' ? ': add a unit' : '';
-  checker.wrong(
-    [...PATH, 'every'],
-    `must be a duration such as 15m, 6h or 1d, from 1m to 366d, found ${describe(value)}${unit}`,
-  );
-  return null;
 }

@@ -1,7 +1,7 @@
 /** Checks the requests of an `http` source: URLs, method, headers, body, authentication and proxy. */
 import { HTTP_METHODS, type HttpAuth, type HttpBody, type HttpMethod } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
-import { type Checker, describe, isMissing, type Path } from './checker.ts';
+import { asMap, type Checker, describe, leavesOf, type Path, type Section } from './checker.ts';
 
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;
@@ -9,16 +9,16 @@ const MAX_TEXT = 100_000;
 const MAX_SHOWN = 60;
 
 /** `source.url`, one or several. Like the other checks of this file, it records mistakes and returns a value all the same. */
-export function checkUrls(checker: Checker, value: unknown): string[] {
-  const path = ['source', 'url'];
-  const urls =
-    typeof value === 'string'
-      ? [value]
-      : checker.texts(value, path, { min: 1, max: MAX_URLS, example: '["https://example.com/people"]' });
-  for (const [position, url] of (urls ?? []).entries()) {
-    checkUrl(checker, url, typeof value === 'string' ? path : [...path, position]);
+export function checkUrls(source: Section): string[] {
+  const value = source.values.url;
+  const path = [...source.path, 'url'];
+  if (typeof value === 'string') {
+    checkUrl(source.checker, value, path);
+    return [value];
   }
-  return urls ?? [];
+  const urls = source.texts('url', { max: MAX_URLS, example: '["https://example.com/people"]' }) ?? [];
+  for (const [position, url] of urls.entries()) checkUrl(source.checker, url, [...path, position]);
+  return urls;
 }
 
 function checkUrl(checker: Checker, url: string, path: Path): void {
@@ -34,20 +34,11 @@ function checkUrl(checker: Checker, url: string, path: Path): void {
       'must name its host: what a source answered must not choose who is asked. Put it behind the first /',
     );
   }
-  checkText(checker, url, path);
+  checkPlaceholders(checker, url, path);
 }
 
-export function checkMethod(checker: Checker, value: unknown, body: HttpBody | null): HttpMethod {
-  const path = ['source', 'method'];
-  if (isMissing(value)) return body === null ? 'GET' : 'POST';
-  const method = checker.oneOf(value, path, HTTP_METHODS);
-  if (method === undefined) return 'GET';
-  if (method === 'GET' && body !== null) checker.wrong(path, 'must be POST where a body is sent');
-  return method;
-}
-
-/** Checks the placeholders of a text that is sent. */
-function checkText(checker: Checker, text: string, path: Path): void {
+/** Of a text that is sent. */
+export function checkPlaceholders(checker: Checker, text: string, path: Path): void {
   const rest = text.replace(secretReferences(), '').replace(/\$\{(?:state\.\w+|page)\}/g, '');
   const found = /\$\{[^}]*\}?/.exec(rest)?.[0];
   if (found === undefined) return;
@@ -61,23 +52,31 @@ function checkText(checker: Checker, text: string, path: Path): void {
   );
 }
 
-/** A map of texts. Numbers and booleans are taken as texts, because that is how they are sent. */
-export function checkTexts(checker: Checker, value: unknown, path: Path): Record<string, string> {
+export function checkMethod(source: Section, body: HttpBody | null): HttpMethod {
+  if (!source.has('method')) return body === null ? 'GET' : 'POST';
+  const method = source.oneOf('method', HTTP_METHODS);
+  if (method === 'GET' && body !== null) source.wrong('method', 'must be POST where a body is sent');
+  return method ?? 'GET';
+}
+
+/** A map of texts. */
+export function checkTexts(section: Section, name: string): Record<string, string> {
   const texts: Record<string, string> = {};
-  if (isMissing(value)) return texts;
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    checker.wrong(path, `must be a map of names to texts, found ${describe(value)}`);
-    return texts;
-  }
-  for (const [name, text] of Object.entries(value)) {
-    if (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean') {
-      checker.wrong([...path, name], `must be a text, found ${describe(text)}`);
-      continue;
-    }
-    checkText(checker, String(text), [...path, name]);
-    texts[name] = String(text);
+  const map = section.free(name, 'must be a map of names to texts');
+  for (const key of Object.keys(map.values)) {
+    const text = map.read(key, 'must be a text', asSent);
+    if (text === undefined) continue;
+    checkPlaceholders(section.checker, text, [...map.path, key]);
+    texts[key] = text;
   }
   return texts;
+}
+
+/** Numbers and booleans are taken as texts, because that is how they are sent. */
+export function asSent(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
 }
 
 const OWN_HEADERS = [
@@ -90,12 +89,12 @@ const OWN_HEADERS = [
   'accept-encoding',
 ];
 
-export function checkHeaders(checker: Checker, value: unknown): Record<string, string> {
-  const headers = checkTexts(checker, value, ['source', 'headers']);
+export function checkHeaders(source: Section): Record<string, string> {
+  const headers = checkTexts(source, 'headers');
   for (const [name, text] of Object.entries(headers)) {
-    const path = ['source', 'headers', name];
-    if (checkHeaderName(checker, name, path) && /[\r\n\0]/.test(text))
-      checker.wrong(path, 'must not hold a line break');
+    const path = [...source.path, 'headers', name];
+    if (checkHeaderName(source.checker, name, path) && /[\r\n\0]/.test(text))
+      source.checker.wrong(path, 'must not hold a line break');
   }
   return headers;
 }
@@ -110,24 +109,17 @@ function checkHeaderName(checker: Checker, name: unknown, path: Path): boolean {
   return isName && !isOwn;
 }
 
-export function checkBody(checker: Checker, { body, form }: Record<string, unknown>): HttpBody | null {
-  if (!isMissing(body) && !isMissing(form))
-    checker.wrong(['source', 'form'], 'says what `body` says too. Remove one of them');
-  if (!isMissing(form)) return { form: checkTexts(checker, form, ['source', 'form']) };
-  if (isMissing(body)) return null;
-  if (JSON.stringify(body).length > MAX_TEXT)
-    checker.wrong(['source', 'body'], 'is longer than 100,000 characters');
-  checkTextsWithin(checker, body, ['source', 'body']);
-  return typeof body === 'string' ? { text: body } : { json: body };
-}
-
-function checkTextsWithin(checker: Checker, value: unknown, path: Path): void {
-  if (typeof value === 'string') checkText(checker, value, path);
-  else if (typeof value === 'object' && value !== null) {
-    for (const [name, inner] of Object.entries(value)) {
-      checkTextsWithin(checker, inner, [...path, Array.isArray(value) ? Number(name) : name]);
-    }
+export function checkBody(source: Section): HttpBody | null {
+  const { body } = source.values;
+  if (source.has('body') && source.has('form'))
+    source.wrong('form', 'says what `body` says too. Remove one of them');
+  if (source.has('form')) return { form: checkTexts(source, 'form') };
+  if (!source.has('body')) return null;
+  if (JSON.stringify(body).length > MAX_TEXT) source.wrong('body', 'is longer than 100,000 characters');
+  for (const { path, leaf } of leavesOf(body, [...source.path, 'body'])) {
+    if (typeof leaf === 'string') checkPlaceholders(source.checker, leaf, path);
   }
+  return typeof body === 'string' ? { text: body } : { json: body };
 }
 
 const AUTH_SETTINGS = {
@@ -138,32 +130,26 @@ const AUTH_SETTINGS = {
 } as const;
 const AUTH_TYPES = ['bearer', 'basic', 'header', 'oauth2'] as const;
 
-export function checkAuth(checker: Checker, value: unknown): HttpAuth | null {
-  const path = ['source', 'auth'];
-  if (isMissing(value)) return null;
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    checker.wrong(
-      path,
-      `must be a map such as { type: bearer, token: "$\{secret.TOKEN}" }, found ${describe(value)}`,
-    );
-    return null;
-  }
-  const type = checker.oneOf((value as { type?: unknown }).type, [...path, 'type'], AUTH_TYPES);
+export function checkAuth(source: Section): HttpAuth | null {
+  const example = 'must be a map such as { type: bearer, token: "$' + '{secret.TOKEN}" }';
+  if (source.read('auth', example, asMap, null) === null) return null;
+  const type = source.section('auth', null).oneOf('type', AUTH_TYPES);
   if (type === undefined) return null;
-  const settings = checker.map(value, path, { known: ['type', ...AUTH_SETTINGS[type]] });
+  const auth = source.section('auth', ['type', ...AUTH_SETTINGS[type]]);
+  const { checker, path } = auth;
   const text = (name: string): string => {
-    const found = checker.text(settings[name], [...path, name], 10_000) ?? '';
-    checkText(checker, found, [...path, name]);
+    const found = auth.text(name, 10_000) ?? '';
+    checkPlaceholders(checker, found, [...path, name]);
     return found;
   };
-  const optional = (name: string) => (isMissing(settings[name]) ? null : text(name));
+  const optional = (name: string) => (auth.has(name) ? text(name) : null);
   switch (type) {
     case 'bearer':
       return { type, token: text('token') };
     case 'basic':
       return { type, username: text('username'), password: optional('password') ?? '' };
     case 'header':
-      checkHeaderName(checker, settings.name, [...path, 'name']);
+      checkHeaderName(checker, auth.values.name, [...path, 'name']);
       return { type, name: text('name'), value: text('value') };
     case 'oauth2': {
       const tokenUrl = text('tokenUrl');
@@ -181,13 +167,14 @@ export function checkAuth(checker: Checker, value: unknown): HttpAuth | null {
   }
 }
 
-export function checkProxy(checker: Checker, value: unknown): string | null {
-  const path = ['source', 'proxy'];
-  if (isMissing(value)) return null;
-  const proxy = checker.text(value, path, 2_048);
-  if (proxy === undefined) return null;
+export function checkProxy(source: Section): string | null {
+  const proxy = source.text('proxy', 2_048, null);
+  if (proxy === null) return null;
   if (!/^https?:\/\//i.test(proxy) || !URL.canParse(withoutPlaces(proxy)))
-    checker.wrong(path, `must be an address such as http://proxy.example.com:3128, found ${describe(proxy)}`);
-  checkText(checker, proxy, path);
+    source.wrong(
+      'proxy',
+      `must be an address such as http://proxy.example.com:3128, found ${describe(proxy)}`,
+    );
+  checkPlaceholders(source.checker, proxy, [...source.path, 'proxy']);
   return proxy;
 }

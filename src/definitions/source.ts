@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { secretReferences } from '../model/secret-names.ts';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
-import { type Checker, describe, isMissing, orDefault, type Path } from './checker.ts';
+import { asMap, isMissing, leavesOf, type Section } from './checker.ts';
 import { checkHttpSource } from './http-source.ts';
 
 type Command = Extract<Source, { type: 'command' }>;
@@ -13,190 +13,166 @@ const MAX_STREAMS = 1_000;
 const MAX_CONFIG_CHARACTERS = 256 * 1024;
 
 /** @returns undefined, with mistakes recorded, when the kind of the source cannot be told */
-export function checkSource(
-  checker: Checker,
-  root: Record<string, unknown>,
-  file: string,
-): Source | undefined {
-  const value = root.source;
+export function checkSource(root: Section, file: string): Source | undefined {
+  const value = root.values.source;
   if (isMissing(value)) {
     // Of a misspelt one the mistake has been told.
-    if (Object.keys(root).some((key) => nearest(key, ['source']) !== undefined)) return undefined;
-    checker.wrong(
+    if (Object.keys(root.values).some((key) => nearest(key, ['source']) !== undefined)) return undefined;
+    root.checker.wrong(
       [],
       '`source` is missing. Add, for example, source: { type: command, command: ["./contacts.sh"] }',
     );
     return undefined;
   }
-  const type =
-    typeof value === 'object' && !Array.isArray(value) ? (value as { type?: unknown }).type : undefined;
-  if (type === 'http') return checkHttpSource(checker, root);
+  const type = asMap(value)?.type;
+  if (type === 'http') return checkHttpSource(root);
   if (type === 'push') {
-    checker.map(value, ['source'], { known: ['type'] });
+    root.section('source', ['type']);
+    checkPushSettings(root);
     return { type: 'push' };
   }
   if (type === 'module') {
-    checker.wrong(
-      ['source', 'type'],
-      'cannot be module here: a .mts file in this folder is a workflow by itself, with its settings in `export const workflow`',
-    );
+    root
+      .section('source', null)
+      .wrong(
+        'type',
+        'cannot be module here: a .mts file in this folder is a workflow by itself, with its settings in `export const workflow`',
+      );
     return undefined;
   }
   // With an unknown type, the known settings are unknown too: the type is the only mistake.
-  if (typeof value === 'object' && !Array.isArray(value) && type !== 'command') {
-    checker.oneOf(type, ['source', 'type'], ['command', 'http', 'push']);
+  if (asMap(value) !== undefined && type !== 'command') {
+    root.section('source', null).oneOf('type', ['command', 'http', 'push']);
     return undefined;
   }
-  const settings = checker.map(value, ['source'], { known: COMMAND_SETTINGS });
-  const source = checkCommandSource(checker, settings, file);
-  if (source.protocol === 'singer') checkSingerSettings(checker, root, source);
+  const source = checkCommandSource(root.section('source', COMMAND_SETTINGS), file);
+  if (source.protocol === 'singer') checkSingerSettings(root, source);
   return source;
 }
 
 /** Refuses the settings that have no effect on workflows whose records are pushed. */
-export function checkPushSettings(checker: Checker, root: Record<string, unknown>): void {
+function checkPushSettings(root: Section): void {
   const useless = {
     retries: 'has no place here: a push is never tried again by itself, whoever sent it sends it again',
     schedule: 'has no place here: a push workflow runs when somebody pushes, not by the clock',
     priority: 'has no place here: a push does not wait in the queue',
   };
   for (const [setting, sentence] of Object.entries(useless)) {
-    if (!isMissing(root[setting])) checker.wrong([setting], `${sentence}. Remove it`);
+    if (root.has(setting)) root.wrong(setting, `${sentence}. Remove it`);
   }
-  if (root.overlap === 'buffer') {
-    checker.wrong(
-      ['overlap'],
+  if (root.values.overlap === 'buffer') {
+    root.wrong(
+      'overlap',
       'cannot be buffer here: a push does not queue, it waits up to 30 s for the one before it. Remove it',
     );
   }
 }
 
-function checkCommandSource(checker: Checker, settings: Record<string, unknown>, file: string): Command {
-  const protocol = orDefault<Command['protocol']>(settings.protocol, 'ndjson', () =>
-    checker.oneOf(settings.protocol, ['source', 'protocol'], PROTOCOLS),
-  );
-  const config = checkConfig(checker, settings.config);
+function checkCommandSource(source: Section, file: string): Command {
+  const protocol = source.oneOf('protocol', PROTOCOLS, 'ndjson');
+  const config = checkConfig(source);
   return {
     type: 'command',
-    command: checkCommand(checker, settings.command, config !== null),
+    command: checkCommand(source, config !== null),
     protocol,
-    streams: checkStreams(checker, settings, protocol),
-    env: checkEnv(checker, settings.env),
+    streams: checkStreams(source, protocol),
+    env: checkEnv(source),
     config,
     directory: posix.dirname(file),
   };
 }
 
-function checkCommand(checker: Checker, value: unknown, hasConfig: boolean): string[] {
-  const path = ['source', 'command'];
+function checkCommand(source: Section, hasConfig: boolean): string[] {
+  const value = source.values.command;
   if (typeof value === 'string') {
-    checker.wrong(path, `must be a list, for no shell splits it: ${JSON.stringify(value.split(/\s+/))}`);
+    const list = JSON.stringify(value.split(/\s+/));
+    source.wrong('command', `must be a list, for no shell splits it: ${list}`);
     return [];
   }
-  const command =
-    checker.texts(value, path, { min: 1, max: 1_000, example: '["node", "contacts.mjs"]' }) ?? [];
+  const command = source.texts('command', { max: 1_000, example: '["node", "contacts.mjs"]' }) ?? [];
   for (const [position, argument] of command.entries()) {
-    const at = [...path, position];
-    if (argument.includes('\0')) checker.wrong(at, 'must not hold a NUL character');
+    const wrong = (sentence: string) => source.checker.wrong([...source.path, 'command', position], sentence);
+    if (argument.includes('\0')) wrong('must not hold a NUL character');
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what people write.
     if (argument.includes('${config}') && !hasConfig) {
-      checker.wrong(
-        at,
-        'names a config that is not there: write `source.config`, a map that becomes the file',
+      wrong('names a config that is not there: write `source.config`, a map that becomes the file');
+    }
+    if (/\$\{secrets?\b/i.test(argument)) {
+      wrong(
+        'must not hold a secret: everybody on the machine can read arguments. Put it into `source.env` or `source.config`',
       );
     }
-    if (!/\$\{secrets?\b/i.test(argument)) continue;
-    checker.wrong(
-      at,
-      'must not hold a secret: everybody on the machine can read arguments. Put it into `source.env` or `source.config`',
-    );
   }
   return command;
 }
 
-function checkStreams(
-  checker: Checker,
-  { stream, streams }: Record<string, unknown>,
-  protocol: Command['protocol'],
-): string[] | null {
-  const path = ['source', isMissing(streams) ? 'stream' : 'streams'];
-  if (isMissing(stream) && isMissing(streams)) return null;
+function checkStreams(source: Section, protocol: Command['protocol']): string[] | null {
+  if (!source.has('stream') && !source.has('streams')) return null;
   if (protocol !== 'singer') {
-    checker.wrong(path, 'has no meaning without `protocol: singer`. Add that, or remove it');
+    const name = source.has('streams') ? 'streams' : 'stream';
+    source.wrong(name, 'has no meaning without `protocol: singer`. Add that, or remove it');
     return null;
   }
-  if (isMissing(streams)) {
-    const one = checker.text(stream, path, 200);
+  if (!source.has('streams')) {
+    const one = source.text('stream', 200);
     return one === undefined ? null : [one];
   }
-  if (!isMissing(stream))
-    checker.wrong(['source', 'stream'], 'says what `streams` says too. Remove one of them');
-  const names = checker.texts(streams, path, { min: 1, max: MAX_STREAMS, example: '[users]' });
+  if (source.has('stream')) source.wrong('stream', 'says what `streams` says too. Remove one of them');
+  const names = source.texts('streams', { max: MAX_STREAMS, example: '[users]' });
   return names === undefined ? null : [...new Set(names)];
 }
 
 /** Refuses combinations that would lose records silently. */
-function checkSingerSettings(checker: Checker, root: Record<string, unknown>, source: Command): void {
+function checkSingerSettings(root: Section, { command, streams }: Command): void {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what people write.
-  const resumes = source.command.some((argument) => argument.includes('${state}'));
-  if (resumes && (isMissing(root.mode) || root.mode === 'replace')) {
-    checker.wrong(
-      ['mode'],
+  const resumes = command.some((argument) => argument.includes('${state}'));
+  if (resumes && (!root.has('mode') || root.values.mode === 'replace')) {
+    root.wrong(
+      'mode',
       'must be upsert or append where a tap is given its state: it then sends only what is new, and replace would remove the rest',
     );
   }
-  const several = source.streams === null || source.streams.length > 1;
-  if (several && Array.isArray(root.key) && !root.key.includes('_stream')) {
-    checker.wrong(
-      ['key'],
+  const { key } = root.values;
+  const several = streams === null || streams.length > 1;
+  if (several && Array.isArray(key) && !key.includes('_stream')) {
+    root.wrong(
+      'key',
       'must hold _stream where several streams are taken, or their records would replace each other, such as [_stream, id]. Or take one with `source.stream`',
     );
   }
 }
 
-function checkConfig(checker: Checker, value: unknown): Record<string, unknown> | null {
-  const path = ['source', 'config'];
-  if (isMissing(value)) return null;
-  const config = checker.map(value, path, { known: typeof value === 'object' ? Object.keys(value) : [] });
-  checkConfigValue(checker, config, path);
-  if (JSON.stringify(config).length > MAX_CONFIG_CHARACTERS) checker.wrong(path, 'is longer than 256 KiB');
-  return config;
-}
-
-function checkConfigValue(checker: Checker, value: unknown, path: Path): void {
-  if (typeof value === 'string') {
-    if (hasMalformedSecret(value)) checker.wrong(path, MALFORMED_SECRET);
-  } else if (typeof value === 'number' && !Number.isFinite(value)) {
-    checker.wrong(path, `must be a number that JSON has, found ${value}`);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [name, inner] of Object.entries(value)) {
-      checkConfigValue(checker, inner, [...path, Array.isArray(value) ? Number(name) : name]);
+function checkConfig(source: Section): Record<string, unknown> | null {
+  if (!source.has('config')) return null;
+  const { path, values } = source.section('config', null);
+  for (const found of leavesOf(values, path)) {
+    const { leaf } = found;
+    if (typeof leaf === 'string' && hasMalformedSecret(leaf)) {
+      source.checker.wrong(found.path, MALFORMED_SECRET);
+    } else if (typeof leaf === 'number' && !Number.isFinite(leaf)) {
+      source.checker.wrong(found.path, `must be a number that JSON has, found ${leaf}`);
     }
   }
+  if (JSON.stringify(values).length > MAX_CONFIG_CHARACTERS) {
+    source.wrong('config', 'is longer than 256 KiB');
+  }
+  return values;
 }
 
-function checkEnv(checker: Checker, value: unknown): Record<string, string> {
-  const path = ['source', 'env'];
+function checkEnv(source: Section): Record<string, string> {
   const env: Record<string, string> = {};
-  if (isMissing(value)) return env;
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    checker.wrong(path, `must be a map of names to texts, found ${describe(value)}`);
-    return env;
-  }
-  for (const [name, text] of Object.entries(value)) {
-    const at = [...path, name];
+  const map = source.free('env', 'must be a map of names to texts');
+  for (const name of Object.keys(map.values)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      checker.wrong(at, 'is not a name that an environment variable can have: letters, digits and _');
+      map.wrong(name, 'is not a name that an environment variable can have: letters, digits and _');
     } else if (name === 'TMPDIR' || name.startsWith('FLOWHOOK_')) {
-      checker.wrong(at, 'is set by Flowhook itself: choose another name');
-    } else if (typeof text !== 'string') {
-      checker.wrong(at, `must be a text, found ${describe(text)}: put it into quotes`);
-    } else if (text.includes('\0')) {
-      checker.wrong(at, 'must not hold a NUL character');
-    } else if (hasMalformedSecret(text)) {
-      checker.wrong(at, MALFORMED_SECRET);
+      map.wrong(name, 'is set by Flowhook itself: choose another name');
     } else {
-      env[name] = text;
+      const asText = (value: unknown) => (typeof value === 'string' ? value : undefined);
+      const text = map.read(name, 'must be a text', asText, undefined, () => ': put it into quotes');
+      if (text?.includes('\0')) map.wrong(name, 'must not hold a NUL character');
+      else if (text !== undefined && hasMalformedSecret(text)) map.wrong(name, MALFORMED_SECRET);
+      else if (text !== undefined) env[name] = text;
     }
   }
   return env;
