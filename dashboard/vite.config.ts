@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
-import { DASHBOARD_INPUTS, hashOfSources, SOURCES_MARK } from '../src/http/ui/sources.ts';
+import { DASHBOARD, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
 import { service } from './dev-service.ts';
 
 export default defineConfig({
@@ -30,7 +30,7 @@ function marked(): Plugin {
     name: 'flowhook:marked',
     apply: 'build',
     async buildStart() {
-      hash = await hashOfSources(join(import.meta.dirname, '..'), DASHBOARD_INPUTS);
+      hash = await hashOfSources(join(import.meta.dirname, '..'), DASHBOARD.inputs);
     },
     writeBundle({ dir = 'dist' }) {
       writeFileSync(join(dir, SOURCES_MARK), `${hash}\n`);

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module';
 import { dirname, join, posix } from 'node:path';
 import { parseArgs } from 'node:util';
-import { GUIDE_INPUTS, hashOfSources, SOURCES_MARK } from '../src/http/ui/sources.ts';
+import { GUIDE, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
 import { INDEX, type Page, readPages, sectionsOf } from './pages.ts';
 import { htmlOf, passagesOf } from './render.ts';
 import { absentHtml, pageHtml } from './template.ts';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: { outDir: { type: 'string', default: join(import.meta.dirname, 'dist') } },
 });
 const into = values.outDir;
-const hash = await hashOfSources(ROOT, GUIDE_INPUTS);
+const hash = await hashOfSources(ROOT, GUIDE.inputs);
 rmSync(into, { recursive: true, force: true });
 
 const write = (path: string, text: string) => {

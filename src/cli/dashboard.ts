@@ -1,12 +1,11 @@
 /** `flowhook dashboard`: prints a link that signs in to the dashboard. Needs the database, not a key. */
-
 import type { Command } from 'commander';
-import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
 import { type ApiKey, allows, isUsable, type Team } from '../model/team.ts';
+import { browsableUrl } from '../net/host.ts';
 import { toIso } from '../std/clock.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
-import { makeLink } from '../teams/sessions.ts';
+import { linkUrl, makeLink } from '../teams/sessions.ts';
 import { NotFoundError } from './exit.ts';
 import { findTeams } from './find.ts';
 import { addStoreOptions, withStore } from './open.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesTag, rangeOf } from './caching.ts';
-import { nextLink } from './cursor.ts';
+import { nextLink } from './input/list-page.ts';
 import { acceptedEncoding, acceptedFormat } from './negotiate.ts';
 
 test('finds a tag in a list, weak or strong', () => {

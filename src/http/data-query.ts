@@ -2,10 +2,9 @@
 import { FORMATS, type Format } from '../records/formats.ts';
 import type { Position } from '../records/select.ts';
 import type { ChangesCursor } from '../store/operations/records.ts';
-import { cursorFrom, makeCursor } from './cursor.ts';
+import { cursorFrom, makeCursor } from './input/list-page.ts';
+import { invalid, queryNumber, queryText, queryValue } from './input/values.ts';
 import { acceptedFormat } from './negotiate.ts';
-import { queryNumber, queryText, queryValue } from './query.ts';
-import { invalid } from './values.ts';
 
 const MAX_LIMIT = 10_000;
 const DEFAULT_LIMIT = 1_000;

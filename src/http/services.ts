@@ -1,35 +1,26 @@
-/** What HTTP is given: the parts that operations use, and those that only the server itself needs. */
-
+/** What operations use of the service. */
+import type { ServerResponse } from 'node:http';
 import type { ApiSecret, Ceilings } from '../definitions/api-bounds.ts';
 import type { DefinitionChecks } from '../definitions/checks.ts';
 import type { WorkflowFile } from '../definitions/files.ts';
 import type { PushJobs } from '../jobs/push-job.ts';
 import type { Examination } from '../model/finding.ts';
 import type { Quotas } from '../model/quota.ts';
+import type { EffectiveSetting } from '../model/setting.ts';
 import type { NetworkList, TrustedProxies } from '../net/host.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { Observer } from '../observe/observer.ts';
-import type { Tracing } from '../observe/tracing.ts';
+import type { EventLoopDelay } from '../observe/process-metrics.ts';
 import type { ErasureDeps } from '../records/erase.ts';
 import type { RepresentationCache } from '../records/representation-cache.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
-import type { ConnectionLimits } from './limits/connection-limits.ts';
-import type { InFlight } from './limits/in-flight.ts';
-import type { Overload } from './limits/overload.ts';
-import type { RateLimits } from './limits/rate-limits.ts';
-import type { Timeouts } from './limits/timeouts.ts';
-import type { NodeStatus } from './routes/system.ts';
-import type { Certificate } from './server/certificate.ts';
-import type { EventWaits } from './streams/event-waits.ts';
-import type { LongCalls } from './streams/long-calls.ts';
+import type { EventWaits, LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
-import type { UiServices } from './ui/services.ts';
 
-/** What operations use. Each names in its type those that it needs: see `Call`. */
+/** Each operation names in its type those that it needs: see `Call`. */
 export interface Services {
   store: Store;
   log: Logger;
@@ -59,34 +50,29 @@ export interface Services {
   /** Whether the service has started and is not stopping. */
   isReady(): boolean;
   isStopping(): boolean;
-  overload: Overload;
-  inFlight: InFlight;
+  overload: { readonly state: { limit: number; working: number; shed: number; isShortOfMemory: boolean } };
+  /** Makes a request count no longer as work, because it only waits from now on. */
+  inFlight: { rest(answer: ServerResponse): void };
   /** Undefined where metrics are off. */
-  metrics?: Metrics;
+  metrics: Metrics | undefined;
   /** From where metrics are read without a key. */
-  metricsAllow?: NetworkList | undefined;
+  metricsAllow: NetworkList | undefined;
   /** The proxies whose `x-forwarded-*` headers are believed. */
   trustProxy: TrustedProxies | false;
-  /** Undefined where there is no dashboard. */
-  ui?: UiServices;
+  /** Whether this node has the dashboard and the guide. */
+  hasGuide: boolean;
 }
 
-/** What the server needs, whatever its operations are. */
-export interface ServerParts
-  extends Pick<Services, 'log' | 'authenticator' | 'overload' | 'inFlight' | 'trustProxy'> {
-  observer: Observer;
-  /** Undefined where tracing is off. */
-  tracing?: Tracing | undefined;
-  /** Undefined unless the operator has set some. */
-  rateLimits?: RateLimits;
-  connections: ConnectionLimits;
-  timeouts: Timeouts;
-  /** Whether this node has the API, or only health checks and metrics. */
-  servesApi: boolean;
-  /** With one the server speaks HTTPS, else HTTP. */
-  certificate?: Certificate;
-  /** The origins whose pages may call the API from a browser; `*` for all. */
-  corsOrigins: readonly string[];
-  /** What must be ended before the server can close. */
-  lasting: readonly { close(): Promise<void> | void }[];
+/** The state of this node that is not in the database. */
+export interface NodeStatus {
+  version: string;
+  role: string;
+  nodeId: string;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  url: string;
+  listening: { host: string; port: number };
+  openCircuits: number;
+  eventLoop: EventLoopDelay;
+  settings: readonly EffectiveSetting[];
 }

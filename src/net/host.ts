@@ -17,6 +17,11 @@ export function serviceUrl(at: { host: string; port: number; isSecure: boolean }
   return `${at.isSecure ? 'https' : 'http'}://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
 }
 
+/** A URL that a browser on this machine can open: not all of them open the wildcard addresses `0.0.0.0` and `::`. */
+export function browsableUrl(at: { host: string; port: number; isSecure: boolean }): string {
+  return serviceUrl({ ...at, host: { '0.0.0.0': '127.0.0.1', '::': '::1' }[at.host] ?? at.host });
+}
+
 /**
  * `10.1.2.3` for `::ffff:10.1.2.3`, which is how a dual-stack socket reports an IPv4 client. Other IPv6 addresses with
  * an IPv4 address inside (6to4, NAT64) are different clients and are returned unchanged.

@@ -10,17 +10,15 @@ import { DefinitionChecks } from '../definitions/checks.ts';
 import type { ParseYaml } from '../definitions/load.ts';
 import { type Comparison, LocalFiles } from '../definitions/local-files.ts';
 import { doctorOfNode } from '../doctor/doctor.ts';
-import { drain } from '../http/limits/drain.ts';
-import { InFlight } from '../http/limits/in-flight.ts';
+import { drain, InFlight } from '../http/limits/in-flight.ts';
 import { Overload } from '../http/limits/overload.ts';
 import { Certificate } from '../http/server/certificate.ts';
 import { nodeMetrics } from '../http/server/node-metrics.ts';
 import { openDashboard } from '../http/ui/dashboard.ts';
-import { browsableUrl, linkUrl } from '../http/ui/link-url.ts';
 import type { Engine } from '../jobs/engine.ts';
 import { localAuthor } from '../model/audit.ts';
 import type { Team } from '../model/team.ts';
-import { serviceUrl } from '../net/host.ts';
+import { browsableUrl, serviceUrl } from '../net/host.ts';
 import type { Logger } from '../observe/log.ts';
 import { EventLoopMonitor, processMetrics, traceMetrics } from '../observe/process-metrics.ts';
 import { requireRunAs } from '../sources/process/environment.ts';
@@ -31,7 +29,7 @@ import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
 import type { Store } from '../store/store.ts';
 import { mintFirstKey } from '../teams/keys.ts';
-import { makeLink } from '../teams/sessions.ts';
+import { linkUrl, makeLink } from '../teams/sessions.ts';
 import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import { buildCapabilities } from './capabilities.ts';
 import { openFoundation } from './foundation.ts';
@@ -238,9 +236,9 @@ export async function startService(
       overload,
       inFlight,
       servesApi: has('api'),
-      ...(metrics === undefined ? {} : { metrics }),
-      ...(certificate === undefined ? {} : { certificate }),
-      ...(dashboard === undefined ? {} : { ui: dashboard.ui }),
+      metrics,
+      certificate,
+      dashboard,
     });
     started.push(async () => {
       pushes.turnAway();

@@ -2,16 +2,15 @@
 import type { Config } from '../config/config.ts';
 import { findWorkflowFile } from '../definitions/files.ts';
 import { apiSecrets } from '../definitions/secrets.ts';
-import { ConnectionLimits } from '../http/limits/connection-limits.ts';
+import { ConnectionLimits } from '../http/limits/connections.ts';
 import { RateLimits } from '../http/limits/rate-limits.ts';
 import { routes, routesOfNode } from '../http/routes.ts';
-import { type App, createApp } from '../http/server/app.ts';
+import { type App, createApp, type ServerParts } from '../http/server/app.ts';
 import { streamMetrics } from '../http/server/node-metrics.ts';
-import type { ServerParts, Services } from '../http/services.ts';
-import { EventWaits } from '../http/streams/event-waits.ts';
-import { LongCalls } from '../http/streams/long-calls.ts';
+import type { Services } from '../http/services.ts';
+import { EventWaits, LongCalls } from '../http/streams/long-calls.ts';
 import { Streams } from '../http/streams/streams.ts';
-import { withDashboard } from '../http/ui/paths.ts';
+import type { Dashboard } from '../http/ui/dashboard.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';
@@ -28,12 +27,13 @@ type Given = Pick<
   | 'pushes'
   | 'isReady'
   | 'isStopping'
-  | 'overload'
-  | 'inFlight'
   | 'metrics'
-  | 'ui'
 > &
-  Pick<ServerParts, 'log' | 'observer' | 'tracing' | 'servesApi' | 'certificate'> & {
+  Pick<
+    ServerParts,
+    'log' | 'observer' | 'tracing' | 'servesApi' | 'certificate' | 'overload' | 'inFlight'
+  > & {
+    dashboard: Dashboard | undefined;
     sealer: Sealer;
     resolver: Resolver;
     /** Removes the cached response bodies of a workflow. */
@@ -42,7 +42,7 @@ type Given = Pick<
   };
 
 export function createWire(config: Config, given: Given): App {
-  const { sealer, resolver, forget, publicUrl, ...parts } = given;
+  const { dashboard, sealer, resolver, forget, publicUrl, ...parts } = given;
   const { store, log } = parts;
   const {
     allowNetworks: policy,
@@ -56,7 +56,7 @@ export function createWire(config: Config, given: Given): App {
   const streams = new Streams({ store, longCalls, log });
   if (parts.metrics !== undefined) streamMetrics(parts.metrics, streams);
   const inspection = new Inspection({ store, sealer, policy, resolver, publicUrl });
-  const ofApi = parts.ui === undefined ? routes : withDashboard(routes);
+  const ofApi = [...routes, ...(dashboard?.routesBeside(routes) ?? [])];
   return createApp({
     ...parts,
     routes: parts.servesApi ? ofApi : routesOfNode,
@@ -74,9 +74,11 @@ export function createWire(config: Config, given: Given): App {
       workflowFile: (of) => findWorkflowFile(directory, of),
       trustProxy,
       metricsAllow: config.metricsAllow,
+      hasGuide: dashboard !== undefined,
     },
+    sessions: dashboard?.sessions,
     lasting: [eventWaits, streams, inspection],
-    ...(perKey === null && perAddress === null ? {} : { rateLimits: new RateLimits({ perKey, perAddress }) }),
+    rateLimits: perKey === null && perAddress === null ? undefined : new RateLimits({ perKey, perAddress }),
     connections: new ConnectionLimits({
       most: config.maxConnections,
       perAddress: config.maxAddressConnections,

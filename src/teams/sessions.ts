@@ -124,6 +124,11 @@ export async function makeLink(
   return made && { token, expiresAt: made.expiresAt };
 }
 
+/** The URL of a sign-in link. Browsers do not send what follows `#`, so the token reaches no log: the page reads it. */
+export function linkUrl(base: string, token: string): string {
+  return `${base}/ui/#/welcome/${token}`;
+}
+
 function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }

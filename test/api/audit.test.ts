@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { routes } from '../../src/http/routes.ts';
 import { UNAUDITED } from '../../src/http/server/caller.ts';
-import { withDashboard } from '../../src/http/ui/paths.ts';
+import { SessionRoutes } from '../../src/http/ui/session.ts';
 import type { AuditLine } from '../../src/model/audit.ts';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
@@ -264,7 +264,7 @@ function signIn(body: unknown, headers: Record<string, string> = {}): Promise<Re
   });
 }
 
-const changing = [...routes, ...withDashboard([])].filter(
+const changing = [...routes, ...new SessionRoutes({} as never).routes()].filter(
   ({ method, path, operation }) =>
     method !== 'GET' && !path.startsWith('/inspect/') && !(operation.id in NOT_OURS),
 );

@@ -114,15 +114,15 @@ test('in a clone the guide is built on its first request', async (t) => {
   await mkdir(join(root, 'site', 'node_modules', 'marked'), { recursive: true });
   await writeFile(join(root, 'site', 'node_modules', 'marked', 'index.js'), '');
   // In place of the real build, which the other tests have run.
-  const sources = JSON.stringify(join(import.meta.dirname, '../../src/http/ui/sources.ts'));
+  const sources = JSON.stringify(join(import.meta.dirname, '../../src/http/ui/background-build.ts'));
   await writeFile(
     join(root, 'site', 'build.ts'),
     `import { mkdirSync, writeFileSync } from 'node:fs';
-const { GUIDE_INPUTS, hashOfSources } = await import(${sources});
+const { GUIDE, hashOfSources } = await import(${sources});
 const [, , , into] = process.argv;
 mkdirSync(into, { recursive: true });
 writeFileSync(into + '/index.html', 'the guide');
-writeFileSync(into + '/.sources', await hashOfSources(${JSON.stringify(root)}, GUIDE_INPUTS));
+writeFileSync(into + '/.sources', await hashOfSources(${JSON.stringify(root)}, GUIDE.inputs));
 `,
   );
   const other = await startService({ dashboard: { root, builds: true } });

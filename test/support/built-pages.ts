@@ -1,7 +1,6 @@
 /** The dashboard's pages and the guide, built of what stands in the repository now. */
 import { join } from 'node:path';
-import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
-import { type BuildTarget, DASHBOARD, GUIDE } from '../../src/http/ui/build-targets.ts';
+import { BackgroundBuild, type BuildTarget, DASHBOARD, GUIDE } from '../../src/http/ui/background-build.ts';
 import { createLogger, silentLogger } from '../../src/observe/log.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
-import { readBody } from '../body.ts';
+import { readBody } from '../input/body.ts';
 import { InFlight } from './in-flight.ts';
 
 test('a request is no work while its body arrives, and is afterwards', async (t) => {

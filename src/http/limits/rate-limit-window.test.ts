@@ -1,7 +1,7 @@
 /** The fixed-window counter. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RateLimitWindow } from './rate-limit-window.ts';
+import { RateLimitWindow } from './rate-limits.ts';
 
 const RATE = { count: 3, windowMs: 1_000 };
 

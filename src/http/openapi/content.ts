@@ -1,6 +1,6 @@
 /** How operations describe JSON bodies and JSON answers in OpenAPI. */
 import { list, type NamedShape, object, type Shape, text } from '../../std/shape.ts';
-import { closed } from '../strict.ts';
+import { closed } from '../input/strict.ts';
 
 /** A time in a request: see `timeFrom`. */
 export const requestTime = { type: 'string', format: 'date-time' };

@@ -1,10 +1,10 @@
 /** Makes an OpenAPI 3.1 document of the routes. */
 import { type ErrorCode, statusOf } from '../../model/error.ts';
 import { errorResource } from '../../resources/error.ts';
-import { MAX_NUMBER } from '../query.ts';
+import { isStrict } from '../input/strict.ts';
+import { MAX_NUMBER } from '../input/values.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
 import { plainPath } from '../server/match.ts';
-import { isStrict } from '../strict.ts';
 import { jsonResponse } from './content.ts';
 import { describeWebhooks } from './describe-events.ts';
 import { schemas } from './schemas.ts';

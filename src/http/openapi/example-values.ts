@@ -4,7 +4,7 @@ import { ENDED, IDS, QUEUED, RECEIVER, STARTED } from '../../resources/examples.
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { changeResource, recordResource } from '../../resources/workflow.ts';
-import { makeCursor, makeIdCursor } from '../cursor.ts';
+import { makeCursor, makeIdCursor } from '../input/list-page.ts';
 
 const { example: job } = jobResource;
 const { example: key } = keyResource;

@@ -9,16 +9,14 @@ import { changeResource, recordResource, versionResource } from '../../resources
 import { list } from '../../std/shape.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../caching.ts';
-import { cursorFrom, makeCursor, nextLink } from '../cursor.ts';
 import { type DataQuery, dataCursor, queryFormat, readDataQuery } from '../data-query.ts';
-import { disconnectSignal } from '../disconnect.ts';
-import { workflowIdFrom } from '../ids.ts';
-import { onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { cursorFrom, makeCursor, nextLink, onePage, pageLimit, pageParameters } from '../input/list-page.ts';
+import { queryNumber, requiredQuery, workflowIdFrom } from '../input/values.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
-import { queryNumber, requiredQuery } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
+import { disconnectSignal } from '../server/exchange.ts';
 
 export const readData: Operation<KeyedCall> = {
   id: 'readWorkflowData',

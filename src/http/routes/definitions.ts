@@ -1,5 +1,4 @@
 /** Definitions of workflows over the API: those of kind `push` and `http`, which run no code of their own. */
-
 import { createHash } from 'node:crypto';
 import type { ApiSecret } from '../../definitions/api-bounds.ts';
 import { MAX_LEVELS } from '../../definitions/definition.ts';
@@ -18,11 +17,10 @@ import { messageResource } from '../../resources/error.ts';
 import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
 import { anyObject, boolean, choice, nullable, object, optional, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
-import { bodyFields } from '../body.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
-import { workflowIdFrom } from '../ids.ts';
+import { bodyFields } from '../input/body.ts';
+import { FLAG, queryFlag, workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
-import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const TYPES: readonly unknown[] = ['push', 'http'];

@@ -17,16 +17,30 @@ import { deliveryCommand } from '../../webhooks/curl.ts';
 import { replayOutcome } from '../../webhooks/replay-outcome.ts';
 import { planReplay } from '../../webhooks/replay-plan.ts';
 import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
-import { bodyFields } from '../body.ts';
 import { sendWithETag } from '../caching.ts';
-import { idCursorFrom } from '../cursor.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom, keyOfFields } from '../idempotency-key.ts';
-import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { bodyFields } from '../input/body.ts';
+import {
+  idCursor,
+  idCursorFrom,
+  onePage,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageParameters,
+} from '../input/list-page.ts';
+import {
+  IDEMPOTENCY_KEY,
+  idempotencyKeyFrom,
+  invalid,
+  isGeneratedId,
+  keyOfFields,
+  namesSchema,
+  oneOf,
+  queryNames,
+  queryPeriod,
+  timeFrom,
+} from '../input/values.ts';
 import { jsonBody, jsonResponse, pageResponse, requestTime } from '../openapi/content.ts';
-import { namesSchema, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid, oneOf, timeFrom } from '../values.ts';
 import { webhookOf } from './webhooks.ts';
 
 const parameters = [pathParameter('deliveryId', 'Delivery id')];

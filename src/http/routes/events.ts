@@ -8,18 +8,32 @@ import { eventResource } from '../../resources/event.ts';
 import { anyObject, choice, integer, list, object, raw, text } from '../../std/shape.ts';
 import type { StoredEvent } from '../../store/operations/events.ts';
 import { sendWithETag } from '../caching.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
-import { disconnectSignal } from '../disconnect.ts';
-import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import {
+  idCursor,
+  idCursorFrom,
+  makeIdCursor,
+  nextLink,
+  onePage,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageParameters,
+  WORKFLOW_FILTER,
+  workflowFilter,
+} from '../input/list-page.ts';
+import {
+  invalid,
+  isGeneratedId,
+  namesSchema,
+  queryNames,
+  queryNumber,
+  queryPeriod,
+  queryValue,
+} from '../input/values.ts';
 import { jsonResponse, pageResponse } from '../openapi/content.ts';
-import { namesSchema, queryNames, queryNumber, queryPeriod, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { EventStream } from '../streams/event-stream.ts';
-import { MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
+import { disconnectSignal } from '../server/exchange.ts';
+import { EventStream, MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
 import { NEWS_KINDS } from '../streams/team-news.ts';
-import { invalid } from '../values.ts';
-import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 const DEFAULT_LIMIT = 100;
 /** Events are of 20 kB at most: an answer stays under 5 MB. */

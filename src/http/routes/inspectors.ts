@@ -19,15 +19,12 @@ import {
   shownInspected,
   shownInspector,
 } from '../../resources/inspector.ts';
-import { bodyFields, readBeginning } from '../body.ts';
-import { cursorFrom, makeCursor } from '../cursor.ts';
-import { disconnectSignal } from '../disconnect.ts';
-import { isGeneratedId } from '../ids.ts';
-import { onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { bodyFields, readBeginning } from '../input/body.ts';
+import { cursorFrom, makeCursor, onePage, pageLimit, pageParameters } from '../input/list-page.ts';
+import { invalid, isGeneratedId, queryNumber } from '../input/values.ts';
 import { jsonBody, jsonResponse, pageResponse } from '../openapi/content.ts';
-import { queryNumber } from '../query.ts';
 import { type Call, type KeyedCall, type Method, type Operation, pathParameter } from '../route.ts';
-import { invalid } from '../values.ts';
+import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_STATUS = 204;
 const REQUESTS_PAGE = { usual: 20, most: MAX_INSPECTED };

@@ -1,16 +1,14 @@
 /** The log of a job, one attempt at a time or as it grows. */
-
 import type { Job } from '../../model/job.ts';
 import { ENDED, logLineResource, shownJob, shownLine, textOf } from '../../resources/job.ts';
 import { integer, list, nullable, object } from '../../std/shape.ts';
-import { nextLink } from '../cursor.ts';
 import { queryFormat } from '../data-query.ts';
+import { nextLink } from '../input/list-page.ts';
+import { invalid, queryNumber, queryValue } from '../input/values.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, textContent } from '../openapi/content.ts';
-import { queryNumber, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { EventStream } from '../streams/event-stream.ts';
-import { invalid } from '../values.ts';
+import { EventStream } from '../streams/streams.ts';
 import { jobOf } from './jobs.ts';
 
 const FORMATS = ['json', 'ndjson', 'text'] as const;

@@ -6,14 +6,28 @@ import { messageResource } from '../../resources/error.ts';
 import { endedSentence, jobResource, notWaitingSentence, shownJob } from '../../resources/job.ts';
 import { boolean, integer, object, type Shape } from '../../std/shape.ts';
 import { sendWithETag } from '../caching.ts';
-import { idCursorFrom } from '../cursor.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
-import { isGeneratedId, workflowIdFrom } from '../ids.ts';
-import { idCursor, onePage, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import {
+  idCursor,
+  idCursorFrom,
+  onePage,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageParameters,
+  WORKFLOW_FILTER,
+  workflowFilter,
+} from '../input/list-page.ts';
+import {
+  IDEMPOTENCY_KEY,
+  idempotencyKeyFrom,
+  isGeneratedId,
+  namesSchema,
+  queryName,
+  queryNames,
+  queryPeriod,
+  workflowIdFrom,
+} from '../input/values.ts';
 import { jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
-import { namesSchema, queryName, queryNames, queryPeriod } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 export const queueJob: Operation<KeyedCall> = {
   id: 'queueWorkflowJob',

@@ -1,5 +1,4 @@
 /** The API keys of a team: listing, creating, rotating and revoking them. */
-
 import { Problem } from '../../model/error.ts';
 import {
   type ApiKey,
@@ -13,15 +12,20 @@ import { keyResource, mintedKeyResource, shownKey } from '../../resources/key.ts
 import { toIsoOrNull } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
-import { bodyFields } from '../body.ts';
-import { idCursorFrom } from '../cursor.ts';
-import { IDEMPOTENCY_KEY, keyOfFields } from '../idempotency-key.ts';
-import { isGeneratedId } from '../ids.ts';
-import { idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { bodyFields } from '../input/body.ts';
+import { idCursor, idCursorFrom, onePage, pageLimit, pageParameters } from '../input/list-page.ts';
+import {
+  FLAG,
+  IDEMPOTENCY_KEY,
+  invalid,
+  isGeneratedId,
+  keyOfFields,
+  oneOf,
+  queryFlag,
+  timeFrom,
+} from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
-import { FLAG, queryFlag } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid, oneOf, timeFrom } from '../values.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 

@@ -68,7 +68,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
 
       async handle(call) {
         call.reply.header('content-security-policy', PAGE_POLICY);
-        return (call.services.ui === undefined ? pages.alone : pages.withGuide)().send(call);
+        return (call.services.hasGuide ? pages.withGuide : pages.alone)().send(call);
       },
     },
   };

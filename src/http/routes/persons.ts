@@ -2,12 +2,11 @@
 import { erase, subjectOf } from '../../records/erase.ts';
 import { exportPerson } from '../../records/export-person.ts';
 import { as, boolean, integer, list, nullable, object, text } from '../../std/shape.ts';
-import { bodyFields } from '../body.ts';
-import { workflowIdFrom } from '../ids.ts';
+import { bodyFields } from '../input/body.ts';
+import { invalid, workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { sendStream } from '../send-body.ts';
-import { invalid } from '../values.ts';
 
 /** The longest address or id, in characters: the same as for the id of a record. */
 export const MAX_SUBJECT = 1_024;

@@ -1,5 +1,4 @@
 /** POST /v1/workflows/{workflowId}/push: records arrive in the body and are published before the answer. */
-
 import type { IncomingMessage } from 'node:http';
 import { BrokenOffError } from '../../jobs/attempt.ts';
 import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/push-records.ts';
@@ -10,15 +9,19 @@ import { MODES, type Mode } from '../../model/workflow.ts';
 import { recordCounts } from '../../resources/job.ts';
 import { recordResource } from '../../resources/workflow.ts';
 import { integer, list, object, optional, text } from '../../std/shape.ts';
-import { inviteBody } from '../continue.ts';
-import { disconnectSignal } from '../disconnect.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
-import { workflowIdFrom } from '../ids.ts';
-import { lingerOn } from '../limits/linger.ts';
+import { inviteBody, lingerOn } from '../input/body.ts';
+import {
+  FLAG,
+  IDEMPOTENCY_KEY,
+  idempotencyKeyFrom,
+  queryFlag,
+  queryValue,
+  workflowIdFrom,
+} from '../input/values.ts';
 import { NDJSON_TYPES } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
-import { FLAG, queryFlag, queryValue } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { disconnectSignal } from '../server/exchange.ts';
 
 const FORMATS: Readonly<Record<string, PushFormat>> = {
   'application/json': 'json',

@@ -1,5 +1,4 @@
 /** What receivers verify signatures with: the secrets of webhooks, and the public keys of teams. */
-
 import { Problem } from '../../model/error.ts';
 import { DEFAULT_TEAM } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
@@ -7,11 +6,10 @@ import { list, object, raw, text } from '../../std/shape.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/rotate.ts';
 import { webhookSecret } from '../../webhooks/secret.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
-import { bodyFields } from '../body.ts';
-import { isGeneratedId } from '../ids.ts';
+import { bodyFields } from '../input/body.ts';
+import { invalid, isGeneratedId } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type Call, type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid } from '../values.ts';
 import { webhookIdFrom } from './webhooks.ts';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];

@@ -1,5 +1,4 @@
 /** The operations of the contract on webhooks: listing, subscribing and unsubscribing them. */
-
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
@@ -7,14 +6,11 @@ import { messageResource } from '../../resources/error.ts';
 import { webhookResource } from '../../resources/webhook.ts';
 import { exactly, list, object } from '../../std/shape.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
-import { bodyFields, readBody } from '../body.ts';
-import { isGeneratedId, workflowIdFrom } from '../ids.ts';
-import { everyRowInTurn } from '../list-page.ts';
+import { bodyFields, readBody } from '../input/body.ts';
+import { everyRowInTurn, workflowFilter } from '../input/list-page.ts';
+import { invalid, isGeneratedId, queryValue, queryValues, workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse, URL_PATTERN } from '../openapi/content.ts';
-import { queryValue, queryValues } from '../query.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
-import { invalid } from '../values.ts';
-import { workflowFilter } from '../workflow-filter.ts';
 
 export const listWebhooks: Operation<KeyedCall> = {
   id: 'listWebhooks',

@@ -1,5 +1,4 @@
 /** The service itself: whether it lives and is ready, its metrics, how it stands and what is wrong with it. */
-
 import { Problem } from '../../model/error.ts';
 import type { EffectiveSetting } from '../../model/setting.ts';
 import type { EventLoopDelay } from '../../observe/process-metrics.ts';
@@ -8,13 +7,12 @@ import { grouped } from '../../std/amounts.ts';
 import { maskedUrl } from '../../std/printable.ts';
 import { choice, list, object, optional, raw, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
+import { queryValues } from '../input/values.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
-import { queryValues } from '../query.ts';
 import type { Call, KeyedCall, Operation } from '../route.ts';
 import { authenticate, keyOf } from '../server/caller.ts';
-import { hasAllowedAddress } from '../server/metrics-access.ts';
-import { isOwnHost } from '../server/own-host.ts';
+import { hasAllowedAddress, isOwnHost } from '../server/metrics-access.ts';
 import { renderProblem } from '../server/problem.ts';
 import { type Check, readiness } from '../server/readiness.ts';
 

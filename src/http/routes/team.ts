@@ -11,15 +11,21 @@ import {
 import { auditLineResource, shownAuditLine } from '../../resources/audit-line.ts';
 import { meResource } from '../../resources/key.ts';
 import { type Span, shownUsage, usageResource } from '../../resources/usage.ts';
-import { MAX_BODY_BYTES } from '../body.ts';
-import { idCursorFrom, makeIdCursor, nextLink } from '../cursor.ts';
-import { isGeneratedId } from '../ids.ts';
-import { PAGE_SIZE, PERIOD_PARAMETERS, pageLimit, pageParameters } from '../list-page.ts';
+import { MAX_BODY_BYTES } from '../input/body.ts';
+import {
+  idCursorFrom,
+  makeIdCursor,
+  nextLink,
+  PAGE_SIZE,
+  PERIOD_PARAMETERS,
+  pageLimit,
+  pageParameters,
+  WORKFLOW_FILTER,
+  workflowFilter,
+} from '../input/list-page.ts';
+import { invalid, isGeneratedId, queryName, queryPeriod, queryTime, queryValue } from '../input/values.ts';
 import { jsonResponse, pageResponse, requestTime } from '../openapi/content.ts';
-import { queryName, queryPeriod, queryTime, queryValue } from '../query.ts';
 import type { KeyedCall, Operation } from '../route.ts';
-import { invalid } from '../values.ts';
-import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 /** GET /v1/me */
 export const readMe: Operation<KeyedCall> = {

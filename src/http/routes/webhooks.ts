@@ -1,5 +1,4 @@
 /** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
-
 import { Problem } from '../../model/error.ts';
 import {
   knownEventsMistake,
@@ -24,17 +23,28 @@ import {
 } from '../../webhooks/change.ts';
 import { testWords } from '../../webhooks/send-again.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
-import { bodyFields } from '../body.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
-import { idCursorFrom } from '../cursor.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom } from '../idempotency-key.ts';
-import { isGeneratedId } from '../ids.ts';
-import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';
+import { bodyFields } from '../input/body.ts';
+import {
+  everyRowInTurn,
+  idCursor,
+  idCursorFrom,
+  onePage,
+  pageLimit,
+  pageParameters,
+  WORKFLOW_FILTER,
+  workflowFilter,
+} from '../input/list-page.ts';
+import {
+  IDEMPOTENCY_KEY,
+  idempotencyKeyFrom,
+  invalid,
+  isGeneratedId,
+  namesSchema,
+  queryNames,
+} from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith, pageResponse, URL_PATTERN } from '../openapi/content.ts';
-import { namesSchema, queryNames } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { invalid } from '../values.ts';
-import { WORKFLOW_FILTER, workflowFilter } from '../workflow-filter.ts';
 
 const PAUSED = 'Paused over the API';
 

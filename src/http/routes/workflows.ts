@@ -7,11 +7,16 @@ import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
 import type { JobGlance } from '../../store/operations/job-lists.ts';
 import type { Store } from '../../store/store.ts';
 import { sendWithETag } from '../caching.ts';
-import { idCursorFrom } from '../cursor.ts';
-import { workflowIdFrom } from '../ids.ts';
-import { everyRowInTurn, idCursor, onePage, pageLimit, pageParameters } from '../list-page.ts';
+import {
+  everyRowInTurn,
+  idCursor,
+  idCursorFrom,
+  onePage,
+  pageLimit,
+  pageParameters,
+} from '../input/list-page.ts';
+import { queryNumber, queryText, workflowIdFrom } from '../input/values.ts';
 import { jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
-import { queryNumber, queryText } from '../query.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 /** Enough for the bar chart of the dashboard. */

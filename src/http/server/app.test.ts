@@ -19,7 +19,7 @@ import { definition, makeRunning, makeWorkflow, stageRecords } from '../../store
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { Authenticator, mintKey } from '../../teams/keys.ts';
-import { ConnectionLimits } from '../limits/connection-limits.ts';
+import { ConnectionLimits } from '../limits/connections.ts';
 import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from '../limits/in-flight.ts';
 import { Overload } from '../limits/overload.ts';
 import { routes } from '../routes.ts';
@@ -85,6 +85,10 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     connections: new ConnectionLimits({ most: 100, perAddress: 100, trustProxy: false, log }),
     timeouts: { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 },
     servesApi: true,
+    tracing: undefined,
+    rateLimits: undefined,
+    certificate: undefined,
+    sessions: undefined,
     corsOrigins: [],
     lasting: [],
   });

@@ -9,30 +9,29 @@ import {
 import { createServer as createSecureServer } from 'node:https';
 import { Readable } from 'node:stream';
 import { Problem } from '../../model/error.ts';
+import type { Observer } from '../../observe/observer.ts';
 import { storedTrace, type Traced, UNTRACED } from '../../observe/trace-context.ts';
+import type { Tracing } from '../../observe/tracing.ts';
 import { authoredBy } from '../../store/audited.ts';
-import { refuseBody } from '../body.ts';
-import { holdContinue, isUninvited } from '../continue.ts';
-import { NEW_CALLERS, UNKNOWN_TEAM } from '../limits/in-flight.ts';
-import { boundUnread } from '../limits/linger.ts';
-import { retryAfter } from '../limits/overload.ts';
-import { isRateLimitField } from '../limits/rate-limits.ts';
+import { boundUnread, holdContinue, isUninvited, refuseBody } from '../input/body.ts';
+import { isStrict, refuseUnknownQuery } from '../input/strict.ts';
+import { type ConnectionLimits, serverTimeouts, type Timeouts } from '../limits/connections.ts';
+import { type InFlight, NEW_CALLERS, UNKNOWN_TEAM } from '../limits/in-flight.ts';
+import { type Overload, retryAfter } from '../limits/overload.ts';
+import { isRateLimitField, type RateLimits } from '../limits/rate-limits.ts';
 import { RequestTurns } from '../limits/request-turns.ts';
-import { serverTimeouts } from '../limits/timeouts.ts';
 import { compressed } from '../negotiate.ts';
 import type { KeyedCall, Operation, Route } from '../route.ts';
-import type { ServerParts, Services } from '../services.ts';
-import { isStrict, refuseUnknownQuery } from '../strict.ts';
+import type { Services } from '../services.ts';
 import { prefersHtml } from '../ui/pages.ts';
-import { authenticateSession } from '../ui/session.ts';
-import { sessionSecret } from '../ui/session-cookie.ts';
+import { type SessionRoutes, sessionSecret } from '../ui/session.ts';
 import { authenticate, authorOf, hopsTo, keyOf, UNAUDITED } from './caller.ts';
-import { answerConnect, createClientErrorHandler } from './client-error.ts';
+import type { Certificate } from './certificate.ts';
+import { answerConnect, createClientErrorHandler, requireSound } from './client-error.ts';
 import { Reply, Request } from './exchange.ts';
 import { corsHeaders, SAFE_HEADERS } from './headers.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { isLoggedElsewhere, isServerError, renderProblem, toProblem, wantsDetails } from './problem.ts';
-import { requireSound } from './sound-request.ts';
 
 /** A request under way, with what was found out about it. */
 interface Exchange {
@@ -48,6 +47,29 @@ interface Exchange {
   /** It was refused because of overload: counted as that only, and not logged. */
   isShed: boolean;
   traced: Traced;
+}
+
+/** What the server needs, whatever its operations are. */
+export interface ServerParts extends Pick<Services, 'log' | 'authenticator' | 'trustProxy'> {
+  overload: Overload;
+  inFlight: InFlight;
+  observer: Observer;
+  /** Undefined where tracing is off. */
+  tracing: Tracing | undefined;
+  /** Undefined unless the operator has set some. */
+  rateLimits: RateLimits | undefined;
+  connections: ConnectionLimits;
+  timeouts: Timeouts;
+  /** Whether this node has the API, or only health checks and metrics. */
+  servesApi: boolean;
+  /** With one the server speaks HTTPS, else HTTP. */
+  certificate: Certificate | undefined;
+  /** The origins whose pages may call the API from a browser; `*` for all. */
+  corsOrigins: readonly string[];
+  /** Undefined where there is no dashboard. */
+  sessions: SessionRoutes | undefined;
+  /** What must be ended before the server can close. */
+  lasting: readonly { close(): Promise<void> | void }[];
 }
 
 export interface App {
@@ -71,7 +93,8 @@ const OVERLOADED = new Problem('overloaded');
 
 /** Builds the application, which does not listen yet. */
 export function createApp(parts: ServerParts & { services: Services; routes: readonly Route[] }): App {
-  const { services, authenticator, overload, inFlight, rateLimits, connections, corsOrigins, log } = parts;
+  const { services, authenticator, overload, inFlight, rateLimits, connections, corsOrigins, sessions, log } =
+    parts;
   const turns = new RequestTurns();
   const match = createMatcher(parts.routes);
   /** `/` is a page in a browser, and nothing else. */
@@ -167,8 +190,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       return route.operation.handle(call);
     }
     const caller =
-      route.bySession && services.ui !== undefined
-        ? await authenticateSession(services.ui, call, route.scope)
+      route.bySession && sessions !== undefined
+        ? await sessions.authenticate(exchange, route.scope)
         : await authenticate(authenticator, keyOf(request.raw), route.scope);
     exchange.teamId = caller.teamId;
     exchange.keyId = caller.keyId;
@@ -243,7 +266,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   function assumedTeam({ route, request }: Exchange): string {
     const secret = route?.bySession ? sessionSecret(request) : keyOf(request.raw);
     if (secret === undefined) return UNKNOWN_TEAM;
-    const known = route?.bySession ? services.ui?.sessions.teamOf(secret) : authenticator.teamOf(secret);
+    const known = route?.bySession ? sessions?.teamOf(secret) : authenticator.teamOf(secret);
     return known ?? NEW_CALLERS;
   }
 

@@ -7,7 +7,6 @@ import { allows, type Scope } from '../../model/team.ts';
 import { peerAddress } from '../../net/host.ts';
 import { HOPS_HEADER, MAX_HOPS } from '../../observe/trace-context.ts';
 import type { Authenticator, Caller } from '../../teams/keys.ts';
-import type { Route } from '../route.ts';
 import type { Request } from './exchange.ts';
 
 /**
@@ -61,7 +60,10 @@ const COUNTED: ReadonlySet<string> = new Set(['queueWorkflowJob', 'pushWorkflowR
  *
  * @throws Problem `webhook_loop`
  */
-export function hopsTo(request: IncomingMessage, { method, operation }: Route): number {
+export function hopsTo(
+  request: IncomingMessage,
+  { method, operation }: { method: string; operation: { id: string; frozen?: true } },
+): number {
   const header = request.headers[HOPS_HEADER];
   const isCounted = COUNTED.has(operation.id);
   if (header === undefined || method === 'GET' || (operation.frozen === true && !isCounted)) return 0;

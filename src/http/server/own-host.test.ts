@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { test } from 'node:test';
-import { isOwnHost } from './own-host.ts';
+import { isOwnHost } from './metrics-access.ts';
 
 const PUBLIC = 'https://hooks.example.com/';
 

@@ -17,13 +17,13 @@ const VITE = `
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
-import { DASHBOARD_INPUTS, hashOfSources } from ${JSON.stringify(join(import.meta.dirname, 'sources.ts'))};
+import { DASHBOARD, hashOfSources } from ${JSON.stringify(join(import.meta.dirname, 'background-build.ts'))};
 const into = process.argv[process.argv.indexOf('--outDir') + 1];
 const answer = await fetch(GATE + '?priority=' + getPriority());
 if (!answer.ok) { console.error('broken: ' + (await answer.text())); process.exit(1); }
 mkdirSync(into, { recursive: true });
 writeFileSync(join(into, 'index.html'), await answer.text());
-writeFileSync(join(into, '.sources'), await hashOfSources(join(process.cwd(), '..'), DASHBOARD_INPUTS));
+writeFileSync(join(into, '.sources'), await hashOfSources(join(process.cwd(), '..'), DASHBOARD.inputs));
 `;
 
 /** A clone with something to build, and a gate at which every build waits until it is told what becomes of it. */

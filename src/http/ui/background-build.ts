@@ -1,22 +1,79 @@
 /** Builds the dashboard or the guide while the service runs, in a clone where the build is missing or outdated. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rename, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { setPriority } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
-import { type BuildTarget, DASHBOARD } from './build-targets.ts';
-import { INDEX } from './built-files.ts';
-import type { BuildState } from './placeholder-page.ts';
-import { hashOfSources, SOURCES_MARK } from './sources.ts';
 
 /** The build yields to everything else on this machine. */
 const NICENESS = 10;
 /** Characters of the output of a failed build that are logged. */
 const MAX_SAID = 2_000;
 const MAX_TRIES = 10;
+
+/** `none`: no build is running, because it is done or not possible here. */
+export type BuildState = 'none' | 'building' | 'failed';
+
+export interface BuildTarget {
+  /** Its name in the log and on pages. */
+  name: 'dashboard' | 'guide';
+  /** Below the root. The build goes to `dist` in it. */
+  folder: string;
+  /** The files and directories it is built from, below the root. */
+  inputs: readonly string[];
+  /**
+   * The arguments with which Node builds it, to which `--outDir` is added; undefined where the sources or the tools are
+   * missing, as in the published package.
+   *
+   * @param root of the repository
+   */
+  command(root: string): string[] | undefined;
+}
+
+export const DASHBOARD: BuildTarget = {
+  name: 'dashboard',
+  folder: 'dashboard',
+  inputs: [
+    ...['index.html', 'package.json', 'vite.config.ts', 'public', 'src'].map((name) => `dashboard/${name}`),
+    'client/src',
+    'package-lock.json',
+  ],
+  command(root) {
+    const manifest = join(root, 'dashboard', 'package.json');
+    if (!existsSync(manifest) || !existsSync(join(root, 'dashboard', 'src'))) return undefined;
+    const found = resolved(manifest, 'vite/package.json');
+    if (found === undefined) return undefined;
+    return [join(dirname(found), 'bin', 'vite.js'), 'build', '--emptyOutDir', '--logLevel', 'warn'];
+  },
+};
+
+export const GUIDE: BuildTarget = {
+  name: 'guide',
+  folder: 'site',
+  inputs: [
+    'docs',
+    'package.json',
+    ...['assets', 'build.ts', 'pages.ts', 'render.ts', 'slug.ts', 'template.ts'].map(
+      (name) => `site/${name}`,
+    ),
+  ],
+  command(root) {
+    const program = join(root, 'site', 'build.ts');
+    return existsSync(program) && resolved(program, 'marked') !== undefined ? [program] : undefined;
+  },
+};
+
+function resolved(from: string, name: string): string | undefined {
+  try {
+    return createRequire(from).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * The build runs in a child process and writes to a directory of its own, which replaces the old one when complete: half
@@ -69,39 +126,40 @@ export class BackgroundBuild {
   }
 
   async #run(): Promise<void> {
-    const command = this.#what.command(this.#root);
+    const { name, inputs, command: commandIn } = this.#what;
+    const command = commandIn(this.#root);
     if (command === undefined) return;
     // Set before the sources are hashed, so that early visitors are told to wait rather than that nothing is there.
     this.#state = 'building';
-    const hash = await hashOfSources(this.#root, this.#what.inputs);
-    if ((await this.#isBuiltOf(hash)) || this.#isStopped) {
-      this.#state = 'none';
-      return;
-    }
-    const fromMs = performance.now();
-    this.#log.info({ in: this.#place('dist') }, `${this.#what.name}.build_begun`);
-    const made = this.#place('.build', randomUUID());
-    try {
-      await this.#build(command, made);
-      // Another service may have been quicker: its files stay, since pages that are open already refer to them.
-      if (!(await this.#isBuiltOf(hash))) await this.#replace(made);
-    } finally {
-      await rm(made, { recursive: true, force: true });
+    const hash = await hashOfSources(this.#root, inputs);
+    if (!(await this.#isBuiltOf(hash)) && !this.#isStopped) {
+      const fromMs = performance.now();
+      this.#log.info({ in: this.#place('dist') }, `${name}.build_begun`);
+      const made = this.#place('.build', randomUUID());
+      try {
+        await this.#build(command, made);
+        // Another service may have been quicker: its files stay, since pages that are open already refer to them.
+        if (!(await this.#isBuiltOf(hash))) await this.#replace(made);
+      } finally {
+        await rm(made, { recursive: true, force: true });
+      }
+      this.#log.info({ ms: Math.round(performance.now() - fromMs) }, `${name}.built`);
     }
     this.#state = 'none';
-    this.#log.info({ ms: Math.round(performance.now() - fromMs) }, `${this.#what.name}.built`);
   }
 
   async #isBuiltOf(hash: string): Promise<boolean> {
-    if (!existsSync(this.#place('dist', INDEX))) return false;
+    if (!existsSync(this.#place('dist', 'index.html'))) return false;
     const mark = await readFile(this.#place('dist', SOURCES_MARK), 'utf8').catch(() => '');
     return mark.trim() === hash;
   }
 
   async #build(command: readonly string[], into: string): Promise<void> {
+    const passed = ['PATH', 'HOME', 'TMPDIR'].filter((name) => this.#environment.has(name));
+    const environment = Object.fromEntries(passed.map((name) => [name, this.#environment.get(name)]));
     const child = spawn(process.execPath, [...command, '--outDir', into], {
       cwd: this.#place(),
-      env: this.#childEnvironment(),
+      env: { ...environment, NODE_ENV: 'production' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
@@ -129,14 +187,6 @@ export class BackgroundBuild {
     }
   }
 
-  #childEnvironment(): NodeJS.ProcessEnv {
-    const passed = ['PATH', 'HOME', 'TMPDIR'].flatMap((name) => {
-      const value = this.#environment.get(name);
-      return value === undefined ? [] : [[name, value] as const];
-    });
-    return { ...Object.fromEntries(passed), NODE_ENV: 'production' };
-  }
-
   #place(...parts: string[]): string {
     return join(this.#root, this.#what.folder, ...parts);
   }
@@ -147,4 +197,36 @@ function unlessCode(code: string | false): (error: NodeJS.ErrnoException) => voi
   return (error) => {
     if (error.code !== code) throw error;
   };
+}
+
+/** The file in a build that holds its `hashOfSources`. */
+export const SOURCES_MARK = '.sources';
+
+/**
+ * SHA-256, in hex, of the names and contents of all files: whether a build is of the present ones.
+ *
+ * @param root of the repository
+ * @param inputs files and directories below it
+ */
+export async function hashOfSources(root: string, inputs: readonly string[]): Promise<string> {
+  const files = (await Promise.all(inputs.map((input) => filesOf(join(root, input))))).flat();
+  const hash = createHash('sha256');
+  for (const path of files.sort()) {
+    const bytes = await readFile(path);
+    hash.update(`${relative(root, path).split(sep).join('/')} ${bytes.length}\n`).update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+/** The file itself, or all files below a directory; none where neither exists. */
+async function filesOf(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR') return [path];
+    if (code === 'ENOENT') return [];
+    throw error;
+  }
 }

@@ -1,29 +1,28 @@
-/** Builds the parts of the dashboard and the guide: what requests need of them, and their background builds. */
-import { join } from 'node:path';
+/** The dashboard and the guide: their routes, their sessions, and their background builds. */
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
 import type { Store } from '../../store/store.ts';
 import { Sessions } from '../../teams/sessions.ts';
 import type { LastUsed } from '../../teams/usage.ts';
-import { BackgroundBuild } from './background-build.ts';
-import { GUIDE } from './build-targets.ts';
-import { Guide } from './guide.ts';
-import { Pages } from './pages.ts';
-import { RefusedSignIns } from './refused-sign-ins.ts';
-import type { UiServices } from './services.ts';
-import { SignInLimit } from './sign-in-limit.ts';
+import type { Route } from '../route.ts';
+import { BackgroundBuild, DASHBOARD, GUIDE } from './background-build.ts';
+import { dashboardRoutes, guideRoute } from './pages.ts';
+import { SessionRoutes } from './session.ts';
 
 /** Of the repository or the package: `dist/` has the same depth as `src/`. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface Dashboard {
-  ui: UiServices;
+  /** Added to the table: the API again under `/ui/api`, for sessions instead of keys, and the pages. */
+  routesBeside(routes: readonly Route[]): Route[];
+  sessions: SessionRoutes;
   /** Builds the dashboard, where it is missing. */
   build: BackgroundBuild;
   stop(): Promise<void>;
 }
 
 /**
+ * @param input.publicUrl the URL of this service from outside
  * @param input.root the directory of `dashboard/` and `site/`, if not this program's own
  * @param input.builds whether the first request for the guide builds it
  */
@@ -36,24 +35,24 @@ export function openDashboard(input: {
   builds: boolean;
   lastUsed?: LastUsed;
 }): Dashboard {
-  const { store, log, environment, publicUrl, root = ROOT, builds, lastUsed } = input;
+  const { store, log, environment, publicUrl, root = ROOT, builds } = input;
   const build = new BackgroundBuild({ root, log, environment });
   const buildOfGuide = new BackgroundBuild({ root, log, environment, what: GUIDE });
-  const guide = new Guide({ root, build: buildOfGuide, builds });
-  const sessions = new Sessions(store, lastUsed);
-  const pages = new Pages({ directory: join(root, 'dashboard', 'dist'), state: () => build.state });
+  const found = new Sessions(store, input.lastUsed);
+  const sessions = new SessionRoutes({ store, log, sessions: found, publicUrl });
   return {
-    ui: {
-      sessions,
-      limit: new SignInLimit(),
-      refused: new RefusedSignIns(store, log),
-      pages,
-      guide,
-      publicUrl,
-    },
+    routesBeside: (routes) => [
+      ...routes
+        .filter(({ path, scope }) => path.startsWith('/v1/') && scope !== null)
+        .map((one): Route => ({ ...one, path: `/ui/api${one.path}`, bySession: true })),
+      ...sessions.routes(),
+      ...dashboardRoutes({ root, what: DASHBOARD, build }),
+      guideRoute({ root, what: GUIDE, build: buildOfGuide }, builds),
+    ],
+    sessions,
     build,
     async stop() {
-      sessions.close();
+      found.close();
       await Promise.all([build.stop(), buildOfGuide.stop()]);
     },
   };

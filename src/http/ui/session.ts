@@ -1,141 +1,202 @@
 /** Sessions of the dashboard: signing in with a key or a link, authentication of requests, signing out. */
-
-import type { Author } from '../../model/audit.ts';
+import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
-import { allows, type Scope } from '../../model/team.ts';
+import { allows, type Scope, SESSION_MS } from '../../model/team.ts';
+import { subscriberOf } from '../../net/host.ts';
+import type { Logger } from '../../observe/log.ts';
 import { toIso } from '../../std/clock.ts';
 import { anyObject } from '../../std/shape.ts';
+import type { Store } from '../../store/store.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
-import type { Begun, SignedIn } from '../../teams/sessions.ts';
-import { bodyFields } from '../body.ts';
+import type { Begun, Sessions, SignedIn } from '../../teams/sessions.ts';
+import { bodyFields } from '../input/body.ts';
+import { invalid } from '../input/values.ts';
+import { RateLimitWindow } from '../limits/rate-limits.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
-import type { Call, Operation } from '../route.ts';
+import { type Call, type Route, route } from '../route.ts';
 import { authorOf, clientAddress } from '../server/caller.ts';
 import type { Reply, Request } from '../server/exchange.ts';
-import { invalid } from '../values.ts';
-import { requireOwnOrigin } from './own-origin.ts';
-import { type UiServices, uiOf } from './services.ts';
-import { dropSecret, keepSecret, sessionSecret } from './session-cookie.ts';
 
 /**
  * A key fits into the headers, which may have 16 KiB. Anybody may send this body, without a key: a longer one would let
  * them hold more memory on each connection.
  */
 const MAX_SIGN_IN_BYTES = 16 * 1_024;
+/** Failed sign-ins of an address. Keys cannot be guessed: this only bounds what trying costs. */
+const FAILURES = { count: 10, windowMs: 60_000 };
+const MAX_ADDRESSES = 10_000;
 
-const shape = jsonResponse('Who is signed in', anyObject());
+const COOKIE = 'flowhook_session';
+/** 32 bytes in base64url. */
+const SECRET = /^[\w-]{43}$/;
+/** Content types that any page can send with a plain form, without a preflight request: they are refused. */
+const FORM_TYPES = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i;
 
-/** GET /ui/api/session */
-export const readSession: Operation<Call> = {
-  id: 'readSession',
-  group: 'Service',
-  summary: 'Who is signed in',
-  answer: shape,
+/** The secret in the cookie of a request; undefined when there is none of the right form. */
+export function sessionSecret({ headers }: Pick<Request, 'headers'>): string | undefined {
+  for (const pair of (headers.cookie ?? '').split(';')) {
+    const [name = '', value = ''] = pair.trim().split('=', 2);
+    if (name === COOKIE && SECRET.test(value)) return value;
+  }
+  return undefined;
+}
 
-  async handle(call) {
-    return shown(call, await signedIn(uiOf(call), call));
-  },
-};
+export class SessionRoutes {
+  readonly #sessions: Sessions;
+  readonly #publicUrl: () => string;
+  readonly #limit = new SignInLimit();
+  readonly #refused: RefusedSignIns;
 
-/** POST /ui/api/session */
-export const beginSession: Operation<Call> = {
-  id: 'beginSession',
-  group: 'Service',
-  summary: 'Signs in with `key`, or with the `token` of a link that works once',
-  requestBody: jsonBody({
-    type: 'object',
-    properties: { key: { type: 'string' }, token: { type: 'string' } },
-  }),
-  answer: shape,
+  /** @param input.publicUrl where clients reach this service */
+  constructor(input: { store: Store; log: Logger; sessions: Sessions; publicUrl: () => string }) {
+    this.#sessions = input.sessions;
+    this.#publicUrl = input.publicUrl;
+    this.#refused = new RefusedSignIns(input.store, input.log);
+  }
 
-  async handle(call) {
-    const ui = uiOf(call);
+  routes(): Route[] {
+    const answer = jsonResponse('Who is signed in', anyObject());
+    const common = { group: 'Service', answer } as const;
+    return [
+      route('GET', '/ui/api/session', null, {
+        ...common,
+        id: 'readSession',
+        summary: 'Who is signed in',
+        handle: async (call) => shown(call, await this.#signedIn(call)),
+      }),
+      route('POST', '/ui/api/session', null, {
+        ...common,
+        id: 'beginSession',
+        summary: 'Signs in with `key`, or with the `token` of a link that works once',
+        requestBody: jsonBody({
+          type: 'object',
+          properties: { key: { type: 'string' }, token: { type: 'string' } },
+        }),
+        handle: (call) => this.#begin(call),
+      }),
+      route('DELETE', '/ui/api/session', null, {
+        ...common,
+        id: 'endSession',
+        summary: 'Signs out',
+        handle: (call) => this.#end(call),
+      }),
+    ];
+  }
+
+  /** The team of a session that was used before, before it is checked. */
+  teamOf(secret: string): string | undefined {
+    return this.#sessions.teamOf(secret);
+  }
+
+  /**
+   * The caller of a request below `/ui/api/v1/`, where a session takes the place of a key.
+   *
+   * @throws Problem `origin_refused` when the request comes from a foreign page; `session_missing`; `scope_missing`
+   */
+  async authenticate(exchange: { request: Request; reply: Reply }, scope: Scope | 'any'): Promise<Caller> {
+    this.#requireOwnOrigin(exchange.request);
+    const { key, secret } = await this.#signedIn(exchange);
+    if (scope !== 'any' && !allows(key.scopes, scope)) {
+      throw new Problem('scope_missing', {
+        sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this needs`,
+      });
+    }
+    return callerOf(key, (options) => this.#sessions.isAlive(secret, options));
+  }
+
+  async #begin(call: Call): Promise<unknown> {
     const { request, reply } = call;
-    requireOwnOrigin(ui, request);
+    this.#requireOwnOrigin(request);
     const { key, token } = await bodyFields(call, 'the key, or the token of a link', MAX_SIGN_IN_BYTES);
-    const { sessions } = ui;
     if (key !== undefined && token !== undefined) invalid('Give `key` or `token`, not both');
+    const begun = await this.#tried(call, token === undefined ? { key } : { token });
+    const before = sessionSecret(request);
+    if (before !== undefined) await this.#sessions.end(before);
+    this.#keepSecret(reply, begun.secret);
+    return shown(call, begun);
+  }
+
+  async #end({ request, reply }: Call): Promise<Reply> {
+    this.#requireOwnOrigin(request);
+    const secret = sessionSecret(request);
+    if (secret !== undefined) await this.#sessions.end(secret);
+    this.#setCookie(reply, '; Max-Age=0');
+    return reply.code(204);
+  }
+
+  /** Signs in. The attempt is counted before it is checked, so that concurrent attempts cannot exceed the limit. */
+  async #tried(
+    { services, request }: Call,
+    { key, token }: { key?: unknown; token?: unknown },
+  ): Promise<Begun> {
+    const value = token ?? key;
+    if (typeof value !== 'string')
+      return invalid(`\`${token === undefined ? 'key' : 'token'}\` must be a string`);
+    const address = clientAddress(request);
+    const waitMs = this.#limit.take(address, services.store.now());
+    if (waitMs > 0) {
+      throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });
+    }
+    const author = authorOf(request, { kind: 'session', id: null });
     const begun =
       token === undefined
-        ? await tried(call, key, 'key', (text, author) => sessions.begin(text.trim(), author))
-        : await tried(call, token, 'token', (text, author) => sessions.redeem(text, author));
-    const before = sessionSecret(request);
-    if (before !== undefined) await sessions.end(before);
-    keepSecret(ui, reply, begun.secret);
-    return shown(call, begun);
-  },
-};
-
-/** DELETE /ui/api/session */
-export const endSession: Operation<Call> = {
-  id: 'endSession',
-  group: 'Service',
-  summary: 'Signs out',
-  answer: shape,
-
-  async handle(call) {
-    const ui = uiOf(call);
-    requireOwnOrigin(ui, call.request);
-    const secret = sessionSecret(call.request);
-    if (secret !== undefined) await ui.sessions.end(secret);
-    dropSecret(ui, call.reply);
-    return call.reply.code(204).send();
-  },
-};
-
-/**
- * The caller of a request below `/ui/api/v1/`, where a session takes the place of a key.
- *
- * @throws Problem `origin_refused` when the request comes from a foreign page; `session_missing`; `scope_missing`
- */
-export async function authenticateSession(
-  ui: UiServices,
-  call: { request: Request; reply: Reply },
-  scope: Scope | 'any',
-): Promise<Caller> {
-  requireOwnOrigin(ui, call.request);
-  const { key, secret } = await signedIn(ui, call);
-  if (scope !== 'any' && !allows(key.scopes, scope)) {
-    throw new Problem('scope_missing', {
-      sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this needs`,
-    });
+        ? await this.#sessions.begin(value.trim(), author)
+        : await this.#sessions.redeem(value, author);
+    if (begun === undefined) {
+      await this.#refused.note({ ...author, kind: 'unknown' });
+      throw new Problem(token === undefined ? 'key_refused' : 'link_refused');
+    }
+    this.#limit.give(address);
+    return begun;
   }
-  return callerOf(key, (options) => ui.sessions.isAlive(secret, options));
-}
 
-async function signedIn(
-  ui: UiServices,
-  { request, reply }: { request: Request; reply: Reply },
-): Promise<Begun> {
-  const secret = sessionSecret(request);
-  const found = secret === undefined ? undefined : await ui.sessions.find(secret);
-  if (secret === undefined || found === undefined) throw new Problem('session_missing');
-  if (found.isRenewed) keepSecret(ui, reply, secret);
-  return { ...found, secret };
-}
+  async #signedIn({ request, reply }: { request: Request; reply: Reply }): Promise<Begun> {
+    const secret = sessionSecret(request);
+    const found = secret === undefined ? undefined : await this.#sessions.find(secret);
+    if (secret === undefined || found === undefined) throw new Problem('session_missing');
+    if (found.isRenewed) this.#keepSecret(reply, secret);
+    return { ...found, secret };
+  }
 
-/** Signs in. The attempt is counted before it is checked, so that concurrent attempts cannot exceed the limit. */
-async function tried(
-  { services, request }: Call,
-  value: unknown,
-  name: 'key' | 'token',
-  begin: (text: string, author: Author) => Promise<Begun | undefined>,
-): Promise<Begun> {
-  if (typeof value !== 'string') return invalid(`\`${name}\` must be a string`);
-  const { limit, refused } = uiOf({ services });
-  const address = clientAddress(request);
-  const waitMs = limit.take(address, services.store.now());
-  if (waitMs > 0) {
-    throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });
+  /** Makes the browser send this secret for as long as an unused session lasts. */
+  #keepSecret(reply: Reply, secret: string): void {
+    this.#setCookie(reply, `${secret}; Max-Age=${SESSION_MS / 1_000}`);
   }
-  const author = authorOf(request, { kind: 'session', id: null });
-  const begun = await begin(value, author);
-  if (begun === undefined) {
-    await refused.note({ ...author, kind: 'unknown' });
-    throw new Problem(name === 'key' ? 'key_refused' : 'link_refused');
+
+  /** A cookie that is sent only below `/ui`, and that scripts cannot read. */
+  #setCookie(reply: Reply, value: string): void {
+    const { protocol, headers } = reply.request;
+    const ours = new URL(this.#publicUrl());
+    // As far as is known: to this server, or to a proxy at the public URL.
+    const isSecure = protocol === 'https' || (ours.protocol === 'https:' && ours.host === headers.host);
+    const secure = isSecure ? '; Secure' : '';
+    reply.header('set-cookie', `${COOKIE}=${value}; Path=/ui; HttpOnly; SameSite=Strict${secure}`);
   }
-  limit.give(address);
-  return begun;
+
+  /**
+   * Refuses requests from foreign pages, since browsers send the cookie whichever page makes the request (cross-site
+   * request forgery). They say where it comes from: in `sec-fetch-site` (over TLS and to loopback) and in `origin` (of
+   * every write). Reads may also have no origin, as when somebody types the address.
+   *
+   * @throws Problem `origin_refused`, or `content_unsupported` for a body that a form could have sent
+   */
+  #requireOwnOrigin({ headers, method, protocol, host }: Request): void {
+    const { origin, 'sec-fetch-site': site, 'content-type': type } = headers;
+    if (method === 'GET' || method === 'HEAD') {
+      if (site === 'cross-site' || site === 'same-site') throw new Problem('origin_refused');
+      return;
+    }
+    const ours = [`${protocol}://${host}`, new URL(this.#publicUrl()).origin];
+    const isOurs =
+      site === undefined ? origin !== undefined && ours.includes(origin) : site === 'same-origin';
+    if (!isOurs) throw new Problem('origin_refused');
+    const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+    if (hasBody && (type === undefined || FORM_TYPES.test(type))) {
+      throw new Problem('content_unsupported', {
+        sentence: 'Send the body as JSON, with the header `content-type: application/json`',
+      });
+    }
+  }
 }
 
 async function shown({ services: { store } }: Call, { session, key }: SignedIn) {
@@ -146,4 +207,60 @@ async function shown({ services: { store } }: Call, { session, key }: SignedIn) 
     key: { id: key.id, name: key.name, scopes: key.scopes },
     expiresAt: toIso(session.expiresAt),
   };
+}
+
+/** Counts failures on this node. */
+export class SignInLimit {
+  readonly #failures = new RateLimitWindow(FAILURES, MAX_ADDRESSES);
+
+  /** Counts an attempt; returns how many milliseconds this address has to wait first, 0 when it may try now. */
+  take(address: string, nowMs: number): number {
+    const { isWithin, untilMs } = this.#failures.take(subscriberOf(address), nowMs);
+    return isWithin ? 0 : untilMs;
+  }
+
+  /** Takes back an attempt that succeeded. */
+  give(address: string): void {
+    this.#failures.give(subscriberOf(address));
+  }
+}
+
+const WINDOW_MS = 10 * 60_000;
+/** By this node in one window; of each address only the first. */
+const MAX_LINES = 20;
+
+/** Writes refused sign-ins to the audit: not all of them, for anybody may cause any number. */
+class RefusedSignIns {
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #told = new Set<string>();
+  #untilMs = 0;
+  /** Refusals since the last line that was written. */
+  #untold = 0;
+
+  constructor(store: Store, log: Logger) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Notes one. Never rejects: the refusal itself must be answered in any case. */
+  async note(author: Author): Promise<void> {
+    const now = this.#store.now();
+    if (now >= this.#untilMs) {
+      this.#told.clear();
+      this.#untilMs = now + WINDOW_MS;
+    }
+    const address = author.address ?? '';
+    if (this.#told.has(address) || this.#told.size >= MAX_LINES) {
+      this.#untold += 1;
+      return;
+    }
+    this.#told.add(address);
+    const summary = this.#untold === 0 ? '' : `and ${this.#untold} more before it`;
+    this.#untold = 0;
+    const change = { teamId: OF_INSTANCE, action: 'sessions.refused', target: null, summary };
+    await this.#store.audit
+      .add({ change, author })
+      .catch((err) => this.#log.warn({ err }, 'audit.not_written'));
+  }
 }

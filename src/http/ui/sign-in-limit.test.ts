@@ -1,7 +1,7 @@
 /** The limit on failed sign-ins. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SignInLimit } from './sign-in-limit.ts';
+import { SignInLimit } from './session.ts';
 
 function triesLeft(limit: SignInLimit, address: string, nowMs: number): number {
   for (let tries = 0; ; tries++) if (limit.take(address, nowMs) > 0) return tries;

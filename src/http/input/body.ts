@@ -1,8 +1,9 @@
-/** Reads request bodies within a bound, where an operation asks for one: the framework reads none. */
-import type { IncomingMessage } from 'node:http';
-import { Problem } from '../model/error.ts';
-import { inviteBody, isUninvited } from './continue.ts';
-import type { Call } from './route.ts';
+/**
+ * Reads request bodies within a bound, where an operation asks for one; and what becomes of a body that nobody reads.
+ */
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Problem } from '../../model/error.ts';
+import type { Call } from '../route.ts';
 import { refuseUnknownFields } from './strict.ts';
 
 /** The longest JSON body that is accepted. */
@@ -149,4 +150,61 @@ function parse(bytes: Buffer): unknown {
   } catch {
     return undefined;
   }
+}
+
+const waiting = new WeakMap<IncomingMessage, ServerResponse>();
+
+/** Lets requests in without the invitation that Node would send at once; other expectations are ignored. */
+export function holdContinue(server: HttpServer): void {
+  server.on('checkContinue', (request, response) => {
+    waiting.set(request, response);
+    server.emit('request', request, response);
+  });
+  // Otherwise Node answers them with 417.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+}
+
+/** Whether the client has not been asked for the body yet. */
+export function isUninvited(request: IncomingMessage): boolean {
+  return waiting.has(request);
+}
+
+/** Asks the client for the body, if it waits for that. */
+export function inviteBody(request: IncomingMessage): void {
+  const response = waiting.get(request);
+  waiting.delete(request);
+  if (response !== undefined && !response.headersSent) response.writeContinue();
+}
+
+/** How much more is read and discarded. */
+export interface LingerBounds {
+  ms: number;
+  bytes: number;
+}
+
+const UNREAD: LingerBounds = { ms: 10_000, bytes: 16 * 1_048_576 };
+const LOOK_EVERY_MS = 25;
+
+/** Bounds how much is read of a body after the answer to it, for every request. */
+export function boundUnread(request: IncomingMessage, response: ServerResponse): void {
+  response.once('finish', () => lingerOn(request, UNREAD));
+}
+
+/** Discards the rest of the body within the bounds, and then closes the connection. */
+export function lingerOn(request: IncomingMessage, { ms, bytes }: LingerBounds): void {
+  if (request.complete || request.destroyed) return;
+  const { socket } = request;
+  const start = socket.bytesRead;
+  // An iterator that was abandoned still listens: `resume` has no effect.
+  request.on('data', () => {});
+  request.resume();
+  const end = performance.now() + ms;
+  const look = setInterval(() => {
+    // The connection itself gets no listener: it may see thousands of requests.
+    if (socket.destroyed) clearInterval(look);
+    if (performance.now() < end && socket.bytesRead - start <= bytes) return;
+    clearInterval(look);
+    socket.destroy();
+  }, LOOK_EVERY_MS);
+  for (const event of ['end', 'close']) request.once(event, () => clearInterval(look));
 }

@@ -1,6 +1,6 @@
 /**
- * Limits connections: how many are open in all, how many from one address, and how many pipelined requests may wait on
- * one. Node enforces the timeouts: see `timeouts.ts`.
+ * Limits connections: how many are open in all, how many from one address, how long clients may take, and how many
+ * pipelined requests may wait on one.
  *
  *     connection ──▶ too many in all? ──▶ closed unread; idle ones are closed, to make room for the next
  *         └────────▶ too many from its address? ──▶ 503
@@ -8,8 +8,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../../model/error.ts';
-import type { TrustedProxies } from '../../net/host.ts';
-import { subscriberOf } from '../../net/host.ts';
+import { subscriberOf, type TrustedProxies } from '../../net/host.ts';
 import type { Logger } from '../../observe/log.ts';
 import { refusalBytes } from '../server/client-error.ts';
 
@@ -102,3 +101,31 @@ const REFUSAL = refusalBytes(
     sentence: 'Too many connections are open from this address. Close some, or use one for several requests',
   }),
 );
+
+/** In milliseconds. */
+export interface Timeouts {
+  /** For the headers of a request, and from opening a connection to its first request. */
+  headersMs: number;
+  /** For a request with its body, unless its operation `hasTime`. */
+  requestMs: number;
+  /** Between two requests on one connection. */
+  keepAliveMs: number;
+}
+
+/** How often Node looks for requests that take too long: a slow one may last this much longer than its timeout. */
+const LOOK_MS = { least: 200, most: 5_000 };
+
+/** The options of Node's server. */
+export function serverTimeouts({ headersMs, requestMs }: Timeouts) {
+  const headersTimeout = Math.min(headersMs, requestMs);
+  return {
+    headersTimeout,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.max(
+      LOOK_MS.least,
+      Math.min(LOOK_MS.most, Math.ceil(headersTimeout / 3)),
+    ),
+    // The TLS handshake, which can be slow as well.
+    handshakeTimeout: headersTimeout,
+  };
+}

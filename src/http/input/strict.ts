@@ -2,8 +2,8 @@
  * Refuses input that an operation does not declare: query parameters, fields of the body at any depth, and bodies where
  * there is none to send. What would be ignored might have been meant: a misspelt `dryRun` erases for good.
  */
-import { nearest } from '../std/nearest.ts';
-import type { Declared } from './route.ts';
+import { nearest } from '../../std/nearest.ts';
+import type { Declared } from '../route.ts';
 import { invalid } from './values.ts';
 
 /** The part of JSON Schema that says which fields there are. */
