@@ -1,35 +1,32 @@
 /** The entry point: loads the command that is called, runs it, prints its error and sets the exit code. */
 import { Command, CommanderError } from 'commander';
-import { finishCommands, refuseHelpOnNothing, refuseVerbWithoutNoun } from './cli/every-command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
-import { warn } from './cli/say.ts';
-import { endedEarly } from './cli/until-interrupted.ts';
+import { finishCommands, refuseHelpOnNothing, refuseVerbWithoutNoun } from './cli/help.ts';
+import { endedEarly, warn } from './cli/terminal.ts';
 import { VERSION } from './config/version.ts';
 
 /** What adds each command. Only the files of the called command are loaded: loading all would slow every start. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [
-  ['init', async () => (await import('./cli/init.ts')).addInit],
-  ['serve', async () => (await import('./cli/serve.ts')).addServe],
-  ['run', async () => (await import('./cli/run.ts')).addRun],
-  ['jobs', async () => (await import('./cli/jobs.ts')).addJobs],
-  ['workflows', async () => (await import('./cli/workflows.ts')).addWorkflows],
-  ['apply', async () => (await import('./cli/apply.ts')).addApply],
-  ['data', async () => (await import('./cli/import.ts')).addImport],
-  ['data', async () => (await import('./cli/data.ts')).addData],
-  ['data', async () => (await import('./cli/erase.ts')).addErase],
-  ['webhooks', async () => (await import('./cli/webhooks.ts')).addWebhooks],
-  ['events', async () => (await import('./cli/events.ts')).addEvents],
-  ['migrate', async () => (await import('./cli/migrate.ts')).addMigrate],
-  ['backup', async () => (await import('./cli/backup.ts')).addBackup],
-  ['database', async () => (await import('./cli/database.ts')).addDatabase],
-  ['doctor', async () => (await import('./cli/doctor.ts')).addDoctor],
-  ['config', async () => (await import('./cli/config.ts')).addConfig],
-  ['dashboard', async () => (await import('./cli/dashboard.ts')).addDashboard],
-  ['keys', async () => (await import('./cli/keys.ts')).addKeys],
-  ['audit', async () => (await import('./cli/audit.ts')).addAudit],
-  ['teams', async () => (await import('./cli/teams.ts')).addTeams],
-  ['login', async () => (await import('./cli/login.ts')).addLogin],
-  ['completion', async () => (await import('./cli/completion.ts')).addCompletion],
+  ['init', async () => (await import('./cli/commands/init.ts')).addInit],
+  ['serve', async () => (await import('./cli/commands/serve.ts')).addServe],
+  ['run', async () => (await import('./cli/commands/jobs.ts')).addRun],
+  ['jobs', async () => (await import('./cli/commands/jobs.ts')).addJobs],
+  ['workflows', async () => (await import('./cli/commands/workflows.ts')).addWorkflows],
+  ['apply', async () => (await import('./cli/commands/workflow-files.ts')).addApply],
+  ['data', async () => (await import('./cli/commands/data.ts')).addData],
+  ['webhooks', async () => (await import('./cli/commands/webhooks.ts')).addWebhooks],
+  ['events', async () => (await import('./cli/commands/events.ts')).addEvents],
+  ['migrate', async () => (await import('./cli/commands/database.ts')).addMigrate],
+  ['backup', async () => (await import('./cli/commands/backup.ts')).addBackup],
+  ['database', async () => (await import('./cli/commands/database.ts')).addDatabase],
+  ['doctor', async () => (await import('./cli/commands/doctor.ts')).addDoctor],
+  ['config', async () => (await import('./cli/commands/init.ts')).addConfig],
+  ['dashboard', async () => (await import('./cli/commands/dashboard.ts')).addDashboard],
+  ['keys', async () => (await import('./cli/commands/keys.ts')).addKeys],
+  ['audit', async () => (await import('./cli/commands/events.ts')).addAudit],
+  ['teams', async () => (await import('./cli/commands/teams.ts')).addTeams],
+  ['login', async () => (await import('./cli/commands/login.ts')).addLogin],
+  ['completion', async () => (await import('./cli/commands/completion.ts')).addCompletion],
 ];
 
 /** Commands that must know all the others. */

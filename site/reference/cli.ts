@@ -1,9 +1,8 @@
 /** The reference of all commands, made of what commander knows of them. */
 import type { EventEmitter } from 'node:events';
 import type { Command, Option } from 'commander';
-import { leavesOf, wholeExample } from '../../src/cli/every-command.ts';
-import { EXAMPLES } from '../../src/cli/examples.ts';
 import { EXIT_CODES } from '../../src/cli/exit.ts';
+import { EXAMPLES, leavesOf, wholeExample } from '../../src/cli/help.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { flagName } from '../../src/config/sources.ts';
 import { programOf } from '../../src/main.ts';

@@ -10,8 +10,8 @@ import { inPath } from '../../test/support/in-path.ts';
 import { programOf } from '../main.ts';
 import { DELIVERY_STATES } from '../model/delivery.ts';
 import { JOB_STATES } from '../model/job.ts';
-import { VALUES } from './completion.ts';
-import { leavesOf } from './every-command.ts';
+import { VALUES } from './commands/completion.ts';
+import { leavesOf } from './help.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-completion-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

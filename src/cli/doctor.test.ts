@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CHECKS } from '../doctor/checks.ts';
 import { programOf } from '../main.ts';
-import { leavesOf } from './every-command.ts';
+import { leavesOf } from './help.ts';
 
 const DOCTOR = join(import.meta.dirname, '..', 'doctor');
 

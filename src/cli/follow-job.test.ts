@@ -1,8 +1,7 @@
 /** What following a job prints where there is no terminal. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Job } from '../model/job.ts';
-import type { Store } from '../store/store.ts';
+import type { Flowhook, Job } from 'flowhook-client';
 import { followJob } from './follow-job.ts';
 import { changeWords, liveWords, resultWords } from './job-words.ts';
 
@@ -10,41 +9,49 @@ const WHY =
   'The command tap was not found in any of the 2 folders of PATH on this machine. Install it, or give its path';
 
 const QUEUED: Job = {
-  teamId: 'team_1',
   id: 'job_1',
   workflowId: 'people',
-  slot: 0,
   state: 'queued',
   origin: 'cli',
   attempt: 0,
-  failures: 0,
-  crashes: 0,
   priority: 0,
-  runAt: 0,
+  nextAttemptAt: null,
   cancelRequestedAt: null,
   reason: null,
   error: null,
   progress: null,
   version: null,
   records: null,
-  createdAt: 0,
+  queuedAt: new Date(0).toISOString(),
   startedAt: null,
   finishedAt: null,
-  trace: null,
 };
-const RETRYING: Job = { ...QUEUED, state: 'retrying', attempt: 1, runAt: 3_000, reason: 'error', error: WHY };
+const RETRYING: Job = {
+  ...QUEUED,
+  state: 'retrying',
+  attempt: 1,
+  nextAttemptAt: new Date(3_000).toISOString(),
+  reason: 'error',
+  error: WHY,
+};
 
-test('each state of an attempt is one line, however often the job is read, with the first sentence of its error', async () => {
-  const reads: Job[] = [RETRYING, RETRYING, { ...RETRYING, state: 'failed', attempt: 2, finishedAt: 9 }];
-  let now = 0;
-  const store = { now: () => (now += 100), jobs: { get: async () => reads.shift() } } as unknown as Store;
+test('each state of an attempt is one line, however often the job is read, with the first sentence of its error', async (t) => {
+  const soon = { ...RETRYING, nextAttemptAt: new Date(Date.now() + 3_000).toISOString() };
+  const failed: Job = { ...RETRYING, state: 'failed', attempt: 2, finishedAt: new Date(9).toISOString() };
+  const reads: Job[] = [QUEUED, soon, soon, failed];
+  const client = { jobs: { get: async () => reads.shift() } } as unknown as Flowhook;
   let printed = '';
-  const screen = { write: (text: string) => (printed += text) };
-  const ended = await followJob(QUEUED, { store, screen, signal: new AbortController().signal });
+  const write = t.mock.method(process.stderr, 'write', (text: string) => {
+    printed += text;
+    return true;
+  });
+  const { signal } = new AbortController();
+  const ended = await followJob('job_1', { client, lookMs: 1, signal });
+  write.mock.restore();
   assert.equal(ended.error, WHY);
   assert.match(
     printed,
-    /^job_1 queued\njob_1 retrying, next attempt in 2\.\d s: The command tap was not found in any of the 2 folders of PATH on this machine\.\n$/,
+    /^job_1 queued\njob_1 retrying, next attempt in [23](\.\d)? s: The command tap was not found in any of the 2 folders of PATH on this machine\.\n$/,
   );
 });
 

@@ -1,65 +1,59 @@
 /** Follows a job until it ends, with a live line on a terminal and one line per change of its state; reads its log. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Job, LogLine } from '../model/job.ts';
-import { printable } from '../std/printable.ts';
-import { createLiveLine, type Screen } from '../std/progress-bar.ts';
-import type { Store } from '../store/store.ts';
-import { changeWords, liveWords, stateWords } from './job-words.ts';
+import type { Flowhook, Job, LogLine } from 'flowhook-client';
+import { durationWords } from '../std/amounts.ts';
+import { createLiveLine } from '../std/progress-bar.ts';
+import { changeWords, liveWords, logText, outcomeCode, publishedWords, stateWords } from './job-words.ts';
+import type { Options } from './options.ts';
+import { print, say, screen, warn } from './terminal.ts';
 
-/** How often the job is read: one row. */
-const LOOK_MS = 100;
 /** How many lines of a log are read at once. */
 const LOG_LINES = 1_000;
 
 export interface FollowOptions {
-  store: Store;
-  /** For messages. */
-  screen: Screen;
+  client: Flowhook;
+  lookMs: number;
   /** Ends the following, not the job. */
   signal: AbortSignal;
-  /** Gets each line of its log, beginning with the current attempt. */
-  onLog?: (line: LogLine) => void;
+  /** Whether its log is printed to standard error, beginning with the current attempt. */
+  logs?: boolean;
 }
 
 /** @returns the job when it has ended, or as it was when the signal came */
-export async function followJob(job: Job, { store, screen, signal, onLog }: FollowOptions): Promise<Job> {
+export async function followJob(
+  id: string,
+  { client, lookMs, signal, logs = false }: FollowOptions,
+): Promise<Job> {
   const line = createLiveLine(screen, () => performance.now());
-  const tail = onLog === undefined ? undefined : logTail(store, job);
-  let now = job;
+  let job = await client.jobs.get(id);
+  const tail = logs ? logTail(client, job) : undefined;
   let told = '';
   const rate = recordRate();
   try {
     for (;;) {
+      const now = job;
       const perSecond = rate(now, performance.now());
       if (tail !== undefined) {
-        for await (const { line: written } of tail(now)) {
+        for await (const written of tail(now)) {
           line.clear();
-          onLog?.(written);
+          warn(logText(written));
         }
       }
       if (now.finishedAt !== null) return now;
       const state = stateWords(now);
       if (state !== told) {
         line.clear();
-        screen.write(`${printable(`${now.id} ${changeWords(now, store.now())}`)}\n`);
+        say(`${now.id} ${changeWords(now, Date.now())}`);
         told = state;
       }
-      line.show(() => liveWords(now, perSecond, store.now()));
+      line.show(() => liveWords(now, perSecond, Date.now()));
       if (signal.aborted) return now;
-      await pause(LOOK_MS, undefined, { signal }).catch(() => {});
-      const found = await store.jobs.get({ teamId: job.teamId, id: job.id });
-      if (found === undefined) throw new Error(`Job ${job.id} no longer exists`);
-      now = found;
+      await pause(lookMs, undefined, { signal }).catch(() => {});
+      job = await client.jobs.get(id);
     }
   } finally {
     line.stop();
   }
-}
-
-/** A line of a log, with the attempt that wrote it. */
-export interface TailLine {
-  attempt: number;
-  line: LogLine;
 }
 
 /**
@@ -68,21 +62,21 @@ export interface TailLine {
  * complete.
  */
 export function logTail(
-  store: Store,
-  { teamId, id: jobId, attempt: current }: Job,
+  client: Flowhook,
+  { id, attempt: current }: Job,
   from: number = Math.max(1, current),
-): (job: Job) => AsyncGenerator<TailLine> {
+): (job: Job) => AsyncGenerator<LogLine & { attempt: number }> {
   let attempt = from;
-  let afterSeq = 0;
+  let after = 0;
   return async function* (job) {
     while (attempt <= job.attempt) {
-      const lines = await store.jobs.log({ teamId, jobId, attempt, afterSeq, limit: LOG_LINES });
-      for (const line of lines) yield { attempt, line };
-      afterSeq = lines.at(-1)?.seq ?? afterSeq;
+      const { lines } = await client.jobs.logs(id, { attempt, after, limit: LOG_LINES });
+      for (const line of lines) yield { attempt, ...line };
+      after = lines.at(-1)?.seq ?? after;
       if (lines.length === LOG_LINES) continue;
       if (attempt === job.attempt) return;
       attempt += 1;
-      afterSeq = 0;
+      after = 0;
     }
   };
 }
@@ -98,4 +92,26 @@ function recordRate(): (job: Job, ms: number) => number | undefined {
     if (records > last.records) last = { attempt: job.attempt, records, ms };
     return last.ms === first.ms ? undefined : ((last.records - first.records) * 1_000) / (last.ms - first.ms);
   };
+}
+
+/** Prints the outcome of a job, or that it is still running, and sets the exit code accordingly. */
+export function report(job: Job, options: Options): void {
+  process.exitCode = outcomeCode(job);
+  if (options.json === true) print(options, job, []);
+  if (job.finishedAt === null) {
+    say(
+      `The job continues: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
+    );
+    return;
+  }
+  if (job.state === 'finished') {
+    const took = durationWords(Date.parse(job.finishedAt) - Date.parse(job.startedAt ?? job.queuedAt));
+    if (options.json !== true) print(options, null, [`${job.workflowId} ${publishedWords(job)} (${took})`]);
+    return;
+  }
+  const why = job.state === 'failed' ? `failed (${job.reason ?? 'error'})` : 'was canceled';
+  warn(`flowhook: Job ${job.id} ${why}: ${job.error ?? ''}`);
+  if (job.state === 'failed') {
+    say(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote`);
+  }
 }

@@ -1,17 +1,12 @@
 /** Replays of a selection at the shell: what one would send, asking, following it, and what became of it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShownPlan, ShownReplay } from '../resources/delivery.ts';
-import type { ShownWebhook } from '../resources/webhook.ts';
+import type { Flowhook, Replay, ReplayPlan, WebhookDetail } from 'flowhook-client';
 import { countWords, grouped } from '../std/amounts.ts';
 import { createLiveLine } from '../std/progress-bar.ts';
 import { planWords, statesWords } from '../webhooks/send-again.ts';
-import { confirm } from './confirm.ts';
 import { oneLine } from './job-words.ts';
-import { print } from './output.ts';
-import { say, screen } from './say.ts';
-import type { Options } from './settings.ts';
-import type { Looking } from './show-delivery.ts';
-import { untilInterrupted } from './until-interrupted.ts';
+import type { Options } from './options.ts';
+import { confirm, print, say, screen, untilInterrupted } from './terminal.ts';
 
 /** How often it is read whether the webhook is held back. */
 const HELD_EVERY_MS = 1_000;
@@ -26,8 +21,8 @@ const REST = 5;
  */
 export async function agreeToReplay(
   options: Options,
-  plan: ShownPlan,
-  webhook: Pick<ShownWebhook, 'id' | 'url'>,
+  plan: ReplayPlan,
+  webhook: Pick<WebhookDetail, 'id' | 'url'>,
 ): Promise<boolean> {
   const { since, until, states, byState, count } = plan;
   const period = `created from ${since} to ${until}`;
@@ -43,13 +38,10 @@ export async function agreeToReplay(
 }
 
 /** Why nothing goes out for a while; null if something does. */
-export function heldWords(
-  { id, state, breaker }: Pick<ShownWebhook, 'id' | 'state' | 'breaker'>,
-  nowMs: number,
-): string | null {
+function heldWords({ id, state, breaker }: WebhookDetail): string | null {
   if (state === 'paused') return `The webhook is paused; \`flowhook webhooks resume ${id}\` sends what waits`;
   if (breaker.state !== 'open' || breaker.nextAttemptAt === null) return null;
-  if (Date.parse(breaker.nextAttemptAt) <= nowMs) return null;
+  if (Date.parse(breaker.nextAttemptAt) <= Date.now()) return null;
   return `${breaker.reason}; the next attempt goes out at ${breaker.nextAttemptAt}`;
 }
 
@@ -57,16 +49,14 @@ export function heldWords(
  * Follows a replay until all that it sends was tried once, its webhook is held back, or Ctrl-C; the replay itself goes on
  * in the server.
  *
- * @param held why nothing goes out for a while
+ * @returns `held`: why nothing goes out for a while
  */
-export async function followReplay({
-  look,
-  held,
-  everyMs,
-}: Looking<ShownReplay> & { held: () => Promise<string | null> }): Promise<{
-  replay: ShownReplay;
-  held: string | null;
-}> {
+export async function followReplay(
+  client: Flowhook,
+  { id, webhookId }: Replay,
+  lookMs: number,
+): Promise<{ replay: Replay; held: string | null }> {
+  const look = () => client.webhooks.readReplay(webhookId, id);
   const line = createLiveLine(screen, () => performance.now());
   const interrupted = untilInterrupted();
   let askAtMs = performance.now() + HELD_EVERY_MS;
@@ -78,11 +68,11 @@ export async function followReplay({
       if (isOver || interrupted.signal.aborted) return { replay, held: null };
       line.show(() => `${replay.id}  ${outcomeWords(replay)}`);
       if (replay.made > 0 && performance.now() >= askAtMs) {
-        const reason = await held();
+        const reason = heldWords(await client.webhooks.get(webhookId));
         if (reason !== null) return { replay: await look(), held: reason };
         askAtMs = performance.now() + HELD_EVERY_MS;
       }
-      const restMs = Math.max(everyMs, REST * (performance.now() - fromMs));
+      const restMs = Math.max(lookMs, REST * (performance.now() - fromMs));
       await pause(restMs, undefined, { signal: interrupted.signal }).catch(() => {});
     }
   } finally {
@@ -93,7 +83,7 @@ export async function followReplay({
 
 /** Prints what became of a replay. Exit code: 0 all arrived, 1 some failed, 7 some were not tried yet. */
 export function printOutcome(
-  { replay, held }: { replay: ShownReplay; held: string | null },
+  { replay, held }: { replay: Replay; held: string | null },
   options: Options,
 ): void {
   const { id, state, outcome } = replay;
@@ -114,13 +104,13 @@ export function printOutcome(
 }
 
 /** Prints a replay that is not followed. */
-export function printBegun(replay: ShownReplay, options: Options): void {
+export function printBegun(replay: Replay, options: Options): void {
   print(options, replay, [replay.id]);
   say('It goes on in the server, also after a restart; --wait tells what arrived');
 }
 
 /** `12 events sent again: 9 arrived, 2 failed, 1 under way`. */
-function outcomeWords({ made, outcome }: ShownReplay): string {
+function outcomeWords({ made, outcome }: Replay): string {
   const { arrived, failed, underWay, canceled, superseded } = outcome;
   const parts: [number, string][] = [
     [arrived, 'arrived'],

@@ -1,7 +1,6 @@
 /** A job in words: the line of a list, the live line while it runs, and its outcome. */
-import type { Job } from '../model/job.ts';
+import type { Job, LogLine } from 'flowhook-client';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
-import { toIso } from '../std/clock.ts';
 import { columns, type Head } from './table.ts';
 
 /** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
@@ -28,14 +27,15 @@ export function cellsOf(job: Job, team: string, nowMs: number): string[] {
     `${team}/${job.workflowId}`,
     stateWords(job),
     job.origin,
-    toIso(job.createdAt),
-    tookWords(job, nowMs),
+    job.queuedAt,
+    tookWords(job, nowMs) ?? '-',
     oneLine(resultWords(job, nowMs), 100),
   ];
 }
 
 /** Everything about a job. `team` is a slug. */
-export function jobLines(job: Job, team: string, now: number): string[] {
+export function jobLines(job: Job, team: string, nowMs: number): string[] {
+  const { progress, nextAttemptAt } = job;
   const rows: (readonly [string, string | null])[] = [
     ['job', job.id],
     ['workflow', `${team}/${job.workflowId}`],
@@ -43,28 +43,29 @@ export function jobLines(job: Job, team: string, now: number): string[] {
     ['origin', job.origin],
     ['attempts', String(job.attempt)],
     ['priority', job.priority === 0 ? null : String(job.priority)],
-    ['queued', toIso(job.createdAt)],
-    ['started', job.startedAt === null ? null : toIso(job.startedAt)],
-    ['next attempt', job.state === 'retrying' ? `${toIso(job.runAt)}, ${inWords(job.runAt, now)}` : null],
-    ['cancel asked', job.cancelRequestedAt === null ? null : toIso(job.cancelRequestedAt)],
-    ['ended', job.finishedAt === null ? null : toIso(job.finishedAt)],
-    ['took', job.startedAt === null ? null : durationWords((job.finishedAt ?? now) - job.startedAt)],
+    ['queued', job.queuedAt],
+    ['started', job.startedAt],
+    [
+      'next attempt',
+      job.state === 'retrying'
+        ? `${nextAttemptAt}, ${inWords(Date.parse(nextAttemptAt ?? ''), nowMs)}`
+        : null,
+    ],
+    ['cancel asked', job.cancelRequestedAt],
+    ['ended', job.finishedAt],
+    ['took', tookWords(job, nowMs)],
     ['reason', job.reason],
     [job.state === 'canceled' ? 'canceled' : 'error', job.error],
-    [
-      'progress',
-      job.progress === null
-        ? null
-        : `${countWords(job.progress.records, 'record')}, ${bytesWords(job.progress.bytes)}`,
-    ],
-    ['pages', job.progress === null || job.progress.pages === null ? null : String(job.progress.pages)],
-    ['message', job.progress?.message ?? null],
+    ['progress', progress && `${countWords(progress.records, 'record')}, ${bytesWords(progress.bytes)}`],
+    ['pages', progress === null || progress.pages === null ? null : String(progress.pages)],
+    ['message', progress?.message ?? null],
     ['published', job.state === 'finished' ? publishedWords(job) : null],
   ];
-  const said = rows.flatMap(([name, text]) =>
-    text === null ? [] : [[name, text.replaceAll('\n', '\n              ')]],
+  return columns(
+    rows.flatMap(([name, text]) =>
+      text === null ? [] : [[name, text.replaceAll('\n', '\n              ')]],
+    ),
   );
-  return columns(said);
 }
 
 /** `running`, `canceling`, `retrying (2)`: the number counts attempts. */
@@ -78,7 +79,7 @@ export function changeWords(job: Job, nowMs: number): string {
   const state = stateWords(job);
   if (job.state !== 'retrying') return state;
   const [why = ''] = (job.error ?? job.reason ?? '').split(/(?<=[.!?])\s/, 1);
-  const next = `${state}, next attempt ${inWords(job.runAt, nowMs)}`;
+  const next = `${state}, ${nextWords(job, nowMs)}`;
   return why === '' ? next : `${next}: ${oneLine(why, 200)}`;
 }
 
@@ -92,11 +93,11 @@ export function resultWords(job: Job, nowMs: number): string {
     case 'canceled':
       return job.error ?? '';
     case 'retrying':
-      return `next attempt ${inWords(job.runAt, nowMs)}${afterWords(job)}`;
+      return `${nextWords(job, nowMs)}${afterWords(job)}`;
     case 'running':
       return progressWords(job).join(', ');
     case 'queued':
-      return job.slot === 0 ? '' : 'waits behind another job';
+      return '';
   }
 }
 
@@ -116,11 +117,22 @@ export function publishedWords({ version, records }: Job): string {
  * @param perSecond records per second, if it is known yet
  */
 export function liveWords(job: Job, perSecond: number | undefined, nowMs: number): string {
-  if (job.state === 'retrying') return `${stateWords(job)}  next attempt ${inWords(job.runAt, nowMs)}`;
+  if (job.state === 'retrying') return `${stateWords(job)}  ${nextWords(job, nowMs)}`;
   const [records, ...more] = progressWords(job);
   const rate = perSecond === undefined ? [] : [`${Math.round(perSecond).toLocaleString('en-GB')}/s`];
-  const since = durationWords(nowMs - (job.startedAt ?? job.createdAt));
+  const since = durationWords(nowMs - Date.parse(job.startedAt ?? job.queuedAt));
   return [stateWords(job), ...(records === undefined ? [] : [records, ...rate]), ...more, since].join('  ');
+}
+
+/** How long it has run; null before it starts. */
+export function tookWords({ startedAt, finishedAt }: Job, nowMs: number): string | null {
+  if (startedAt === null) return null;
+  return durationWords((finishedAt === null ? nowMs : Date.parse(finishedAt)) - Date.parse(startedAt));
+}
+
+/** A line of a log; further lines of its text are indented. */
+export function logText({ time, level, text }: LogLine): string {
+  return `${time} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
 }
 
 /** A text as one line of at most `most` characters. */
@@ -132,6 +144,10 @@ export function oneLine(text: string, most: number): string {
 /** `in 12 s`, or `now`. */
 export function inWords(atMs: number, nowMs: number): string {
   return atMs <= nowMs ? 'now' : `in ${durationWords(atMs - nowMs)}`;
+}
+
+function nextWords({ nextAttemptAt }: Job, nowMs: number): string {
+  return `next attempt ${inWords(nextAttemptAt === null ? 0 : Date.parse(nextAttemptAt), nowMs)}`;
 }
 
 function progressWords({ progress }: Job): string[] {
@@ -149,9 +165,4 @@ function progressWords({ progress }: Job): string[] {
 function afterWords({ reason, error }: Job): string {
   if (reason === null && error === null) return '';
   return ` after ${reason ?? 'error'}: ${error ?? ''}`;
-}
-
-function tookWords({ startedAt, finishedAt }: Job, nowMs: number): string {
-  if (startedAt === null) return '-';
-  return durationWords((finishedAt ?? nowMs) - startedAt);
 }

@@ -1,4 +1,7 @@
 /** Opens the database for a command, also while a server is running on it. */
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
@@ -9,11 +12,75 @@ import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { explainFailure, openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { databaseFile, isMissing, prepareDataDirectory } from './data-directory.ts';
 import { NotFoundError } from './exit.ts';
-import { say } from './say.ts';
-import { addSettings, configOf, type Options } from './settings.ts';
-import { systemUser } from './system-user.ts';
+import { addSettings, configOf, type Options } from './options.ts';
+import { say } from './terminal.ts';
+
+/** The file of the database; undefined when the URL names no file. */
+export function databaseFile({ databaseUrl }: Config): string | undefined {
+  return databaseUrl.startsWith('sqlite:/') ? databaseUrl.slice('sqlite:'.length) : undefined;
+}
+
+/** Whether there is no such file. False for one that this user may not look at: opening it tells why. */
+export function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Creates the data directory if it is missing.
+ *
+ * @throws Error with a sentence when it, or the database, cannot be read and written
+ */
+export function prepareDataDirectory(config: Config): void {
+  const { dataDirectory } = config;
+  try {
+    makeDirectory(dataDirectory);
+    accessSync(dataDirectory, constants.R_OK | constants.W_OK | constants.X_OK);
+    const database = databaseFile(config);
+    if (database !== undefined && !isMissing(database)) {
+      accessSync(database, constants.R_OK | constants.W_OK);
+    }
+  } catch (cause) {
+    throw new Error(
+      `The data directory ${dataDirectory} cannot be used: ${(cause as Error).message}. ` +
+        'Let this user read and write it, or name another one with --data or FLOWHOOK_DATA',
+      { cause },
+    );
+  }
+}
+
+/** One directory after the other: below /proc, `mkdirSync` with `recursive` never returns. */
+function makeDirectory(path: string): void {
+  if (isMissing(path)) {
+    makeDirectory(dirname(path));
+    try {
+      mkdirSync(path, { mode: 0o700 });
+    } catch (error) {
+      // Another process may have created it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+  if (!statSync(path).isDirectory()) throw new Error(`${path} is not a directory`);
+}
+
+/** The name of the user, with the one who called sudo; the user's number if it has no name, as in containers. */
+export function systemUser(environment: ReadonlyMap<string, string>): string {
+  const before = environment.get('SUDO_USER');
+  const name = nameOfUser();
+  return before === undefined || before === name ? name : `${name} (sudo by ${before})`;
+}
+
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
 
 /** Adds `--json` and the flags that locate the database. */
 export function addStoreOptions(command: Command): Command {

@@ -73,6 +73,8 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
+  /** A command that has opened the database itself: it has no key, and `keyId` is empty. */
+  isLocal?: true;
   /**
    * Whether the credentials are still valid, for calls that last long. A revocation by another process is known after
    * some 250 ms, and at once with `asksDatabase`.

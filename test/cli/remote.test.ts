@@ -99,7 +99,7 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
   );
   assert.match((await flowhook(['webhooks', 'secret', id], there())).stdout, /^whsec_/);
   const set = await flowhook(['webhooks', 'set', id, '--rate', '5'], there());
-  assert.match(set.stdout, /^ratePerSecond +5$/m, set.stderr);
+  assert.match(set.stdout, /^rate +5 a second$/m, set.stderr);
   for (const [args, sentence] of [
     [['set', id, '--rate', 'fast'], /`ratePerSecond` must be a number/],
     [
@@ -113,7 +113,7 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
     assert.match(stderr, sentence);
   }
   const shown = (await flowhook(['webhooks', 'show', id], there())).stdout;
-  assert.match(shown, /^ratePerSecond +5$/m, 'a number that is none removes no limit');
+  assert.match(shown, /^rate +5 a second$/m, 'a number that is none removes no limit');
   assert.equal((await flowhook(['webhooks', 'unsubscribe', id, '--yes'], there())).code, 0);
   assert.equal((await flowhook(['webhooks', 'show', id], there())).code, 3);
 });
@@ -130,7 +130,7 @@ test('deliveries are tested, shown and sent once more on the server', async (t) 
   const id = (await ask('subscribe', url)).trim();
   assert.match(
     await ask('set', id, '--ordered', '--rate', '5', '--header', 'x-token: abc'),
-    /ratePerSecond +5/,
+    /rate +5 a second/,
   );
   assert.match(await ask('test', url, '--wait'), /^Delivered: the receiver answered 2/);
   const [delivery] = JSON.parse(await ask('deliveries', id, '--state', 'delivered', '--json')) as {

@@ -10,16 +10,8 @@ const EVIL = '\u001b]0;PWNED\u0007\u001b[2J\u009b31m\u202eevil\u2028x';
 /** What the live line draws, and colours. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one.
 const OWN = /\r\u001b\[K|\u001b\[\d+m/g;
-/** These write to a stream themselves: the first two are what all others use. */
-const WRITERS = [
-  'output.ts',
-  'say.ts',
-  'confirm.ts',
-  'serve.ts',
-  'completion.ts',
-  'doctor.ts',
-  'uncaught.ts',
-];
+/** These write to a stream themselves: the first is what all others use. */
+const WRITERS = ['terminal.ts', 'commands/serve.ts', 'commands/completion.ts', 'commands/doctor.ts'];
 
 let place: Place;
 
@@ -70,9 +62,9 @@ test('records, logs and errors lose their control sequences on a terminal, and k
   assert.ok(piped.stdout.includes('\u009b31m\u202eevil'), 'a pipe gets the bytes as they are');
 });
 
-test('commands print through the two files that clean what they print', () => {
+test('commands print through the file that cleans what they print', () => {
   const directory = join(import.meta.dirname, '../../src/cli');
-  const writers = readdirSync(directory)
+  const writers = readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
     .filter((name) => /process\.std(?:out|err)\.write\(/.test(readFileSync(join(directory, name), 'utf8')));
   assert.deepEqual(

@@ -131,5 +131,5 @@ test('what is wrong with the call is said at once; a receiver that is away is an
     'evt_1',
   );
   assert.equal(away.code, 6);
-  assert.match(away.stderr, /The server http:\/\/127\.0\.0\.1:1 cannot be reached/);
+  assert.match(away.stderr, /The service http:\/\/127\.0\.0\.1:1 cannot be reached/);
 });

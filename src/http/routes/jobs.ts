@@ -63,7 +63,7 @@ export const queueJob: Operation<KeyedCall> = {
     const { job } = await submitJob(services.store, {
       teamId: caller.teamId,
       workflowId,
-      origin: 'api',
+      origin: caller.isLocal ? 'cli' : 'api',
       idempotencyKey,
       trace,
     });
@@ -175,7 +175,9 @@ export const cancelJob: Operation<KeyedCall> = {
 
   async handle({ services, caller, params }) {
     const id = jobIdFrom(params.jobId);
-    const by = `Canceled over the API, with the key ${caller.keyId}`;
+    const by = caller.isLocal
+      ? 'Canceled at the command line'
+      : `Canceled over the API, with the key ${caller.keyId}`;
     const canceled = await services.store.jobs.cancel({ teamId: caller.teamId, id, by });
     if (canceled === undefined) throw new Problem('job_not_found');
     const { outcome, job } = canceled;
@@ -210,7 +212,7 @@ export const rerunJob: Operation<KeyedCall> = {
     const { job } = await submitJob(call.services.store, {
       teamId,
       workflowId,
-      origin: 'api',
+      origin: call.caller.isLocal ? 'cli' : 'api',
       // A key belongs to one path: clients may use the same one for queueing, or for another job.
       idempotencyKey: key === null ? null : `${id} ${key}`,
       trace: call.trace,

@@ -1,0 +1,212 @@
+/** `flowhook data get|changes|versions|import`: reads the records of workflows, and publishes those of a file. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { BrokenOffError } from '../../jobs/attempt.ts';
+import { PUSH_FORMATS, type PushFormat } from '../../jobs/push-records.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/staging.ts';
+import { MODES, type Mode } from '../../model/workflow.ts';
+import { FORMATS, type Format } from '../../records/formats.ts';
+import { countWords } from '../../std/amounts.ts';
+import { createProgressBar } from '../../std/progress-bar.ts';
+import { NotFoundError, UsageError } from '../exit.ts';
+import { type Options, oneOf } from '../options.ts';
+import { onTarget, onWorkflow, type Target } from '../target.ts';
+import { print, screen, toOutput, untilInterrupted, warn } from '../terminal.ts';
+import { addErase } from './erase.ts';
+
+/** By the ending of a file: its format, and the content type of that. */
+const ENDINGS: Readonly<Record<string, PushFormat>> = {
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  csv: 'csv',
+};
+const CONTENT_TYPES: Readonly<Record<PushFormat, string>> = {
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+};
+const COMPRESSED: Readonly<Record<string, string>> = { gz: 'gzip', zst: 'zstd' };
+
+export function addData(program: Command): void {
+  const data = program.command('data').description('the records of workflows: import, read, export, erase');
+  const command = (name: string, description: string) => {
+    const made = data.command(name).description(description);
+    return name === 'import' ? made : made.argument('<workflow>', 'its id');
+  };
+  const addTeam = (to: Command) =>
+    to.option('--team <slug>', 'its team, if several have a workflow with this id');
+
+  const importing = command('import', 'publish the records of a file in a workflow whose source is `push`')
+    .argument('<file>', `${Object.keys(ENDINGS).join(', ')}, also .gz or .zst; - for standard input`)
+    .requiredOption('--workflow <id>', 'the workflow');
+  addTeam(importing)
+    .option(
+      '--mode <mode>',
+      `${MODES.join(', ')}: that of the workflow, or a stricter one (default: that of the workflow)`,
+    )
+    .option(
+      '--allow-drop',
+      `publish even if this removes more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records`,
+    )
+    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: by the file extension)`);
+  onTarget(importing, importFile, {
+    check: async (path: string, options) => {
+      fileFrom(path, options);
+      if (path !== '-') await sizeOf(path);
+    },
+  });
+
+  const get = addTeam(
+    command('get', 'print the records of a workflow, one JSON object per line (with --json: one array)'),
+  )
+    .option('--format <format>', `${FORMATS.join(', ')} (default: ndjson)`)
+    .option('--at <version>', 'an older version (default: the newest)');
+  onTarget(get, getRecords, {
+    check: (_workflow: string, options) => {
+      formatFrom(options);
+      versionFrom(options.at, '--at');
+    },
+  });
+
+  const changes = addTeam(
+    command('changes', 'print how records have changed, one JSON object per line (with --json: one array)')
+      .requiredOption('--since <version>', 'changes after this version')
+      .option('--until <version>', 'changes up to this version (default: the newest)'),
+  );
+  onTarget(changes, getChanges, {
+    check: (_workflow: string, options) => {
+      versionFrom(options.since, '--since');
+      versionFrom(options.until, '--until');
+    },
+  });
+
+  const versions = addTeam(command('versions', 'list the versions that can be read, newest first'));
+  onTarget(versions, listVersions);
+  addErase(data);
+}
+
+async function getRecords(target: Target, workflow: string, options: Options): Promise<void> {
+  const format = formatFrom(options);
+  const version = versionFrom(options.at, '--at');
+  await onWorkflow(target, workflow, async ({ client }, id) => {
+    // The bytes as they are: parsing could round numbers.
+    const { body } = await client.workflows.dataAs(format, id, { version }).catch((error) => {
+      error.message = error.message.replace('`version`', '--at');
+      throw error;
+    });
+    if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
+  });
+}
+
+async function getChanges(target: Target, workflow: string, options: Options): Promise<void> {
+  const format = options.json === true ? 'json' : 'ndjson';
+  const since = versionFrom(options.since, '--since');
+  const until = versionFrom(options.until, '--until');
+  await onWorkflow(target, workflow, async ({ client }, id) => {
+    const path = `/v1/workflows/${encodeURIComponent(id)}/changes`;
+    const { body } = await client.request({ path, query: { since, until, format } });
+    if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
+  });
+}
+
+async function listVersions(target: Target, workflow: string, options: Options): Promise<void> {
+  const found = await onWorkflow(target, workflow, ({ client }, id) =>
+    Array.fromAsync(client.workflows.versions(id, { limit: 1_000 })),
+  );
+  const versions = found.map(({ number, ...rest }) => ({ version: number, ...rest }));
+  const lines = versions.map(({ version, publishedAt, jobId, records }) => {
+    const { total, added, changed, removed } = records;
+    return `${version}  ${publishedAt}  ${jobId}  ${countWords(total, 'record')}: +${added} ~${changed} -${removed}`;
+  });
+  print(options, versions, lines);
+}
+
+async function importFile(target: Target, path: string, options: Options): Promise<void> {
+  const { mode, ...form } = fileFrom(path, options);
+  const total = path === '-' ? undefined : await sizeOf(path);
+  const bar = createProgressBar({ screen, total, noun: 'kB read', clock: () => performance.now() });
+  // A signal ends the import in good order: its job fails at once, not only when its lease has expired.
+  const interrupted = untilInterrupted({
+    reason: new BrokenOffError('Interrupted: the published records stay as they are'),
+  });
+  let done = 0;
+  try {
+    await onWorkflow(target, String(options.workflow), async ({ client }, id) => {
+      const input: Readable = path === '-' ? process.stdin : createReadStream(path);
+      // Reading reports a file that cannot be opened; until then an `error` event without a listener would be thrown.
+      input.on('error', () => {});
+      async function* counted() {
+        for await (const chunk of input) {
+          done += (chunk as Buffer).length;
+          bar.update({ done, count: Math.round(done / 1_000) });
+          yield chunk as Buffer;
+        }
+      }
+      const body = Readable.toWeb(Readable.from(counted(), { objectMode: false }));
+      const sent = { ...form, body: body as ReadableStream<Uint8Array> };
+      const { signal } = interrupted;
+      const { message: _, ...pushed } = await client.workflows
+        .push(id, sent, {
+          signal,
+          ...(mode && { mode }),
+          ...(options.allowDrop === true && { allowDrop: true }),
+        })
+        .finally(() => input.destroy());
+      bar.stop();
+      const { version, records, warning } = pushed;
+      if (warning !== undefined) warn(warning);
+      print(options, pushed, [
+        `version ${version} of ${id}: ${countWords(records.total, 'record')}, ${records.added} added, ` +
+          `${records.changed} changed, ${records.removed} removed`,
+      ]);
+    });
+  } finally {
+    bar.stop();
+    interrupted.clear();
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') throw new NotFoundError(`There is no file ${path}`);
+    throw cause;
+  });
+  if (found.isDirectory()) throw new UsageError(`${path} is a directory: name a file in it`);
+  return found.size;
+}
+
+/** How a file is sent. @throws UsageError */
+function fileFrom(path: string, { format: named, mode }: Options) {
+  const endings = path.toLowerCase().split('.').slice(1);
+  const contentEncoding = COMPRESSED[endings.at(-1) ?? ''];
+  if (contentEncoding !== undefined) endings.pop();
+  const format = ENDINGS[named === undefined ? (endings.at(-1) ?? '') : String(named).toLowerCase()];
+  const advice = `Say it with --format: ${PUSH_FORMATS.join(', ')}`;
+  if (format === undefined && named !== undefined) {
+    throw new UsageError(`There is no format "${named}". ${advice}`);
+  }
+  if (format === undefined && path === '-') {
+    throw new UsageError(`Standard input does not say its format. ${advice}`);
+  }
+  if (format === undefined) throw new UsageError(`The name ${path} does not say its format. ${advice}`);
+  return {
+    contentType: CONTENT_TYPES[format],
+    contentEncoding,
+    mode: mode === undefined ? undefined : oneOf<Mode>('--mode', String(mode), MODES),
+  };
+}
+
+/** @throws UsageError */
+function formatFrom({ format, json }: Options): Format {
+  return oneOf('--format', String(format ?? (json === true ? 'json' : 'ndjson')), FORMATS);
+}
+
+/** @throws UsageError */
+function versionFrom(value: unknown, flag: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d{1,15}$/.test(String(value))) return Number(value);
+  throw new UsageError(`${flag} must be the number of a version, found "${value}"`);
+}

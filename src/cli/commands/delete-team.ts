@@ -1,0 +1,230 @@
+/** `flowhook teams delete`: exports what a team has, retires the team, and deletes its rows. */
+
+import { existsSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Config } from '../../config/config.ts';
+import type { Team } from '../../model/team.ts';
+import { formatter } from '../../records/formats.ts';
+import { openVersion, type Place, readWhole } from '../../records/read.ts';
+import { shownWebhook } from '../../resources/webhook.ts';
+import { countWords } from '../../std/amounts.ts';
+import { toIso } from '../../std/clock.ts';
+import { createLiveLine } from '../../std/progress-bar.ts';
+import { everyRow } from '../../store/page.ts';
+import type { Store } from '../../store/store.ts';
+import { openSealer } from '../../teams/encryption-key.ts';
+import type { WebhookDeps } from '../../webhooks/deps.ts';
+import { ConflictError, UsageError } from '../exit.ts';
+import { addStoreOptions, withStore } from '../open.ts';
+import type { Options } from '../options.ts';
+import { findTeams } from '../target.ts';
+import { addYes, confirm, print, say, screen } from '../terminal.ts';
+
+/** How many rows one transaction deletes. */
+const ROWS_AT_ONCE = 500;
+/** How long runs may take to end after being canceled; then their jobs are deleted, which ends them too. */
+const END_MS = 15_000;
+const LOOK_MS = 100;
+const BY = 'Its team was deleted at the command line';
+
+export function addDeleteTeam(teams: Command): void {
+  const command = teams
+    .command('delete')
+    .description('delete a team and everything it has, for good; it is exported first')
+    .argument('<slug>', 'as `flowhook teams list` shows it')
+    .option('--export <directory>', 'a new directory to export to (default: its slug and the time)')
+    .option('--no-export', 'export nothing')
+    .option('--force', 'even while jobs are running: they are canceled');
+  addStoreOptions(addYes(command)).action((slug: string, options: Options) =>
+    withStore(options, { make: false, own: true }, (store, config, owned) =>
+      deleteTeam(store, slug, { config, owned, options }),
+    ),
+  );
+}
+
+async function deleteTeam(
+  store: Store,
+  slug: string,
+  { config, owned, options }: { config: Config; owned: boolean; options: Options },
+): Promise<void> {
+  const retired = await Array.fromAsync(everyRow(store.teams.retired, {}));
+  const interrupted = retired.filter((team) => team.slug === slug);
+  if (interrupted.length > 0) say(`A deletion of "${slug}" was interrupted: continuing it`);
+  for (const { id } of interrupted) await deleteRows(store, id);
+  if (interrupted.length > 0 && (await store.teams.bySlug({ slug })) === undefined) {
+    await leaveNoTraces(store, config);
+    return print(options, { slug, deleted: true, exported: null }, [`deleted ${slug}`]);
+  }
+  const [team] = (await findTeams(store, slug)) as [Team];
+  const teamId = team.id;
+  const running = await store.jobs.list({ teamId, states: ['running'], limit: ROWS_AT_ONCE });
+  if (options.force !== true)
+    refuseRunning(
+      slug,
+      running.map(({ id }) => id),
+    );
+  await confirm(options, {
+    what: `The team "${slug}" will be deleted for good with everything it has: ${await holdings(store, teamId)}`,
+    otherwise: 'nothing was deleted',
+    name: slug,
+  });
+
+  const exported =
+    options.export === false ? null : String(options.export ?? `${slug}-${stamp(store.now())}`);
+  if (exported !== null) {
+    await exportTeam({ store, sealer: await openSealer(config, store) }, team, exported);
+    say(`Exported to ${exported}`);
+  }
+  const ended = await store.teams.retire({ teamId, force: options.force === true });
+  if (ended?.outcome === 'running') refuseRunning(slug, ended.running);
+  await cancel(store, { teamId, ids: ended?.running ?? [], owned });
+  await deleteRows(store, teamId);
+  await leaveNoTraces(store, config);
+  print(options, { id: teamId, slug, deleted: true, exported }, [`deleted ${slug}`]);
+  say(
+    `Files stay: while there are workflow files in ${slug}/, the next \`flowhook apply\` or start makes the team again`,
+  );
+  if (slug === 'default') say('The next `flowhook serve` makes a team "default" without anything in it');
+}
+
+/** @throws ConflictError */
+function refuseRunning(slug: string, ids: readonly string[]): void {
+  if (ids.length === 0) return;
+  throw new ConflictError(
+    `${countWords(ids.length, 'job')} of "${slug}" ${ids.length === 1 ? 'is' : 'are'} running (${ids.slice(0, 5).join(', ')}): ` +
+      'nothing was deleted. Wait for the end, or cancel and delete with --force',
+  );
+}
+
+async function holdings(store: Store, teamId: string): Promise<string> {
+  const { workflows, webhooks, keys } = await store.teams.holdings({ teamId });
+  return [countWords(workflows, 'workflow'), countWords(webhooks, 'webhook'), countWords(keys, 'key')].join(
+    ', ',
+  );
+}
+
+/** Cancels jobs and, if a server is there to end them, waits for their ends. */
+async function cancel(
+  store: Store,
+  { teamId, ids, owned }: { teamId: string; ids: readonly string[]; owned: boolean },
+): Promise<void> {
+  for (const id of ids) await store.jobs.cancel({ teamId, id, by: BY });
+  if (owned || ids.length === 0) return;
+  say(`Canceling ${countWords(ids.length, 'job')}`);
+  const until = performance.now() + END_MS;
+  for (const id of ids) {
+    while ((await store.jobs.get({ teamId, id }))?.state === 'running' && performance.now() < until) {
+      await pause(LOOK_MS);
+    }
+  }
+}
+
+/** Deletes in steps, pausing after each for as long as it took, so that others can use the database. */
+async function deleteRows(store: Store, teamId: string): Promise<void> {
+  const line = createLiveLine(screen, () => performance.now());
+  try {
+    for (let steps = 1; ; steps += 1) {
+      const began = performance.now();
+      const { done } = await store.teams.delete({ teamId, limit: ROWS_AT_ONCE });
+      if (done) return;
+      line.show(() => `up to ${(steps * ROWS_AT_ONCE).toLocaleString('en-GB')} rows deleted`);
+      await pause(performance.now() - began);
+    }
+  } finally {
+    line.stop();
+  }
+}
+
+/** Also removes the rows from the log of the database and from cached response bodies. */
+async function leaveNoTraces(store: Store, config: Config): Promise<void> {
+  await rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true });
+  const { logEmptied } = await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
+  if (logEmptied === false) {
+    say(
+      'The write-ahead log could not be emptied, because others were reading or writing; it will be in time',
+    );
+  }
+}
+
+function stamp(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-');
+}
+
+/** How many events are read at once. */
+const EVENTS_AT_ONCE = 250;
+
+/**
+ * Writes `team.json`, `workflows/<id>.json` (definitions), `data/<id>.ndjson` (the newest records), `webhooks.json`
+ * (without secrets and values of headers) and `events.ndjson` into a new directory that only its owner can read.
+ *
+ * @throws UsageError when the directory exists already
+ */
+export async function exportTeam(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  team: Team,
+  directory: string,
+): Promise<void> {
+  if (existsSync(directory)) {
+    throw new UsageError(`${directory} exists already: name another directory with --export`);
+  }
+  const { store } = deps;
+  const { id: teamId, slug, createdAt } = team;
+  const write = async (name: string, content: string | AsyncIterable<Uint8Array>) => {
+    const path = join(directory, name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(path, content, { flag: 'wx', mode: 0o600 });
+  };
+  await write('team.json', pretty({ id: teamId, slug, createdAt: toIso(createdAt) }));
+  const active = new Set<string>();
+  for await (const { id } of everyRow(store.workflows.list, { teamId })) active.add(id);
+  for await (const { id, definition } of everyRow(store.erasure.workflows, { teamId })) {
+    await write(`workflows/${id}.json`, pretty(JSON.parse(definition)));
+    const place = { teamId, workflowId: id };
+    await write(`data/${id}.ndjson`, active.has(id) ? recordsOf(store, place) : archivedOf(store, place));
+  }
+  const webhooks = [];
+  for await (const webhook of everyRow(store.webhooks.list, { teamId }))
+    webhooks.push(await shownWebhook(deps, webhook));
+  await write('webhooks.json', pretty(webhooks));
+  await write('events.ndjson', eventsOf(store, teamId));
+}
+
+async function* recordsOf(store: Store, place: Place): AsyncGenerator<Uint8Array> {
+  const version = await openVersion(store, place);
+  yield* readWhole(
+    store,
+    place,
+    version,
+    formatter({ format: 'ndjson', columns: version.fields, only: null }),
+  );
+}
+
+/** The records of an archived workflow, which has no readable version: those that no run has removed. */
+async function* archivedOf(store: Store, place: Place): AsyncGenerator<Uint8Array> {
+  for (let after: string | null = null; ; ) {
+    // Every text contains the empty one.
+    const look = { ...place, needles: [''], ids: [], after };
+    const { rows, next }: Awaited<ReturnType<Store['erasure']['scanRecords']>> =
+      await store.erasure.scanRecords(look);
+    for (const { removedIn, body } of rows) if (removedIn === null) yield Buffer.from(`${body}\n`);
+    if (next === null) return;
+    after = next;
+  }
+}
+
+async function* eventsOf(store: Store, teamId: string): AsyncGenerator<Uint8Array> {
+  for (let afterSequence = 0; ; ) {
+    const events = await store.events.list({ teamId, afterSequence, limit: EVENTS_AT_ONCE });
+    for (const { body } of events) yield Buffer.from(`${body}\n`);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    afterSequence = last.sequence;
+  }
+}
+
+function pretty(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,128 @@
+/** `flowhook events list` and `flowhook audit list`: what happened, and who changed what. */
+import type { Command } from 'commander';
+import type { AuditLine, FlowhookEvent } from 'flowhook-client';
+import { parseExactly } from '../../model/record.ts';
+import { type Options, timeFrom, wholeNumber } from '../options.ts';
+import { type Head, table } from '../table.ts';
+import { onTarget, soleTeam, type Target } from '../target.ts';
+import { print, say } from '../terminal.ts';
+
+const DEFAULT_EVENTS = 100;
+const MAX_EVENTS = 1_000;
+/** Events that are read at once. */
+const PAGE = 250;
+const DEFAULT_LINES = 50;
+const MAX_LINES = 10_000;
+
+export function addEvents(program: Command): void {
+  const list = program
+    .command('events')
+    .description('events: what happened, in order')
+    .command('list')
+    .description('list events of a team, oldest first (with --json: their bodies as sent to webhooks)')
+    .option('--team <slug>', 'its team, if there are several')
+    .option('--after <sequence>', 'only events after this number (default: the newest events)')
+    .option('--limit <number>', `how many at most (default: ${DEFAULT_EVENTS}, up to ${MAX_EVENTS})`);
+  onTarget(list, listEvents, { check: (options) => void spanFrom(options) });
+}
+
+export function addAudit(program: Command): void {
+  const list = program
+    .command('audit')
+    .description('the audit log: who changed what, when, and from where')
+    .command('list')
+    .description('list changes, newest first')
+    .option('--team <slug>', 'only changes of one team (default: all, including those of the instance)')
+    .option('--action <name>', 'only this operation, such as `webhooks.subscribe`')
+    .option('--actor <key-id>', 'only changes made with this key')
+    .option('--target <id>', 'only changes to the object with this id')
+    .option('--since <time>', 'only since this time, such as 2026-11-21 or 2026-11-21T10:00Z')
+    .option('--limit <number>', `how many at most (default: ${DEFAULT_LINES}, up to ${MAX_LINES})`);
+  onTarget(list, listAudit, { check: (options) => void filterFrom(options) });
+}
+
+const EVENT_HEADS: readonly Head[] = [
+  { name: '#' },
+  { name: 'time' },
+  { name: 'event' },
+  { name: 'workflow' },
+  { name: 'id', drop: 2 },
+  { name: 'job', drop: 1 },
+];
+
+async function listEvents(target: Target, options: Options): Promise<void> {
+  const { limit, after } = spanFrom(options);
+  const { client } = await soleTeam(target, 'Events are counted for each team');
+  const events: FlowhookEvent[] = [];
+  let place = after ?? Math.max(0, (await client.events.page({ after: 'now' })).next - limit);
+  while (events.length < limit) {
+    const query = { after: String(place), limit: Math.min(PAGE, limit - events.length) };
+    const response = await client.request({ path: '/v1/events', query });
+    // With numbers that a double cannot hold, as webhooks are sent them.
+    const page = parseExactly(await response.text()) as { events: FlowhookEvent[]; next: number };
+    events.push(...page.events);
+    place = page.next;
+    if (page.events.length < query.limit) break;
+  }
+  const cells = events.map((event) => [
+    String(event.sequence),
+    event.timestamp,
+    event.type,
+    event.workflowId ?? '-',
+    event.id,
+    event.jobId ?? '',
+  ]);
+  print(options, events, table(cells, process.stdout.columns, EVENT_HEADS));
+  if (events.length === 0 && options.json !== true) say('No events found');
+}
+
+/** @throws UsageError */
+function spanFrom({ limit, after }: Options) {
+  return {
+    limit: wholeNumber('--limit', limit ?? DEFAULT_EVENTS, 1, MAX_EVENTS),
+    after: after === undefined ? undefined : wholeNumber('--after', after, 0, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+const AUDIT_HEADS: readonly Head[] = [
+  { name: 'time' },
+  { name: 'team', drop: 2 },
+  { name: 'action' },
+  { name: 'of', drop: 4 },
+  { name: 'by' },
+  { name: 'from', drop: 1 },
+  { name: 'what', drop: 3 },
+];
+
+async function listAudit({ teams: [first], local }: Target, options: Options): Promise<void> {
+  const { limit, ...filter } = filterFrom(options);
+  // With the database at hand all teams are looked at, and the instance.
+  const team = local === undefined || options.team !== undefined ? {} : { team: '*' };
+  const audit = first?.client.audit({ ...filter, ...team, limit: Math.min(1_000, limit) });
+  const lines = (await audit?.take(limit)) ?? [];
+  print(options, lines, table(lines.map(cellsOf), process.stdout.columns, AUDIT_HEADS));
+  if (lines.length === 0 && options.json !== true) say('No changes found');
+}
+
+/** @throws UsageError */
+function filterFrom({ action, actor, target, since, limit }: Options) {
+  const sinceMs = timeFrom('--since', since);
+  return {
+    ...({ action, actor, target } as Record<'action' | 'actor' | 'target', string | undefined>),
+    since: sinceMs === undefined ? undefined : new Date(sinceMs),
+    limit: wholeNumber('--limit', limit ?? DEFAULT_LINES, 1, MAX_LINES),
+  };
+}
+
+function cellsOf({ createdAt, team, action, actor, target, address, summary }: AuditLine): string[] {
+  const who = actor.id === null ? [actor.name ?? actor.kind] : [actor.name, actor.id];
+  return [
+    createdAt,
+    team ?? '-',
+    action,
+    target?.id ?? '-',
+    `${who.filter(Boolean).join(' ')}${actor.kind === 'session' ? ' (dashboard)' : ''}`,
+    address ?? '-',
+    summary,
+  ];
+}

@@ -1,0 +1,306 @@
+/** `flowhook workflows preview|new`: tries the paths of an HTTP source, and proposes a file for a URL. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, extname, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { VERSION } from '../../config/version.ts';
+import { parseYamlDefinition } from '../../definitions/definition.ts';
+import { EXTENSIONS } from '../../definitions/files.ts';
+import { loadWorkflowFile } from '../../definitions/load.ts';
+import { type Proposal, proposalText } from '../../definitions/proposals/proposal.ts';
+import { teamSecrets } from '../../definitions/secrets.ts';
+import type { HttpSource } from '../../model/http-source.ts';
+import { silentLogger } from '../../observe/log.ts';
+import type { Preview } from '../../sources/http/preview.ts';
+import { fillSecrets } from '../../sources/secrets.ts';
+import { countWords, durationWords } from '../../std/amounts.ts';
+import { NotFoundError, UsageError } from '../exit.ts';
+import { oneLine } from '../job-words.ts';
+import { addSettings, configOf, type Options, repeated } from '../options.ts';
+import { columns } from '../table.ts';
+import { print, say, untilInterrupted, warn } from '../terminal.ts';
+
+const WIDEST = 32;
+
+export function addPreview(workflows: Command): void {
+  const command = workflows
+    .command('preview')
+    .description('try the paths of an http source on its first page, or on a saved response')
+    .argument('[file]', '<team>/<id>.yaml; or describe the source with flags')
+    .option('--from <file>', 'a saved response: no request is sent')
+    .option('--pages <count>', 'how many pages of each URL to read', '1')
+    .option('--json', 'print JSON');
+  addSourceFlags(command);
+  addSettings(command, ['allowNetworks']);
+  command.action(preview);
+}
+
+async function preview(path: string | undefined, options: Options): Promise<void> {
+  const interrupted = untilInterrupted();
+  try {
+    const { signal } = interrupted;
+    const from = options.from as string | undefined;
+    if (from !== undefined && !existsSync(from)) throw new NotFoundError(`There is no file ${from}`);
+    const pages = Number(options.pages);
+    if (!Number.isInteger(pages) || pages < 1) throw new UsageError('--pages must be a whole number from 1');
+    const { source, secrets } =
+      path === undefined
+        ? { source: sourceOfFlags(withUrl(options)), secrets: [] }
+        : await sourceOfFile(path, options, signal);
+    // Loaded here: the other `workflows` commands send no requests.
+    const { previewSource } = await import('../../sources/http/preview.ts');
+    const { allowNetworks } = configOf(options);
+    const agent = `flowhook/${VERSION}`;
+    show(
+      await previewSource({
+        source,
+        secrets,
+        from,
+        pages,
+        allowNetworks: allowNetworks.text,
+        agent,
+        signal,
+        onLog: warn,
+      }),
+      options,
+    );
+  } finally {
+    interrupted.clear();
+  }
+}
+
+/** A saved response needs no URL; one is made up to resolve its links. */
+function withUrl(options: Options): Options {
+  if (options.url !== undefined) return options;
+  if (options.from === undefined) throw new UsageError('Name a workflow file, or the source with --url');
+  const name = String(options.from).split('/').at(-1) ?? '';
+  return { ...options, url: [`http://saved.invalid/${encodeURIComponent(name)}`] };
+}
+
+async function sourceOfFile(
+  path: string,
+  options: Options,
+  signal: AbortSignal,
+): Promise<{ source: HttpSource; secrets: string[] }> {
+  const loaded = await loadWorkflowFile(path, { runAs: configOf(options).runAs, log: silentLogger, signal });
+  if ('mistakes' in loaded) {
+    throw new UsageError(
+      loaded.mistakes
+        .map(({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`)
+        .join('\n'),
+    );
+  }
+  const { directory, team, definition } = loaded;
+  if (definition.source.type !== 'http') {
+    throw new UsageError(`${path} is no http source: \`flowhook workflows test\` tries any kind`);
+  }
+  const secrets = await teamSecrets({ directory, team, environment: configOf(options).environment });
+  return {
+    source: fillSecrets(definition.source, { team, secrets }),
+    secrets: [...secrets.values()],
+  };
+}
+
+function show(found: Preview, options: Options): void {
+  print(options, found, previewLines(found));
+  if (found.error !== null || found.read === 0) process.exitCode = 1;
+}
+
+/** The first records as a table, how many of them have each field, and the requests that were sent. */
+export function previewLines(found: Preview): string[] {
+  const { records, read, filled, requests, next, unfilled, error } = found;
+  const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
+  const cell = (value: unknown) =>
+    value === undefined ? '' : oneLine(typeof value === 'string' ? value : JSON.stringify(value), WIDEST);
+  return [
+    ...(read === 0
+      ? []
+      : columns([names, ...records.map((record) => names.map((name) => cell(record[name])))])),
+    ...(read > records.length ? [`… the first ${records.length} of ${read}`] : []),
+    ...(read === 0 ? [] : ['']),
+    ...columns(
+      (read === 0 ? [] : names).map((name) => [
+        name,
+        `${Math.round(((filled[name] ?? 0) * 100) / read)} %`,
+        `${filled[name] ?? 0} of ${read}`,
+      ]),
+    ),
+    ...(read === 0 ? [] : ['']),
+    ...requests.map(({ method, url, status, ms }) => `${method} ${url}  ${status}, ${durationWords(ms)}`),
+    ...(next === null ? [] : [`${next.method} ${next.url}  would be next`]),
+    ...unfilled,
+    error === null
+      ? read === 0
+        ? 'No records: does `records` lead to them?'
+        : countWords(read, 'record')
+      : `Failed: ${error}`,
+  ];
+}
+
+/** Sorts fields as in the first record that has them. */
+function order({ records }: Preview, name: string): number {
+  for (const [row, record] of records.entries()) {
+    const at = Object.keys(record).indexOf(name);
+    if (at !== -1) return row * 1_000 + at;
+  }
+  return Number.MAX_SAFE_INTEGER;
+}
+
+export function addNew(workflows: Command): void {
+  const command = workflows
+    .command('new')
+    .description('look at a page or an API and propose a workflow file for it, with its first records')
+    .argument('<url>', 'the URL of a list: a page, a JSON response, a CSV or NDJSON file')
+    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
+    .option('--out <file>', 'write it to this new file (default: print it)')
+    .option('--json', 'print JSON');
+  addSettings(command, ['allowNetworks', 'workflows']).action(propose);
+}
+
+async function propose(url: string, options: Options): Promise<void> {
+  const out = options.out as string | undefined;
+  if (out !== undefined && existsSync(out)) throw new UsageError(`${out} exists already: name another file`);
+  if (out !== undefined && !existsSync(dirname(out)))
+    throw new NotFoundError(`There is no directory ${dirname(out)}`);
+  if (!/^https?:\/\//.test(url))
+    throw new UsageError(`${JSON.stringify(url)} is no URL: begin it with https://`);
+  const named = ((options.header ?? []) as string[]).find((line) => line.includes('${secret.'));
+  if (named !== undefined) {
+    throw new UsageError(
+      '--header takes the value itself here: no team is known whose secrets could be read',
+    );
+  }
+  const { source: given } = settingsOf({ url: [url], header: options.header });
+  const bare = checkedSource(stringify({ source: given }), 'default/new.yaml');
+  const interrupted = untilInterrupted();
+  try {
+    const { signal } = interrupted;
+    const allowNetworks = configOf(options).allowNetworks.text;
+    const asked = {
+      allowNetworks,
+      agent: `flowhook/${VERSION}`,
+      signal,
+      onLog: warn,
+    };
+    // Loaded here: the other `workflows` commands send no requests.
+    const { proposeFor } = await import('../../definitions/proposals/propose.ts');
+    const { previewSource } = await import('../../sources/http/preview.ts');
+    const proposal = withHeaders(await proposeFor(bare, asked), bare.headers);
+    const text = proposalText(proposal);
+    const source = checkedSource(text, 'default/new.yaml');
+    const preview = await previewSource({ source, secrets: [], from: undefined, pages: 1, ...asked });
+    // `wx`: somebody else may have written it since the check above.
+    if (out !== undefined) await writeFile(out, text, { flag: 'wx' });
+    const lines = previewLines(preview);
+    const { doubts, ...definition } = proposal;
+    const shown = { file: out ?? null, text, definition, doubts, preview };
+    print(options, shown, out === undefined ? text.trimEnd().split('\n') : [...lines, '', out]);
+    if (options.json !== true && out === undefined) say(lines.join('\n'));
+    say(
+      `${doubts.length === 0 ? 'Nothing was uncertain' : 'Its comments say what was uncertain'}. ` +
+        nextStep(out, configOf(options).workflowsDirectory),
+    );
+    if (preview.error !== null || preview.read === 0) process.exitCode = 1;
+  } finally {
+    interrupted.clear();
+  }
+}
+
+/** Header names whose values are usually secret. */
+const SECRET_HEADER = /auth|cookie|key|token|secret/i;
+
+/** The proposal with the headers that its requests need; of one that may be secret a comment says where it belongs. */
+function withHeaders(proposal: Proposal, headers: Readonly<Record<string, string>>): Proposal {
+  if (Object.keys(headers).length === 0) return proposal;
+  const { type, url, ...rest } = proposal.source;
+  const doubts = Object.keys(headers)
+    .filter((name) => SECRET_HEADER.test(name))
+    .map((name) => ({
+      at: ['source', 'headers', name],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how a definition names a secret.
+      text: 'Put a secret into secrets/<team>.yaml beside the workflows directory, and write ${secret.NAME} here.',
+    }));
+  return {
+    ...proposal,
+    source: { type, url, headers, ...rest },
+    doubts: [...proposal.doubts, ...doubts],
+  };
+}
+
+/** What to do with the proposal: it may lie where it belongs already. */
+function nextStep(out: string | undefined, workflowsDirectory: string): string {
+  const place = `<team>/<id>.yaml of the workflows directory (${workflowsDirectory})`;
+  if (out === undefined) {
+    return `Put it into ${place}, or name that with --out; then try it with \`flowhook workflows test FILE\``;
+  }
+  const isInPlace = dirname(dirname(resolve(out))) === resolve(workflowsDirectory);
+  const isNamed = EXTENSIONS.includes(extname(out));
+  const move = isInPlace && isNamed ? '' : `Move it to ${place}. `;
+  return `${move}Try it with \`flowhook workflows test ${out}\`, bring it in with \`flowhook apply\``;
+}
+
+export function addSourceFlags(command: Command): Command {
+  return command
+    .option('--url <url>', 'the URL to start from (may be repeated)', repeated)
+    .option('--parse <kind>', 'json, ndjson, csv, html or xml (default: detected)')
+    .option('--records <path>', 'JSONPath or CSS selector of the records')
+    .option(
+      '--field <name=path>',
+      'a field: JSONPath, selector, or selector@attribute (may be repeated)',
+      repeated,
+    )
+    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
+    .option('--next <path>', 'path to the URL of the next page')
+    .option('--page-param <name>', 'the query parameter with the page number')
+    .option('--follow <path>', 'path to the URL of the detail page of a record')
+    .option('--follow-field <name=path>', 'a field of the detail page (may be repeated)', repeated);
+}
+
+/** The definition as it would be written in YAML. */
+export function settingsOf(options: Options): Record<string, unknown> {
+  const urls = (options.url ?? []) as string[];
+  const fields = pairs(options.field, '=', '--field');
+  const headers = pairs(options.header, ':', '--header');
+  const followFields = pairs(options.followField, '=', '--follow-field');
+  return {
+    source: {
+      type: 'http',
+      url: urls.length === 1 ? urls[0] : urls,
+      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      ...(options.parse === undefined ? {} : { parse: options.parse }),
+      ...(options.records === undefined ? {} : { records: options.records }),
+      ...(options.next === undefined ? {} : { paginate: { type: 'next_link', from: options.next } }),
+      ...(options.pageParam === undefined ? {} : { paginate: { type: 'page', param: options.pageParam } }),
+      ...(options.follow === undefined ? {} : { follow: { url: options.follow, fields: followFields } }),
+    },
+    ...(Object.keys(fields).length === 0 ? {} : { fields }),
+  };
+}
+
+/** Checks a definition as `apply` would. @throws UsageError with every mistake, one per line */
+export function checkedSource(text: string, file: string): HttpSource {
+  const parsed = parseYamlDefinition(text, { file });
+  if ('mistakes' in parsed) throw new UsageError(parsed.mistakes.map(({ message }) => message).join('\n'));
+  const { source } = parsed.definition;
+  if (source.type !== 'http')
+    throw new UsageError(`${file} is no http source: \`flowhook workflows test\` tries any kind`);
+  return source;
+}
+
+export function sourceOfFlags(options: Options): HttpSource {
+  return checkedSource(stringify(settingsOf(options)), 'default/preview.yaml');
+}
+
+function pairs(values: unknown, mark: string, flag: string): Record<string, string> {
+  return Object.fromEntries(
+    ((values ?? []) as string[]).map((value) => {
+      const at = value.indexOf(mark);
+      if (at < 1)
+        throw new UsageError(
+          `${flag} must be written as name${mark}${mark === ':' ? ' value' : 'path'}, found ${value}`,
+        );
+      return [value.slice(0, at).trim(), value.slice(at + 1).trim()];
+    }),
+  );
+}

@@ -1,0 +1,185 @@
+/** `flowhook workflows test`: runs the source of a file, publishes nothing, and tells what it would change. */
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { Config } from '../../config/config.ts';
+import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';
+import { teamSecrets } from '../../definitions/secrets.ts';
+import { type TriedRun, tryRun } from '../../jobs/try-run.ts';
+import { type Difference, differenceOf } from '../../model/same-json.ts';
+import { silentLogger } from '../../observe/log.ts';
+import type { Place } from '../../records/read.ts';
+import { loadSuppression } from '../../records/suppress.ts';
+import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
+import { createLiveLine } from '../../std/progress-bar.ts';
+import type { Store } from '../../store/store.ts';
+import { openSealer } from '../../teams/encryption-key.ts';
+import { UsageError } from '../exit.ts';
+import { oneLine } from '../job-words.ts';
+import { addStoreOptions, databaseFile, withStore } from '../open.ts';
+import { configOf, type Options } from '../options.ts';
+import { columns } from '../table.ts';
+import { print, say, screen, untilInterrupted, warn } from '../terminal.ts';
+
+export function addTest(workflows: Command): void {
+  const command = workflows
+    .command('test')
+    .description(
+      'run the source of a file without publishing: first records, what would change, where the time went',
+    )
+    .argument('<file>', '<team>/<id>.yaml or .mts; it need not be applied, and no database is needed');
+  addStoreOptions(command);
+  command.addHelpText(
+    'after',
+    '\nIf there is a database with this workflow, the records are compared with the published ones.\n' +
+      'Modules and taps start with an empty state. The log goes to standard error.',
+  );
+  command.action(testFile);
+}
+
+async function testFile(path: string, options: Options): Promise<void> {
+  const interrupted = untilInterrupted();
+  try {
+    const { signal } = interrupted;
+    const loaded = await loadWorkflowFile(path, {
+      runAs: configOf(options).runAs,
+      log: silentLogger,
+      signal,
+    });
+    if ('mistakes' in loaded) {
+      const said = loaded.mistakes.map(
+        ({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`,
+      );
+      throw new UsageError(said.join('\n'));
+    }
+    if (loaded.definition.source.type === 'push') {
+      throw new UsageError(
+        `${path} receives its records by push: there is nothing to run. \`flowhook data import\` publishes a file`,
+      );
+    }
+    const file = databaseFile(configOf(options));
+    if (file !== undefined && !existsSync(file)) {
+      say('There is no database: the records are compared with nothing');
+      report(await run(loaded, options, signal, undefined), options);
+    } else {
+      await withStore(options, { make: false }, async (store) =>
+        report(await run(loaded, options, signal, store), options),
+      );
+    }
+  } catch (error) {
+    throw interrupted.signal.aborted ? new Error('Interrupted before the source was started') : error;
+  } finally {
+    interrupted.clear();
+  }
+}
+
+async function run(
+  { directory, team, id, definition }: LoadedFile,
+  options: Options,
+  signal: AbortSignal,
+  store: Store | undefined,
+): Promise<TriedRun> {
+  const config = configOf(options);
+  const teamId = (await store?.teams.bySlug({ slug: team }))?.id;
+  const isThere = teamId !== undefined && (await store?.workflows.get({ teamId, id })) !== undefined;
+  const place = store !== undefined && isThere ? { teamId, workflowId: id } : undefined;
+  if (store !== undefined && place === undefined) {
+    say(`There is no workflow ${team}/${id} in the database yet: all records would be new`);
+  }
+  const current =
+    store === undefined || place === undefined
+      ? undefined
+      : { store, place, suppression: await suppressionOf(config, store, place) };
+  const line = createLiveLine(screen, () => performance.now());
+  const words = { copying: 'reading what is published', running: 'running', comparing: 'comparing' };
+  try {
+    return await tryRun({
+      workflowsDirectory: directory,
+      team,
+      workflowId: id,
+      definition,
+      secrets: await teamSecrets({ directory, team, environment: config.environment }),
+      environment: config.environment,
+      fetchPolicy: config.allowNetworks,
+      runAs: config.runAs,
+      current,
+      onLog: ({ level, text }) => {
+        line.clear();
+        warn(`${level.padEnd(5)} ${text}`);
+      },
+      onProgress: (step, records) => line.show(() => `${words[step]}  ${countWords(records, 'record')}`),
+      signal,
+    });
+  } finally {
+    line.stop();
+  }
+}
+
+async function suppressionOf(config: Config, store: Store, place: Place) {
+  return loadSuppression({ store, sealer: await openSealer(config, store) }, place);
+}
+
+function report(tried: TriedRun, options: Options): void {
+  const { outcome, reason, error, counts, changes, ms } = tried;
+  const first = (changes?.first ?? []).map((row) =>
+    differenceOf({ id: row.id, before: row.before ?? undefined, after: row.after ?? undefined }),
+  );
+  const ended =
+    outcome === 'finished' ? 'A job of it would finish' : `A job of it would fail (${reason}): ${error}`;
+  print(options, { ...tried, changes: changes === null ? null : { ...changes, first } }, [
+    ...tried.records.map((record) => JSON.stringify(record)),
+    ...(counts.emitted > tried.records.length
+      ? [`… the first ${tried.records.length} of ${counts.emitted}`]
+      : []),
+    '',
+    ...columns([
+      ['records', countsWords(counts)],
+      ...tried.invalid.map(({ position, reason: why }) => ['not valid', `record ${position}: ${why}`]),
+      ...(changes === null ? [] : [['would change', changesWords(changes)]]),
+      ...first.map((one) => ['', oneLine(differenceWords(one), 160)]),
+      ['time', timeWords(ms)],
+    ]),
+    outcome === 'interrupted' ? 'Interrupted: the source was ended' : ended,
+  ]);
+  if (outcome !== 'finished') process.exitCode = reason === 'timeout' ? 7 : 1;
+}
+
+function countsWords({ emitted, bytes, duplicates, invalid, suppressed }: TriedRun['counts']): string {
+  return [
+    `${countWords(emitted, 'record')} in ${bytesWords(bytes)}`,
+    ...(invalid === 0 ? [] : [`${invalid} not valid`]),
+    ...(duplicates === 0 ? [] : [`${duplicates} with an id that came before`]),
+    ...(suppressed === 0 ? [] : [`${suppressed} of people who were erased`]),
+  ].join(', ');
+}
+
+function changesWords({
+  since,
+  added,
+  changed,
+  removed,
+  unchanged,
+}: NonNullable<TriedRun['changes']>): string {
+  const against = since === 0 ? 'nothing is published yet' : `against version ${since}`;
+  return `${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed (${against})`;
+}
+
+function differenceWords({ type, id, fields }: Difference): string {
+  const values = fields.flatMap(({ key, value, previousValue }) => {
+    // Printed already.
+    if (key === 'id') return [];
+    const [now, before] = [JSON.stringify(value), JSON.stringify(previousValue)];
+    return type === 'changed' ? `${key} ${before} → ${now}` : `${key} ${now ?? before}`;
+  });
+  return `${type} ${id}: ${values.join(', ')}`;
+}
+
+function timeWords({ copying, starting, producing, checking, comparing, total }: TriedRun['ms']): string {
+  return [
+    ...(copying < 1 ? [] : [`${durationWords(copying)} to read what is published`]),
+    `${durationWords(starting)} to the first line`,
+    `${durationWords(producing)} producing`,
+    `${durationWords(checking)} checking`,
+    `${durationWords(comparing)} comparing`,
+    `${durationWords(total)} in all`,
+  ].join(', ');
+}

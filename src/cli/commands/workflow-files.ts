@@ -1,0 +1,150 @@
+/** `flowhook apply` and `flowhook workflows validate|add`: works on the files of workflows. */
+
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { applyWorkflows } from '../../definitions/apply.ts';
+import type { Mistake } from '../../definitions/checker.ts';
+import { findWorkflowFiles, strayMessage } from '../../definitions/files.ts';
+import { loadWorkflowFile, loadWorkflows } from '../../definitions/load.ts';
+import { isTeamSlug } from '../../model/team.ts';
+import { isWorkflowId } from '../../model/workflow.ts';
+import { silentLogger } from '../../observe/log.ts';
+import { countWords } from '../../std/amounts.ts';
+import { UsageError } from '../exit.ts';
+import { addStoreOptions, withStore } from '../open.ts';
+import { addSettings, configOf, type Options, repeated } from '../options.ts';
+import { print, say, warn } from '../terminal.ts';
+import { addSourceFlags, checkedSource, settingsOf } from './preview-workflow.ts';
+
+export function addApply(program: Command): void {
+  const command = program
+    .command('apply')
+    .description('apply the workflow files to the database; a running server uses them at once')
+    .option('--prune', 'archive workflows whose file is missing')
+    .option('--force', 'let --prune archive more than half of the workflows');
+  addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
+    // First: in a directory without workflow files, probably the wrong one, no database is created.
+    await findWorkflowFiles(configOf(options).workflowsDirectory);
+    await withStore(options, { make: true }, async (store, config) => {
+      const report = await applyWorkflows(store, {
+        directory: config.workflowsDirectory,
+        prune: options.prune === true,
+        force: options.force === true,
+        runAs: config.runAs,
+        // The log would say the same as the report.
+        log: silentLogger,
+      });
+      const changes = (['created', 'changed', 'restored', 'archived', 'missing'] as const).flatMap((what) =>
+        report[what].map((name) => `${what.padEnd(9)} ${name}`),
+      );
+      print(options, report, [...changes, `unchanged ${report.unchanged}`]);
+      for (const { file, line, message } of report.mistakes) {
+        warn(`${file}${line === null ? '' : `:${line}`}: ${message}`);
+      }
+      if (report.missing.length > 0) {
+        say('Missing files only warn; `flowhook apply --prune` archives their workflows.');
+      }
+      if (report.mistakes.length > 0) process.exitCode = 1;
+    });
+  });
+}
+
+export function addValidate(workflows: Command): void {
+  const validate = workflows
+    .command('validate')
+    .description('check workflow files without a database: every mistake with its file and line')
+    .argument('[files...]', 'files `<team>/<id>.yaml` or `.mts` (default: all in the workflows directory)')
+    .option('--json', 'print JSON');
+  addSettings(validate, ['workflows']).action(async (files: string[], options: Options) => {
+    const { checked, mistakes } =
+      files.length === 0 ? await checkDirectory(options) : await checkFiles(files, options);
+    const lines = mistakes.map(
+      ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
+    );
+    print(options, { checked, mistakes }, lines);
+    const found = mistakes.length === 0 ? 'no mistakes' : countWords(mistakes.length, 'mistake');
+    say(`${countWords(checked, 'file')}, ${found}`);
+    if (mistakes.length > 0) process.exitCode = 1;
+  });
+}
+
+interface Checked {
+  checked: number;
+  mistakes: Mistake[];
+}
+
+async function checkDirectory(options: Options): Promise<Checked> {
+  const { workflowsDirectory: directory, runAs } = configOf(options);
+  const { found, mistakes } = await loadWorkflows({
+    directory,
+    known: () => undefined,
+    runAs,
+    log: silentLogger,
+  });
+  const shown = mistakes.map((mistake) => ({
+    ...mistake,
+    file: relative(process.cwd(), join(directory, mistake.file)),
+  }));
+  return { checked: found.length + new Set(mistakes.map(({ file }) => file)).size, mistakes: shown };
+}
+
+async function checkFiles(files: readonly string[], options: Options): Promise<Checked> {
+  const mistakes: Mistake[] = [];
+  const directory = resolve(configOf(options).workflowsDirectory);
+  for (const file of files) {
+    // Elsewhere a file may be tried before it gets a team.
+    if (dirname(resolve(file)) === directory && existsSync(file)) {
+      const teams = (await findWorkflowFiles(directory)).files.map(({ team }) => team);
+      mistakes.push({ file, line: null, message: strayMessage(basename(file), [...new Set(teams)]) });
+      continue;
+    }
+    const loaded = await loadWorkflowFile(file, { runAs: configOf(options).runAs, log: silentLogger });
+    if ('mistakes' in loaded) mistakes.push(...loaded.mistakes.map((mistake) => ({ ...mistake, file })));
+  }
+  return { checked: files.length, mistakes };
+}
+
+export function addAdd(workflows: Command): void {
+  const command = workflows
+    .command('add')
+    .description('write the file of an http source into the workflows directory')
+    .argument('<id>', 'the new workflow: <id>, or <team>/<id>')
+    .option('--name <name>', 'its name (default: its id)')
+    .option('--key <field>', 'a field that makes up the id of a record (may be repeated)', repeated)
+    .option('--every <duration>', 'how often to run it, such as 15m')
+    .option('--force', 'overwrite an existing file')
+    .option('--json', 'print JSON');
+  addSourceFlags(command);
+  addSettings(command, ['workflows']).action(add);
+}
+
+async function add(given: string, options: Options): Promise<void> {
+  const [id = '', team = 'default'] = given.split('/', 2).reverse();
+  if (!isTeamSlug(team) || !isWorkflowId(id) || given.split('/').length > 2) {
+    throw new UsageError(`${JSON.stringify(given)} cannot be a workflow: write its id, or <team>/<id>`);
+  }
+  if (options.url === undefined) throw new UsageError('--url is missing: where the source begins');
+  const { source, ...rest } = settingsOf(options);
+  const settings = {
+    ...(options.name === undefined ? {} : { name: options.name }),
+    source,
+    ...rest,
+    ...(options.key === undefined ? {} : { key: options.key }),
+    ...(options.every === undefined ? {} : { schedule: { every: options.every } }),
+  };
+  const text = stringify(settings, { lineWidth: 0 });
+  const directory = join(configOf(options).workflowsDirectory, team);
+  const file = join(directory, `${id}.yaml`);
+  checkedSource(text, `${team}/${id}.yaml`);
+  const there = ['yaml', 'yml', 'mts'].map((ending) => join(directory, `${id}.${ending}`)).find(existsSync);
+  if (there !== undefined && (options.force !== true || there !== file)) {
+    throw new UsageError(`${there} exists already${there === file ? '. Overwrite it with --force' : ''}`);
+  }
+  await mkdir(directory, { recursive: true });
+  await writeFile(file, text);
+  print(options, { file, team, id, definition: settings }, [file]);
+  say(`Try it with \`flowhook workflows preview ${file}\`, bring it in with \`flowhook apply\``);
+}

@@ -1,0 +1,183 @@
+/** `flowhook workflows`: lists, shows, pauses and resumes workflows; what works on their files is beside this file. */
+import type { Command } from 'commander';
+import { Forbidden, type Job, type Workflow } from 'flowhook-client';
+import type { Definition, Schedule } from '../../model/workflow.ts';
+import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
+import { oneLine, resultWords, stateWords } from '../job-words.ts';
+import type { Options } from '../options.ts';
+import { nextRunWords, scheduleWords } from '../schedule-words.ts';
+import { columns, type Head, table } from '../table.ts';
+import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
+import { print, say } from '../terminal.ts';
+import { addNew, addPreview } from './preview-workflow.ts';
+import { addTest } from './try-workflow.ts';
+import { addAdd, addValidate } from './workflow-files.ts';
+
+export function addWorkflows(program: Command): void {
+  const workflows = program
+    .command('workflows')
+    .description('workflows: list, show, pause and resume them; validate, test, propose and add their files');
+  const list = workflows
+    .command('list')
+    .description('list workflows with their schedule and their last job')
+    .option('--team <slug>', 'only workflows of this team');
+  onTarget(list, listWorkflows);
+
+  const one = (
+    name: string,
+    description: string,
+    action: (team: TargetTeam, id: string, options: Options) => Promise<void>,
+  ) =>
+    onTarget(
+      workflows
+        .command(name)
+        .description(description)
+        .argument('<workflow>', 'its id')
+        .option('--team <slug>', 'its team, if several have a workflow with this id'),
+      (target, workflow: string, options: Options) =>
+        onWorkflow(target, workflow, (team, id) => action(team, id, options)),
+    );
+  one('show', 'show one workflow: source, schedule, limits, records, jobs', showWorkflow);
+  addValidate(workflows);
+  addTest(workflows);
+  addPreview(workflows);
+  addNew(workflows);
+  addAdd(workflows);
+  one(
+    'pause',
+    'pause a workflow: no job is queued or started; running ones continue',
+    async ({ client }, id, options) => print(options, await client.workflows.pause(id), [`paused ${id}`]),
+  );
+  one(
+    'resume',
+    'end the pause; scheduled runs that were missed are not made up for',
+    async ({ client }, id, options) => {
+      const workflow = await client.workflows.resume(id);
+      print(options, workflow, [[`resumed ${id}`, ...timeWords(workflow)].join(', ')]);
+    },
+  );
+}
+
+const HEADS: readonly Head[] = [
+  { name: 'workflow' },
+  { name: 'source', drop: 1 },
+  { name: 'records', drop: 2 },
+  { name: 'last job' },
+  { name: 'schedule', drop: 3 },
+];
+
+async function listWorkflows({ teams }: Target, options: Options): Promise<void> {
+  const lists = teams.map(async ({ client, slug }) => {
+    const workflows = await Array.fromAsync(client.workflows.list({ limit: 1_000 }));
+    const team = workflows.length === 0 ? '' : await slug();
+    return workflows.map((workflow) => ({ team, ...workflow }));
+  });
+  const found = (await Promise.all(lists)).flat();
+  const rows = found.map(({ team, ...workflow }) => {
+    const job = workflow.currentJob ?? workflow.lastJob;
+    const { version, records } = workflow;
+    return [
+      `${team}/${workflow.id}`,
+      workflow.source.type,
+      version === 0 ? 'no records yet' : `version ${version}, ${countWords(records, 'record')}`,
+      job === null ? 'never run' : jobWords(job),
+      timeWords(workflow).join(', next '),
+    ];
+  });
+  print(options, found, table(rows, process.stdout.columns, HEADS));
+  if (found.length > 0 || options.json === true) return;
+  say('There are no workflows yet: write one to <team>/<id>.yaml and say `flowhook apply`');
+}
+
+async function showWorkflow({ client, slug }: TargetTeam, id: string, options: Options): Promise<void> {
+  const workflow = await client.workflows.get(id);
+  const team = await slug();
+  const definition = await client.workflows.definition(id).then(
+    (found) => found.definition as unknown as Definition,
+    (error) => {
+      // Definitions are for keys with the scope `admin`.
+      if (error instanceof Forbidden) return undefined;
+      throw error;
+    },
+  );
+  const job = workflow.currentJob ?? workflow.lastJob;
+  const [schedule, next] = timeWords(workflow);
+  const rows: (readonly [string, string | null | undefined])[] = [
+    ['workflow', `${team}/${id}`],
+    ['name', workflow.name],
+    ...(definition === undefined
+      ? ([
+          ['source', workflow.source.type],
+          ['mode', workflow.mode],
+        ] as const)
+      : definitionRows(definition)),
+    ['schedule', schedule],
+    ['next run', next],
+    ...(definition === undefined ? [] : limitRows(definition)),
+    ['records', `version ${workflow.version}: ${countWords(workflow.records, 'record')}`],
+    ['last job', job === null ? 'never run' : `${job.id} ${jobWords(job)}`],
+  ];
+  print(
+    options,
+    { team, ...workflow, ...(definition === undefined ? {} : { definition }) },
+    columns(rows.flatMap(([name, text]) => (text === null || text === undefined ? [] : [[name, text]]))),
+  );
+}
+
+function definitionRows({ source, mode, key, overlap, priority }: Definition) {
+  return [
+    ['source', sourceWords(source)],
+    ['file', source.type === 'module' ? source.file : null],
+    ['mode', mode],
+    ['key', key.length === 0 ? null : key.join(', ')],
+    ['overlap', overlap],
+    ['priority', priority === 0 ? null : String(priority)],
+  ] as const;
+}
+
+function limitRows({ source, guards, limits, retries }: Definition) {
+  const drop = guards.maxDropPercent === null ? '' : `, a drop of at most ${guards.maxDropPercent} %`;
+  return [
+    ['guards', `at least ${countWords(guards.minRecords, 'record')}${drop}${filledWords(source)}`],
+    [
+      'limits',
+      `${durationWords(limits.timeoutMs)}, ${bytesWords(limits.memoryBytes)} of memory, ` +
+        `${countWords(limits.records, 'record')}, ${bytesWords(limits.outputBytes)} of output`,
+    ],
+    ['retries', `${retries.max}, the first after up to ${durationWords(retries.backoffMs)}`],
+  ] as const;
+}
+
+/** The schedule in words, and the next run or that it is paused. */
+function timeWords({ nextRunAt, pausedAt, ...workflow }: Workflow): string[] {
+  const schedule = workflow.schedule as Schedule | null;
+  const paused = pausedAt === null ? [] : [`paused since ${pausedAt}`];
+  if (schedule === null) return paused.length === 0 ? [] : ['no schedule', ...paused];
+  const next = nextRunAt === null ? null : Date.parse(nextRunAt);
+  return [
+    scheduleWords(schedule),
+    ...(pausedAt === null ? [nextRunWords(schedule, next, Date.now())] : paused),
+  ];
+}
+
+/** `finished 3 min ago`, `failed 2 h ago: timeout: …`, `running  120 records`. */
+function jobWords(job: Job): string {
+  const nowMs = Date.now();
+  const state = stateWords(job);
+  if (job.finishedAt === null) return [state, oneLine(resultWords(job, nowMs), 60)].join(' ').trim();
+  const ago = `${state} ${durationWords(nowMs - Date.parse(job.finishedAt))} ago`;
+  return job.state === 'failed' ? `${ago}: ${oneLine(resultWords(job, nowMs), 60)}` : ago;
+}
+
+/** `guards.required` and `guards.minFilledPercent`. */
+function filledWords(source: Definition['source']): string {
+  if (source.type !== 'http' || source.filled === null) return '';
+  const { fields, minPercent } = source.filled;
+  const share = minPercent === 100 ? 'all records' : `at least ${minPercent} % of the records`;
+  return fields === null ? `, every field in ${share}` : `, ${fields.join(', ')} in ${share}`;
+}
+
+function sourceWords(source: Definition['source']): string {
+  if (source.type === 'command') return `command ${source.command.join(' ')}`;
+  return source.type === 'http' ? `http ${source.urls.join(' ')}` : source.type;
+}

@@ -1,0 +1,134 @@
+/** What holds for every command: its help, its flags, its examples. And what mistakes are answered with. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Command } from 'commander';
+import { runCommand } from '../../test/support/commands.ts';
+import { programOf } from '../main.ts';
+import { EXAMPLES, leavesOf } from './help.ts';
+
+/** They print no data. */
+const WITHOUT_JSON = ['serve', 'completion'];
+const VERBS = [
+  'init',
+  'serve',
+  'run',
+  'apply',
+  'dashboard',
+  'doctor',
+  'completion',
+  'login',
+  'logout',
+  'profiles',
+];
+const NOUNS = [
+  'jobs',
+  'workflows',
+  'data',
+  'webhooks',
+  'events',
+  'migrate',
+  'backup',
+  'database',
+  'config',
+  'keys',
+  'audit',
+  'teams',
+];
+
+const directory = mkdtempSync(join(tmpdir(), 'flowhook-cli-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+const program = await programOf(undefined);
+const leaves = leavesOf(program);
+
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: () => 80 });
+  command.outputHelp();
+  return text;
+}
+
+const flowhook = (...args: string[]) => runCommand(args, { directory });
+
+for (const { path, command } of leaves) {
+  test(`the help of \`flowhook ${path}\` begins with examples and ends with exit codes`, () => {
+    const help = helpOf(command);
+    assert.match(help, /^Examples:\n {2}\S/);
+    assert.match(help, /\nExit codes: flowhook help exit-codes\n$/);
+    for (const line of help.split('\n')) assert.ok(line.length <= 80, line);
+    assert.match(command.description(), /^[a-zA-Z].*[^.]$/s);
+    for (const { flags, description } of command.options) assert.match(description, /\S/, flags);
+    const [first = '', ...more] = path.split(' ');
+    assert.ok(more.length === 0 ? VERBS.includes(first) : NOUNS.includes(first), 'noun and verb');
+  });
+
+  test(`\`flowhook ${path}\` takes --quiet and --json, and every flag of its examples`, () => {
+    const known = ['--help', ...command.options.map(({ long }) => long)];
+    assert.ok(known.includes('--quiet'));
+    assert.equal(known.includes('--json'), !WITHOUT_JSON.includes(path));
+    for (const example of EXAMPLES[path] ?? []) {
+      const flags = example.match(/(?<=\s)--[a-z-]+/g) ?? [];
+      assert.deepEqual(
+        flags.filter((flag) => !known.includes(flag)),
+        [],
+        example,
+      );
+    }
+  });
+}
+
+test('asking for the version loads no command', async () => {
+  assert.deepEqual((await programOf('--version')).commands, []);
+});
+
+test('every example belongs to a command', () => {
+  const paths = leaves.map(({ path }) => path);
+  assert.deepEqual(
+    Object.keys(EXAMPLES).filter((path) => !paths.includes(path)),
+    [],
+  );
+});
+
+test('help and version are no mistakes, and the exit codes have a page', async () => {
+  for (const args of [['--help'], ['help', 'jobs'], ['jobs', 'list', '--help'], ['--version']]) {
+    const { code, stderr } = await flowhook(...args);
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+  }
+  assert.match((await flowhook('help', 'exit-codes')).stdout, /7 {2}timed out/);
+});
+
+for (const [args, code, sentence] of [
+  [['server'], 2, /Did you mean serve\?/],
+  [['job', 'list'], 2, /Did you mean jobs\?/],
+  [['jobs', 'lst'], 2, /Did you mean list\?/],
+  [['validate'], 2, /Did you mean workflows validate\?/],
+  [['help', 'nope'], 2, /there is no command 'nope' to help with/],
+  [['help', 'job'], 2, /Did you mean jobs\?/],
+  [['help', 'jobs', 'lst'], 2, /Did you mean list\?/],
+  [['jobs', 'help', 'lst'], 2, /Did you mean list\?/],
+  [['jobs', 'list', '--states', 'failed'], 2, /Did you mean --state\?/],
+  [['jobs', 'list', '--state', 'finnished'], 2, /Did you mean finished\?/],
+  [['jobs', 'show'], 2, /missing required argument 'job'/],
+  [['jobs', 'list'], 3, /There is no database .*flowhook serve/],
+  [['data', 'import', 'nothing.csv', '--workflow', 'x'], 3, /There is no file nothing\.csv/],
+  [['data', 'import', 'x.txt', '--workflow', 'x'], 2, /--format: /],
+  [['completion', 'tcsh'], 2, /must be bash, zsh, fish/],
+  [['run', 'people', '--data', '/proc/nowhere'], 3, /There is no database/],
+] as const) {
+  test(`\`flowhook ${args.join(' ')}\` ends with ${code} and the next step`, async () => {
+    const ended = await flowhook(...args);
+    assert.equal(ended.code, code, ended.stderr);
+    assert.equal(ended.stdout, '');
+    assert.match(ended.stderr, sentence);
+  });
+}
+
+test('--quiet leaves messages out, and neither data nor errors', async () => {
+  const made = await flowhook('keys', 'create', '--team', 'default', '--quiet');
+  assert.match(made.stdout, /^fh_/);
+  assert.equal(made.stderr, '');
+  assert.match((await flowhook('jobs', 'show', 'job_1', '--quiet')).stderr, /No job "job_1" found/);
+});

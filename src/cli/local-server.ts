@@ -1,0 +1,267 @@
+/**
+ * Answers the calls of a client in this process, from the database: with the operations that a server answers with, for
+ * a caller that may do everything in its team. There is no port, no key and no limit on requests.
+ */
+import { randomBytes } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { Flowhook } from 'flowhook-client';
+import type { Config } from '../config/config.ts';
+import type { KeyedCall, Operation } from '../http/route.ts';
+import { Reply, Request } from '../http/server/exchange.ts';
+import { isServerError, renderProblem, toProblem } from '../http/server/problem.ts';
+import type { Services } from '../http/services.ts';
+import { SCOPES } from '../model/team.ts';
+import { silentLogger } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
+import type { Caller } from '../teams/keys.ts';
+
+/**
+ * The operations that commands call. Each is loaded when it is called: loading all of them would add 60 ms to every
+ * start. `local-server.test.ts` compares the lines with the routes of a server.
+ */
+export const OPERATIONS: readonly Line[] = [
+  ...linesOf(() => import('../http/routes/workflows.ts'), {
+    listWorkflows: 'GET /v1/workflows',
+    readWorkflow: 'GET /v1/workflows/{workflowId}',
+    pauseWorkflow: 'POST /v1/workflows/{workflowId}/pause',
+    resumeWorkflow: 'POST /v1/workflows/{workflowId}/resume',
+  }),
+  ...linesOf(() => import('../http/routes/definitions.ts'), {
+    readWorkflowDefinition: 'GET /v1/workflows/{workflowId}/definition',
+  }),
+  ...linesOf(() => import('../http/routes/jobs.ts'), {
+    queueJob: 'POST /v1/workflows/{workflowId}/queue',
+    listJobs: 'GET /v1/jobs',
+    readJob: 'GET /v1/jobs/{jobId}',
+    cancelJob: 'POST /v1/jobs/{jobId}/cancel',
+    rerunJob: 'POST /v1/jobs/{jobId}/rerun',
+    runJobNow: 'POST /v1/jobs/{jobId}/run-now',
+  }),
+  ...linesOf(() => import('../http/routes/push.ts'), {
+    pushRecords: 'POST /v1/workflows/{workflowId}/push',
+  }),
+  ...linesOf(() => import('../http/routes/data.ts'), {
+    readData: 'GET /v1/workflows/{workflowId}/data',
+    readWorkflowChanges: 'GET /v1/workflows/{workflowId}/changes',
+    listWorkflowVersions: 'GET /v1/workflows/{workflowId}/versions',
+  }),
+  ...linesOf(() => import('../http/routes/job-logs.ts'), {
+    readJobLogs: 'GET /v1/jobs/{jobId}/logs',
+  }),
+  ...linesOf(() => import('../http/routes/events.ts'), {
+    listEvents: 'GET /v1/events',
+  }),
+  ...linesOf(() => import('../http/routes/subscriptions.ts'), {
+    listWebhooks: 'GET /v1/integrations/webhooks/list',
+    subscribeWebhook: 'POST /v1/integrations/webhooks/subscribe',
+    unsubscribeWebhookByPath: 'DELETE /v1/integrations/webhooks/unsubscribe/{webhookId}',
+  }),
+  ...linesOf(() => import('../http/routes/webhooks.ts'), {
+    listWebhookDetails: 'GET /v1/integrations/webhooks',
+    createTeamWebhook: 'POST /v1/integrations/webhooks',
+    readWebhook: 'GET /v1/integrations/webhooks/{webhookId=wh_*}',
+    updateWebhook: 'PATCH /v1/integrations/webhooks/{webhookId=wh_*}',
+    testWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/test',
+    pauseWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/pause',
+    resumeWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/resume',
+  }),
+  ...linesOf(() => import('../http/routes/secrets.ts'), {
+    readWebhookSecret: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/secret',
+    rotateWebhookSecret: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/rotate',
+  }),
+  ...linesOf(() => import('../http/routes/deliveries.ts'), {
+    listWebhookDeliveries: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/deliveries',
+    readDelivery: 'GET /v1/deliveries/{deliveryId}',
+    replayDelivery: 'POST /v1/deliveries/{deliveryId}/replay',
+    replayDeliveries: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/replay',
+    readReplay: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}',
+  }),
+  ...linesOf(() => import('../http/routes/keys.ts'), {
+    listKeys: 'GET /v1/keys',
+  }),
+  ...linesOf(() => import('../http/routes/team.ts'), {
+    listAudit: 'GET /v1/audit',
+  }),
+  ...linesOf(() => import('../http/routes/persons.ts'), {
+    exportAboutPerson: 'POST /v1/export',
+  }),
+];
+
+interface Line {
+  method: string;
+  path: string;
+  load: () => Promise<Operation<KeyedCall>>;
+}
+
+/** @param lines the method and path of each operation, by the name under which the file exports it */
+function linesOf<File>(load: () => Promise<File>, lines: { [Name in keyof File]?: string }): Line[] {
+  return Object.entries<string | undefined>(lines).map(([name, line = '']) => {
+    const [method = '', path = ''] = line.split(' ');
+    const operation = async () => (await load())[name as keyof File] as Operation<KeyedCall>;
+    return { method, path, load: operation };
+  });
+}
+
+/** @param store names the author of changes for the audit */
+export function localClient(of: { store: Store; config: Config; teamId: string }): Flowhook {
+  const caller: Caller = {
+    teamId: of.teamId,
+    keyId: '',
+    scopes: [...SCOPES],
+    isLocal: true,
+    isStillGood: async () => true,
+  };
+  let sealing: ReturnType<typeof sealingServices> | undefined;
+  const servicesFor = async (path: string): Promise<Partial<Services> & { close?(): Promise<void> }> => {
+    const { store, config } = of;
+    const services: Partial<Services> = {
+      store,
+      log: silentLogger,
+      quotas: config.quotas,
+      representations: wholeReads(store),
+      workflowFile: async (file) =>
+        (await import('../definitions/files.ts')).findWorkflowFile(config.workflowsDirectory, file),
+    };
+    // Only these need the encryption key.
+    if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
+    if (!/^\/v1\/(integrations|deliveries|export)\b/.test(path)) return services;
+    sealing ??= sealingServices(store, config);
+    return { ...services, ...(await sealing) };
+  };
+  return new Flowhook({
+    url: 'http://this.process',
+    retries: 0,
+    timeoutMs: 0,
+    fetch: async (input, init = {}) => {
+      const { pathname, search } = new URL(String(input));
+      const { operation, params } = await operationFor(init.method ?? 'GET', pathname);
+      const request = requestOf(init);
+      // Nobody hangs up here.
+      const connection = Object.assign(new EventEmitter(), { destroyed: false });
+      const reply = new Reply(request, connection as unknown as ServerResponse);
+      const services = await servicesFor(pathname);
+      const call = {
+        services,
+        caller,
+        operation,
+        params,
+        query: search.slice(1),
+        trace: null,
+        request,
+        reply,
+      };
+      try {
+        // The operation gets of the request, the reply and the services what it needs without a network.
+        return responseOf(await operation.handle(call as unknown as KeyedCall), reply);
+      } catch (error) {
+        const problem = toProblem(error);
+        // Whoever has the database is told the cause.
+        if (isServerError(problem)) throw error;
+        const { status, headers, body } = renderProblem(problem, { isFrozen: operation.frozen === true });
+        return new Response(body, { status, headers });
+      } finally {
+        await services.close?.();
+      }
+    },
+  });
+}
+
+async function operationFor(method: string, pathname: string) {
+  for (const { path, load, ...line } of OPERATIONS) {
+    if (line.method !== method) continue;
+    const pattern = path.replace(/\{(\w+)(?:=(\w*)\*)?\}/g, '(?<$1>$2[^/]+)');
+    const found = new RegExp(`^${pattern}$`).exec(pathname);
+    if (found === null) continue;
+    const named = Object.entries(found.groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text)]);
+    return { operation: await load(), params: Object.fromEntries(named) as Record<string, string> };
+  }
+  throw new Error(`No command calls ${method} ${pathname}: add it to the operations of local-server.ts`);
+}
+
+async function sealingServices(store: Store, config: Config) {
+  const { openSealer } = await import('../teams/encryption-key.ts');
+  const { createResolver } = await import('../net/resolver.ts');
+  const sealer = await openSealer(config, store);
+  return {
+    webhooks: {
+      store,
+      sealer,
+      policy: config.allowNetworks,
+      resolver: createResolver(),
+      log: silentLogger,
+      limit: config.maxWebhooksPerWorkflow,
+    },
+    erasure: { store, sealer, directories: [], forget: async () => {} },
+  };
+}
+
+/** A push reads its records in a thread of its own; `close` ends that. */
+async function pushServices(store: Store, config: Config) {
+  const { openSealer } = await import('../teams/encryption-key.ts');
+  const { Ingester } = await import('../records/ingester.ts');
+  const { PushJobs } = await import('../jobs/push-job.ts');
+  const { loadSuppression } = await import('../records/suppress.ts');
+  const sealer = await openSealer(config, store);
+  const ingester = new Ingester({
+    databaseUrl: config.databaseUrl,
+    log: silentLogger,
+    suppression: (at) => loadSuppression({ store, sealer }, at),
+  });
+  const pushes = new PushJobs({
+    store,
+    ingester,
+    log: silentLogger,
+    observer: {},
+    // A node of its own: a starting server must not take this job for one that it left behind.
+    nodeId: `cli-${randomBytes(6).toString('hex')}`,
+    random: Math.random,
+  });
+  // Whoever calls may do so to the end.
+  const long = { signal: new AbortController().signal, confirm: async () => {}, end: () => {} };
+  return {
+    pushes,
+    isReady: () => true,
+    longCalls: { follow: () => long } as Partial<Services['longCalls']> as Services['longCalls'],
+    close: () => ingester.close(),
+  };
+}
+
+/** Records are read from the tables: the files of a server that is running are not touched. */
+function wholeReads(store: Store): Services['representations'] {
+  const reads: Pick<Services['representations'], 'readSmall' | 'find' | 'build'> = {
+    async readSmall({ place, version, format }) {
+      const { formatter } = await import('../records/formats.ts');
+      const { readWhole } = await import('../records/read.ts');
+      const written = formatter({ format, columns: version.fields, only: null });
+      return Buffer.concat(await Array.fromAsync(readWhole(store, place, version, written)));
+    },
+    find: async () => undefined,
+    build: () => undefined,
+  };
+  return reads as Services['representations'];
+}
+
+function requestOf({ method = 'GET', headers, body, signal }: RequestInit): Request {
+  const bytes =
+    body instanceof ReadableStream
+      ? Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
+      : Readable.from(typeof body === 'string' ? [Buffer.from(body)] : []);
+  // As a connection that breaks off: the operation ends in good order.
+  signal?.addEventListener('abort', () => bytes.destroy(signal.reason), { once: true });
+  const raw = Object.assign(bytes, { method, headers: Object.fromEntries(new Headers(headers)), socket: {} });
+  return new Request(raw as unknown as IncomingMessage, false);
+}
+
+function responseOf(returned: unknown, reply: Reply): Response {
+  const sent = returned === reply ? reply.body : returned;
+  const isRaw = typeof sent === 'string' || sent instanceof Uint8Array || sent === undefined;
+  const body = sent instanceof Readable ? Readable.toWeb(sent) : isRaw ? sent : JSON.stringify(sent);
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(reply.getHeaders())) headers.set(name, String(value));
+  return new Response(body as ConstructorParameters<typeof Response>[0], {
+    status: reply.statusCode,
+    headers,
+  });
+}

@@ -1,0 +1,89 @@
+/** The servers that commands ask: those saved by `flowhook login`, in a file that only the user can read, or one that flags name. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { urlMistake } from '../model/webhook.ts';
+import { nearest } from '../std/nearest.ts';
+import { NotFoundError, UsageError } from './exit.ts';
+import { databaseFile } from './open.ts';
+import { configOf, type Options } from './options.ts';
+import { say } from './terminal.ts';
+
+export const DEFAULT_PROFILE = 'default';
+
+/** The server named by flags, environment or a profile; otherwise, if there is no database, the default profile. */
+export function serverOf(options: Options): Profile | undefined {
+  const config = configOf(options);
+  const { environment } = config;
+  const name =
+    options.profile ?? (options.url === undefined ? environment.get('FLOWHOOK_PROFILE') : undefined);
+  const file = profilesFile(environment);
+  if (name !== undefined) return profileOf(file, String(name));
+  const url = options.url ?? environment.get('FLOWHOOK_URL');
+  if (url !== undefined) {
+    const mistake = urlMistake(url)?.replace('`webhookUrl`', '--url');
+    if (mistake !== undefined) throw new UsageError(mistake);
+    return { url: String(url), key: keyOf(options, environment) };
+  }
+  // Without a database, somebody who has logged in means that server.
+  const database = databaseFile(config);
+  if (database === undefined || existsSync(database)) return undefined;
+  const profile = readProfiles(file)[DEFAULT_PROFILE];
+  if (profile !== undefined) say(`Asking ${profile.url} (profile ${DEFAULT_PROFILE})`);
+  return profile;
+}
+
+/** @throws UsageError when there is none */
+export function keyOf(options: Options, environment: ReadonlyMap<string, string>): string {
+  const key = options.key ?? environment.get('FLOWHOOK_KEY');
+  if (key !== undefined) return String(key);
+  throw new UsageError(
+    'The server needs an API key: give it with --key or FLOWHOOK_KEY. `flowhook keys create` makes one there',
+  );
+}
+
+function profileOf(file: string, name: string): Profile {
+  const profiles = readProfiles(file);
+  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (found !== undefined) return found;
+  const meant = nearest(name, Object.keys(profiles));
+  throw new NotFoundError(
+    `There is no profile "${name}".${meant === undefined ? ` \`flowhook login URL --profile ${name}\` makes it` : ` Did you mean ${meant}?`}`,
+  );
+}
+
+export interface Profile {
+  url: string;
+  key: string;
+}
+
+/** `$XDG_CONFIG_HOME/flowhook/profiles.json`, by default under `~/.config`. */
+export function profilesFile(environment: ReadonlyMap<string, string>): string {
+  const given = environment.get('XDG_CONFIG_HOME');
+  return join(given || join(homedir(), '.config'), 'flowhook', 'profiles.json');
+}
+
+/** @throws Error with a sentence when the file is not valid JSON */
+export function readProfiles(file: string): Record<string, Profile> {
+  if (!existsSync(file)) return {};
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new Error(
+      `${file} cannot be read: ${(cause as Error).message}. Mend it, or delete it and log in again`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** Replaces the file atomically. */
+export function writeProfiles(file: string, profiles: Readonly<Record<string, Profile>>): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const part = `${file}.${process.pid}`;
+  writeFileSync(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
+  // A file left by a crash keeps its mode when it is overwritten.
+  chmodSync(part, 0o600);
+  renameSync(part, file);
+}
