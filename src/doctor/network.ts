@@ -1,13 +1,11 @@
 /** The network: outgoing requests as deliveries send them, the certificate, and the port and who listens on it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, readlink } from 'node:fs/promises';
-import { type IncomingMessage, request as plainRequest } from 'node:http';
-import { request as tlsRequest } from 'node:https';
+import { readFile } from 'node:fs/promises';
 import { createServer, isIP } from 'node:net';
-import { request } from 'undici';
+import { Agent, request } from 'undici';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
-import { hostOf } from '../net/host.ts';
+import { hostOf, serviceUrl } from '../net/host.ts';
 import { createResolver } from '../net/resolver.ts';
 import { durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
@@ -71,6 +69,7 @@ export const outbound: Check = ofSettings(
 const DAY_MS = 24 * 3_600_000;
 /** Automatic renewal usually happens 30 days before expiry. */
 const SOON_MS = 21 * DAY_MS;
+
 export const certificate: Check = ofSettings('network', 'certificate', async (settings, { clock }) => {
   const { tlsCert, tlsKey, publicUrl } = settings;
   if (tlsCert === undefined) return skipped('Not checked', 'The service does not terminate TLS itself');
@@ -86,13 +85,11 @@ export const certificate: Check = ofSettings('network', 'certificate', async (se
   } catch (cause) {
     return error({ what: `The certificate cannot be used: ${(cause as Error).message}`, why, fix });
   }
-  const host = publicUrl === undefined ? undefined : hostOf(publicUrl);
-  return certificateResult(found, { host, now: clock() });
+  return certificateResult(found, publicUrl && hostOf(publicUrl), clock());
 });
 
-/** @param place.host the host that it must be valid for, if known */
-function certificateResult(found: X509Certificate, place: { host: string | undefined; now: number }): Result {
-  const { host, now } = place;
+/** @param host what it must be valid for, if known */
+function certificateResult(found: X509Certificate, host: string | undefined, now: number): Result {
   const names = found.subjectAltName ?? found.subject;
   if (host !== undefined && !isFor(found, host)) {
     return error({
@@ -118,7 +115,6 @@ function isFor(found: X509Certificate, host: string): boolean {
 }
 
 const READY_MS = 5_000;
-const MAX_BYTES = 4_096;
 
 export const port: Check = ofSettings('network', 'port', async (settings, { node, isServed }) => {
   const { host, port: number } = settings;
@@ -161,116 +157,60 @@ async function tryToListen(host: string, number: number): Promise<string | undef
 
 async function takenBy(settings: ExaminedSettings, place: string, isServed: boolean | null): Promise<Result> {
   const ready = await askReady(settings);
-  if (typeof ready === 'object' && ready.isOurs) {
-    if (ready.status === 200) return ok(`${place}: a flowhook server is listening and ready`);
-    return error({
-      what: `${place}: a flowhook server is listening, but not ready (${ready.status}): ${ready.says}`,
-      why: 'It refuses requests with 503',
-      fix: 'Wait if it is starting or stopping; otherwise see its log and the database findings',
-    });
+  if (typeof ready !== 'object') {
+    return takenResult({ place, isServed: isServed === true, isSilent: ready === 'silent' });
   }
-  const holder = (await holderOf(settings.port)) ?? 'another program';
-  return takenResult({ place, holder, isServed: isServed === true, isSilent: ready === 'silent' });
+  if (ready.status === 200) return ok(`${place}: a flowhook server is listening and ready`);
+  return error({
+    what: `${place}: a flowhook server is listening, but not ready (${ready.status}): ${ready.says}`,
+    why: 'It refuses requests with 503',
+    fix: 'Wait if it is starting or stopping; otherwise see its log and the database findings',
+  });
 }
 
-/** A port in use by something that does not identify itself as a flowhook server. */
-export function takenResult(found: {
-  place: string;
-  holder: string;
-  /** Whether a server is using the data directory. */
-  isServed: boolean;
-  /** Whether it took the request and did not answer. */
-  isSilent: boolean;
-}): Result {
-  const { place, holder, isServed, isSilent } = found;
+/**
+ * A port in use by something that does not identify itself as a flowhook server.
+ *
+ * @param found.isServed whether a server is using the data directory
+ * @param found.isSilent whether it took the request and did not answer
+ */
+export function takenResult(found: { place: string; isServed: boolean; isSilent: boolean }): Result {
+  const { place, isServed, isSilent } = found;
   if (isServed && isSilent) {
     return error({
-      what: `${place}: ${holder} is listening, but did not answer within ${READY_MS / 1_000} s`,
+      what: `${place}: a program is listening, but did not answer within ${READY_MS / 1_000} s`,
       why: 'It is probably the server that uses the data directory, and hangs, is suspended or is overloaded',
       fix: 'Check its log and the load of this machine. If it stays silent, kill and restart it: nothing acknowledged is lost',
     });
   }
   return error({
-    what: `${place} is in use by ${holder}`,
+    what: `${place} is in use by another program`,
     why: isServed
       ? 'The server that uses the data directory listens elsewhere: clients of this port reach another program'
       : 'The service does not start',
-    fix: 'Stop that program, or set FLOWHOOK_PORT to another port',
+    fix: 'Stop that program, which `ss -ltnp` names, or set FLOWHOOK_PORT to another port',
   });
 }
 
-interface Answered {
-  status: number;
-  isOurs: boolean;
-  says: string;
-}
-
-/** The answer of `/readyz`; `silent` when there is none in time, undefined when it is not HTTP. */
-async function askReady(settings: ExaminedSettings): Promise<Answered | 'silent' | undefined> {
+/** What a flowhook server answers to `/readyz`; `silent` without an answer in time, undefined from anything else. */
+async function askReady(
+  settings: ExaminedSettings,
+): Promise<{ status: number; says: string } | 'silent' | undefined> {
   const { host, port: number, tlsCert } = settings;
   const anyHost: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const url = serviceUrl({ host: anyHost[host] ?? host, port: number, isSecure: tlsCert !== undefined });
   const signal = AbortSignal.timeout(READY_MS);
-  const options = {
-    host: anyHost[host] ?? host,
-    port: number,
-    path: '/readyz',
-    timeout: READY_MS,
-    signal,
-    agent: false as const,
-  };
+  // Another check examines the certificate.
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
   try {
-    // Another check examines the certificate.
-    const asked =
-      tlsCert === undefined ? plainRequest(options) : tlsRequest({ ...options, rejectUnauthorized: false });
-    asked.on('error', () => undefined).end();
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-    let body = '';
-    for await (const chunk of answer.setEncoding('utf8')) {
-      body += chunk;
-      if (body.length > MAX_BYTES) break;
-    }
-    const parsed = parse(body);
-    return {
-      status: answer.statusCode ?? 0,
-      // Every answer of flowhook has a request id, and either this body or an error code.
-      isOurs:
-        answer.headers['x-request-id'] !== undefined &&
-        (parsed.status === 'ok' || answer.headers['x-error-code'] !== undefined),
-      says: String(parsed.error ?? parsed.message ?? answer.headers['x-error-code'] ?? ''),
-    };
+    const { statusCode, headers, body } = await request(`${url}/readyz`, { signal, dispatcher });
+    const says = (await body.json()) as { error?: unknown };
+    // Every answer of flowhook has a request id, and an error code if it is none.
+    const isOurs = headers['x-request-id'] !== undefined && (statusCode === 200 || 'x-error-code' in headers);
+    return isOurs ? { status: statusCode, says: String(says.error ?? headers['x-error-code']) } : undefined;
   } catch {
     return signal.aborted ? 'silent' : undefined;
+  } finally {
+    await dispatcher.destroy();
   }
-}
-
-function parse(body: string): Record<string, unknown> {
-  try {
-    return (JSON.parse(body) ?? {}) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
-}
-
-/** `nginx (process 812)`, if Linux lets this user see it. */
-async function holderOf(number: number): Promise<string | undefined> {
-  const sockets = new Set<string>();
-  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    const text = await readFile(table, 'utf8').catch(() => '');
-    for (const line of text.split('\n').slice(1)) {
-      // Local address and port in hexadecimal, 0A: listening; the tenth field is the inode.
-      const fields = line.trim().split(/\s+/);
-      const isHere = fields[1]?.split(':')[1] === number.toString(16).toUpperCase().padStart(4, '0');
-      if (isHere && fields[3] === '0A' && fields[9] !== undefined) sockets.add(`socket:[${fields[9]}]`);
-    }
-  }
-  const processes = sockets.size === 0 ? [] : await readdir('/proc').catch(() => []);
-  for (const id of processes.filter((name) => /^\d+$/.test(name))) {
-    for (const open of await readdir(`/proc/${id}/fd`).catch(() => [])) {
-      const target = await readlink(`/proc/${id}/fd/${open}`).catch(() => '');
-      if (!sockets.has(target)) continue;
-      const name = await readFile(`/proc/${id}/comm`, 'utf8').catch(() => 'a program');
-      return `${name.trim()} (process ${id})`;
-    }
-  }
-  return undefined;
 }

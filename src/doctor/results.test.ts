@@ -30,14 +30,17 @@ test('memory: what may run at once must find room beside the service', () => {
 });
 
 test('port: a server that does not answer is not taken for another program', () => {
-  const taken = { place: 'Port 8080', holder: 'node (process 7)', isServed: true, isSilent: false };
+  const taken = { place: 'Port 8080', isServed: true, isSilent: false };
   assert.equal(statusOf(takenResult(taken)), 'error');
   assert.match(takenResult(taken).fix ?? '', /Stop that program/);
   const silent = takenResult({ ...taken, isSilent: true });
   assert.equal(statusOf(silent), 'error');
-  assert.match(silent.what, /node \(process 7\) is listening, but did not answer within 5 s/);
+  assert.match(silent.what, /a program is listening, but did not answer within 5 s/);
   assert.match(silent.fix ?? '', /kill and restart it/);
-  assert.match(takenResult({ ...taken, isServed: false, isSilent: true }).what, /is in use by node/);
+  assert.match(
+    takenResult({ ...taken, isServed: false, isSilent: true }).what,
+    /is in use by another program/,
+  );
 });
 
 test('disk space: for what comes, for the next backup, for files at all', () => {

@@ -23,7 +23,7 @@ import type { Logger } from '../observe/log.ts';
 import { EventLoopMonitor, processMetrics, traceMetrics } from '../observe/process-metrics.ts';
 import { requireRunAs } from '../sources/process/environment.ts';
 import type { Clock } from '../std/clock.ts';
-import { IdleGc } from '../std/idle-gc.ts';
+import { collectOnceAtRest } from '../std/idle-gc.ts';
 import { StopOrder } from '../std/stop-order.ts';
 import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
@@ -175,7 +175,7 @@ export async function startService(
 
     const eventLoop = kept(new EventLoopMonitor());
     eventLoop.start();
-    kept(new IdleGc()).start();
+    kept(collectOnceAtRest());
     const startedAt = store.now();
     const listening = { host: config.host, port: config.port };
     let ready = false;

@@ -11,52 +11,33 @@ const RESTING = 0.1;
 /** So many looks in a row must find it at rest. */
 const LOOKS = 3;
 
-export class IdleGc {
-  readonly #busy: () => number;
-  readonly #collect: () => Promise<void>;
-  #looks = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  /**
-   * @param options.busy the share of the time since its last call in which the event loop was busy, in [0, 1]
-   * @param options.collect collects garbage
-   */
-  constructor({ busy = busyShare(), collect = collectGarbage } = {}) {
-    this.#busy = busy;
-    this.#collect = collect;
-  }
-
-  start(): void {
+/**
+ * @param options.busy the share of the time since its last call in which the event loop was busy, in [0, 1]
+ * @returns ends the looks
+ */
+export function collectOnceAtRest({ busy = busyShare(), collect = collectGarbage } = {}): { stop(): void } {
+  let looks = 0;
+  const timer = setInterval(() => {
+    looks = busy() > RESTING ? 0 : looks + 1;
+    if (looks < LOOKS) return;
+    clearInterval(timer);
     // Where the inspector is not allowed (`--permission`) the memory stays in use.
-    this.#timer ??= setInterval(() => void this.tick().catch(() => this.stop()), LOOK_MS).unref();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
-  /** Looks once. */
-  async tick(): Promise<void> {
-    this.#looks = this.#busy() > RESTING ? 0 : this.#looks + 1;
-    if (this.#looks < LOOKS) return;
-    this.stop();
-    await this.#collect();
-  }
+    collect().catch(() => undefined);
+  }, LOOK_MS).unref();
+  return { stop: () => clearInterval(timer) };
 }
 
 function busyShare(): () => number {
   let last = performance.eventLoopUtilization();
   return () => {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, last);
-    last = now;
-    return utilization;
+    const before = last;
+    last = performance.eventLoopUtilization();
+    return performance.eventLoopUtilization(last, before).utilization;
   };
 }
 
 /** By the inspector: `gc` exists only with `--expose-gc`. */
-async function collectGarbage(): Promise<void> {
+export async function collectGarbage(): Promise<void> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();
   session.connect();

@@ -3,14 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import { type InspectedRequest, MAX_INSPECTED } from '../model/inspector.ts';
 import type { Clock } from '../std/clock.ts';
+import { Shares } from '../std/fair-share.ts';
 import { addressWarning } from './address-warning.ts';
 import type { WebhookDeps } from './deps.ts';
 import { inspectSignature } from './inspect-signature.ts';
 
-/** Concurrent requests in total, of a team and of an inspector, each with at most 64 KiB in memory. */
+/** Concurrent requests of all inspectors, each with at most 64 KiB in memory: teams share them. */
 const MAX_AT_ONCE = 256;
-const MAX_AT_ONCE_OF_TEAM = 64;
-const MAX_AT_ONCE_OF_ONE = 32;
 /** The rate limit of one inspector: a token bucket. */
 const BURST = 100;
 const PER_SECOND = 50;
@@ -35,9 +34,8 @@ export class Inspection {
   readonly #deps: Pick<WebhookDeps, 'store' | 'sealer' | 'policy' | 'resolver'>;
   readonly #publicUrl: () => string;
   readonly #elapsed: Clock;
-  /** Requests under way, by the id of the inspector and by the id of the team. */
-  readonly #underWay = new Map<string, number>();
-  #allUnderWay = 0;
+  /** Requests under way, by team. */
+  readonly #underWay = new Shares();
   /** Token buckets by inspector, least recently used first. */
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
   readonly #waiting = new Set<AbortController>();
@@ -92,7 +90,7 @@ export class Inspection {
       await this.#wait(inspector.delayMs, arrived.gone);
       return inspector.status;
     } finally {
-      this.#dismiss(id, teamId);
+      this.#underWay.remove(teamId);
     }
   }
 
@@ -118,37 +116,20 @@ export class Inspection {
   }
 
   #admit(id: string, teamId: string): void {
-    const mine = this.#underWay.get(id) ?? 0;
-    const ofTeam = this.#underWay.get(teamId) ?? 0;
     const nowMs = this.#elapsed();
     const before = this.#buckets.get(id) ?? { tokens: BURST, atMs: nowMs };
     const tokens = Math.min(BURST, before.tokens + ((nowMs - before.atMs) / 1_000) * PER_SECOND);
-    const isFull =
-      this.#allUnderWay >= MAX_AT_ONCE || ofTeam >= MAX_AT_ONCE_OF_TEAM || mine >= MAX_AT_ONCE_OF_ONE;
-    if (isFull || tokens < 1) {
+    if (tokens < 1 || !this.#underWay.admits(teamId, MAX_AT_ONCE)) {
       throw new Problem('overloaded', {
-        sentence:
-          `An inspector takes ${PER_SECOND} requests a second and ${MAX_AT_ONCE_OF_ONE} at once, those of a team ` +
-          `${MAX_AT_ONCE_OF_TEAM} and all together ${MAX_AT_ONCE} at once. Try again shortly`,
+        sentence: `An inspector takes ${PER_SECOND} requests a second, and all together ${MAX_AT_ONCE} at once, which teams share. Try again shortly`,
         headers: { 'retry-after': '1' },
       });
     }
-    this.#underWay.set(id, mine + 1);
-    this.#underWay.set(teamId, ofTeam + 1);
-    this.#allUnderWay += 1;
+    this.#underWay.add(teamId);
     this.#buckets.delete(id);
     this.#buckets.set(id, { tokens: tokens - 1, atMs: nowMs });
     const [oldest] = this.#buckets.keys();
     if (this.#buckets.size > MAX_BUCKETS && oldest !== undefined) this.#buckets.delete(oldest);
-  }
-
-  #dismiss(...names: [id: string, teamId: string]): void {
-    for (const name of names) {
-      const left = (this.#underWay.get(name) ?? 1) - 1;
-      if (left === 0) this.#underWay.delete(name);
-      else this.#underWay.set(name, left);
-    }
-    this.#allUnderWay -= 1;
   }
 
   async #wait(delayMs: number, gone: AbortSignal): Promise<void> {

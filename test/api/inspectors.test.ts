@@ -1,7 +1,6 @@
 /** Inspectors through the client: what they keep, what they make of signatures, and what they answer. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { request as httpRequest } from 'node:http';
 import { after, before, test } from 'node:test';
 import { Flowhook, type Inspector, NotFound } from '../../client/src/flowhook-client.ts';
 import { MAX_INSPECTORS } from '../../src/model/inspector.ts';
@@ -192,24 +191,16 @@ test('one that is removed, and one that never was, take nothing', async () => {
   await assert.rejects(flowhook.inspectors.delete(made.id), NotFound);
 });
 
-test('a team has so many, and one takes only so many at once', async () => {
+test('a team has so many, and one takes only so many in a row', async () => {
   const left = MAX_INSPECTORS - (await flowhook.inspectors.list()).length;
   for (let n = 0; n < left; n++) await flowhook.inspectors.create();
   await assert.rejects(flowhook.inspectors.create(), { name: 'Conflict', code: 'inspector_limit' });
   const [one] = await flowhook.inspectors.list();
   assert.ok(one);
-  await flowhook.inspectors.update(one.id, { status: 200, delayMs: 20_000 });
-  const { received: before } = await flowhook.inspectors.get(one.id);
-  const senders = Array.from({ length: 32 }, () => {
-    const sender = httpRequest(one.url, { method: 'POST' });
-    sender.on('error', () => {});
-    sender.end('x');
-    return sender;
-  });
-  while ((await flowhook.inspectors.get(one.id)).received < before + 32);
-  const refused = await fetch(one.url, { method: 'POST', body: 'x' });
-  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
-  for (const sender of senders) sender.destroy();
+  const send = () => fetch(one.url, { method: 'POST', body: 'x' });
+  const answers = await Promise.all(Array.from({ length: 300 }, send));
+  const refused = answers.find(({ status }) => status === 503);
+  assert.equal(refused?.headers.get('retry-after'), '1');
 });
 
 test('the stream tells of what comes in', async () => {
