@@ -9,8 +9,9 @@
  * ```
  */
 import { Unauthorized } from 'flowhook-client';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
 import { flowhook } from './client.ts';
+import { Store } from './parts/store.ts';
 import { lookAtSession } from './queries/list.ts';
 import { readAgain, readFailedAgain } from './queries/read-again.ts';
 
@@ -22,21 +23,11 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
 class Live {
-  #connection: Connection = 'reconnecting';
+  readonly connection = new Store<Connection>('reconnecting');
   /** The position to resume the stream from. */
   #sequence: number | undefined;
   #abort: AbortController | undefined;
   #isPausedByHand = false;
-  readonly #listeners = new Set<() => void>();
-
-  get connection(): Connection {
-    return this.#connection;
-  }
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
 
   /** Listens while the tab is visible. Starting twice is harmless. */
   readonly start = (): void => {
@@ -49,7 +40,7 @@ class Live {
   readonly stop = (): void => {
     this.#abort?.abort();
     this.#abort = undefined;
-    this.#is('paused');
+    this.connection.set('paused');
   };
 
   /** Pauses by hand, or resumes; a tab that becomes visible does not resume it. */
@@ -67,12 +58,12 @@ class Live {
 
   async #listen(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures += 1) {
-      this.#is('reconnecting');
+      this.connection.set('reconnecting');
       const isFirst = this.#sequence === undefined;
       const onOpen = (sequence: number) => {
         failures = 0;
         this.#sequence = sequence;
-        this.#is('live');
+        this.connection.set('live');
         readFailedAgain();
         // Meanwhile another tab may have signed in as somebody else.
         if (!isFirst) lookAtSession();
@@ -92,12 +83,6 @@ class Live {
       if (!signal.aborted) await pause(waitMs(failures), signal);
     }
   }
-
-  #is(connection: Connection): void {
-    if (this.#connection === connection) return;
-    this.#connection = connection;
-    for (const listener of this.#listeners) listener();
-  }
 }
 
 export const live = new Live();
@@ -115,11 +100,6 @@ export function useLive(): void {
       live.stop();
     };
   }, []);
-}
-
-/** The state of the live updates. */
-export function useConnection(): Connection {
-  return useSyncExternalStore(live.subscribe, () => live.connection);
 }
 
 /** Exponential backoff with full jitter: not all tabs come back at once after a restart. */

@@ -9,160 +9,63 @@ const root = createRootRoute({
   notFoundComponent: NotFoundPage,
   validateSearch: (search): Record<string, string | undefined> => search as Record<string, string>,
 });
-const under = { getParentRoute: () => root };
 
-const overview = createRoute({
-  ...under,
-  path: '/',
-  component: page(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
-});
-const workflows = createRoute({
-  ...under,
-  path: '/workflows',
-  component: page(() => import('./pages/workflows/workflows.tsx'), 'WorkflowListPage'),
-});
-const workflow = createRoute({
-  ...under,
-  path: '/workflows/$workflowId',
-  component: page(() => import('./pages/workflows/workflow.tsx'), 'WorkflowPage'),
-});
-const ofWorkflow = { getParentRoute: () => workflow };
-const workflowIndex = createRoute({
-  ...ofWorkflow,
+/** A page with an address of its own; its code is loaded on the first visit. */
+function at<Path extends string, Module extends Record<Name, () => React.ReactNode>, Name extends string>(
+  path: Path,
+  load: () => Promise<Module>,
+  name: Name,
+) {
+  return createRoute({ getParentRoute: () => root, path, component: page(load, name) });
+}
+
+const workflow = at('/workflows/$workflowId', () => import('./pages/workflows/workflow.tsx'), 'WorkflowPage');
+
+/** A tab of the page of a workflow. */
+function tab<Path extends string, Module extends Record<Name, () => React.ReactNode>, Name extends string>(
+  path: Path,
+  load: () => Promise<Module>,
+  name: Name,
+) {
+  return createRoute({ getParentRoute: () => workflow, path, component: page(load, name) });
+}
+
+const firstTab = createRoute({
+  getParentRoute: () => workflow,
   path: '/',
   beforeLoad: ({ params }) => {
     throw redirect({ to: '/workflows/$workflowId/data', params, replace: true });
   },
 });
-const workflowData = createRoute({
-  ...ofWorkflow,
-  path: '/data',
-  component: page(() => import('./pages/workflows/data.tsx'), 'DataTab'),
-});
-const workflowRuns = createRoute({
-  ...ofWorkflow,
-  path: '/runs',
-  component: page(() => import('./pages/workflows/tabs.tsx'), 'RunsTab'),
-});
-const workflowChanges = createRoute({
-  ...ofWorkflow,
-  path: '/changes',
-  component: page(() => import('./pages/workflows/changes.tsx'), 'ChangesTab'),
-});
-const workflowWebhooks = createRoute({
-  ...ofWorkflow,
-  path: '/webhooks',
-  component: page(() => import('./pages/workflows/tabs.tsx'), 'WebhooksTab'),
-});
-const workflowDefinition = createRoute({
-  ...ofWorkflow,
-  path: '/definition',
-  component: page(() => import('./pages/workflows/definition.tsx'), 'DefinitionTab'),
-});
-const workflowApi = createRoute({
-  ...ofWorkflow,
-  path: '/api',
-  component: page(() => import('./pages/workflows/tabs.tsx'), 'ApiTab'),
-});
-const runs = createRoute({
-  ...under,
-  path: '/runs',
-  component: page(() => import('./pages/runs/runs.tsx'), 'RunListPage'),
-});
-const run = createRoute({
-  ...under,
-  path: '/runs/$jobId',
-  component: page(() => import('./pages/runs/run.tsx'), 'RunPage'),
-});
-const webhooks = createRoute({
-  ...under,
-  path: '/webhooks',
-  component: page(() => import('./pages/webhooks/webhooks.tsx'), 'WebhookListPage'),
-});
-const webhook = createRoute({
-  ...under,
-  path: '/webhooks/$webhookId',
-  component: page(() => import('./pages/webhooks/webhook.tsx'), 'WebhookPage'),
-});
-const delivery = createRoute({
-  ...under,
-  path: '/deliveries/$deliveryId',
-  component: page(() => import('./pages/deliveries/delivery.tsx'), 'DeliveryPage'),
-});
-const inspectors = createRoute({
-  ...under,
-  path: '/inspector',
-  component: page(() => import('./pages/inspector/inspectors.tsx'), 'InspectorListPage'),
-});
-const inspector = createRoute({
-  ...under,
-  path: '/inspector/$inspectorId',
-  component: page(() => import('./pages/inspector/inspector.tsx'), 'InspectorPage'),
-});
-const events = createRoute({
-  ...under,
-  path: '/events',
-  component: page(() => import('./pages/events/events.tsx'), 'EventListPage'),
-});
-const catalogue = createRoute({
-  ...under,
-  path: '/events/catalogue',
-  component: page(() => import('./pages/events/catalogue.tsx'), 'CataloguePage'),
-});
-const event = createRoute({
-  ...under,
-  path: '/events/$eventId',
-  component: page(() => import('./pages/events/event.tsx'), 'EventPage'),
-});
-const welcome = createRoute({
-  ...under,
-  path: '/welcome',
-  component: page(() => import('./pages/welcome/first-steps.tsx'), 'WelcomePage'),
-});
-const keys = createRoute({
-  ...under,
-  path: '/keys',
-  component: page(() => import('./pages/keys/keys.tsx'), 'KeyListPage'),
-});
-const audit = createRoute({
-  ...under,
-  path: '/keys/audit',
-  component: page(() => import('./pages/keys/audit.tsx'), 'AuditListPage'),
-});
-const system = createRoute({
-  ...under,
-  path: '/system',
-  component: page(() => import('./pages/system/system.tsx'), 'SystemPage'),
-});
 
 export const router = createRouter({
   basepath: '/ui',
   routeTree: root.addChildren([
-    overview,
-    workflows,
+    at('/', () => import('./pages/overview/overview.tsx'), 'OverviewPage'),
+    at('/workflows', () => import('./pages/workflows/workflows.tsx'), 'WorkflowListPage'),
+    at('/runs', () => import('./pages/runs/runs.tsx'), 'RunListPage'),
+    at('/runs/$jobId', () => import('./pages/runs/run.tsx'), 'RunPage'),
+    at('/webhooks', () => import('./pages/webhooks/webhooks.tsx'), 'WebhookListPage'),
+    at('/webhooks/$webhookId', () => import('./pages/webhooks/webhook.tsx'), 'WebhookPage'),
+    at('/deliveries/$deliveryId', () => import('./pages/deliveries/delivery.tsx'), 'DeliveryPage'),
+    at('/inspector', () => import('./pages/inspector/inspectors.tsx'), 'InspectorListPage'),
+    at('/inspector/$inspectorId', () => import('./pages/inspector/inspector.tsx'), 'InspectorPage'),
+    at('/events', () => import('./pages/events/events.tsx'), 'EventListPage'),
+    at('/events/catalogue', () => import('./pages/events/catalogue.tsx'), 'CataloguePage'),
+    at('/events/$eventId', () => import('./pages/events/event.tsx'), 'EventPage'),
+    at('/welcome', () => import('./pages/welcome/first-steps.tsx'), 'WelcomePage'),
+    at('/keys', () => import('./pages/keys/keys.tsx'), 'KeyListPage'),
+    at('/keys/audit', () => import('./pages/keys/audit.tsx'), 'AuditListPage'),
+    at('/system', () => import('./pages/system/system.tsx'), 'SystemPage'),
     workflow.addChildren([
-      workflowIndex,
-      workflowData,
-      workflowRuns,
-      workflowChanges,
-      workflowWebhooks,
-      workflowDefinition,
-      workflowApi,
+      firstTab,
+      tab('/data', () => import('./pages/workflows/data.tsx'), 'DataTab'),
+      tab('/runs', () => import('./pages/workflows/tabs.tsx'), 'RunsTab'),
+      tab('/changes', () => import('./pages/workflows/changes.tsx'), 'ChangesTab'),
+      tab('/webhooks', () => import('./pages/workflows/tabs.tsx'), 'WebhooksTab'),
+      tab('/definition', () => import('./pages/workflows/definition.tsx'), 'DefinitionTab'),
+      tab('/api', () => import('./pages/workflows/tabs.tsx'), 'ApiTab'),
     ]),
-    runs,
-    run,
-    webhooks,
-    webhook,
-    delivery,
-    inspectors,
-    inspector,
-    events,
-    catalogue,
-    event,
-    welcome,
-    keys,
-    audit,
-    system,
   ]),
   parseSearch,
   stringifySearch,

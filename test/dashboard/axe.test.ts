@@ -175,8 +175,8 @@ async function settled(page: Page, colorScheme: 'light' | 'dark' = 'light'): Pro
 
 /** The paths of all pages, read from the table of routes, with something real in place of each parameter. */
 function pathsOf(table: string, ids: Readonly<Record<string, string>>): string[] {
-  const found = [...table.matchAll(/\.\.\.(under|ofWorkflow),\s*path: '([^']+)'/g)].map(
-    ([, parent, path = '']) => (parent === 'ofWorkflow' ? `/workflows/$workflowId${path}` : path),
+  const found = [...table.matchAll(/\b(at|tab)\('([^']+)'/g)].map(([, kind, path = '']) =>
+    kind === 'tab' ? `/workflows/$workflowId${path}` : path,
   );
   assert.ok(found.length > 20, 'the table of pages is read');
   return [...found, '/no-such-page'].map((path) =>

@@ -1,13 +1,14 @@
-/** Actions of buttons: the call, and a notification of its success or failure. */
-import { Text } from '@mantine/core';
+/** What buttons and forms do: the call, and a notification of its success or failure. */
+import { Button, type ButtonProps, Group, Stack, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { readAgain } from '../queries/read-again.ts';
+import { Icon, type IconName } from './icon.tsx';
 import { Prose } from './values.tsx';
 
-export interface Action<Input, Output> {
+interface ActionOptions<Input, Output> {
   run: (input: Input) => Promise<Output>;
   /** What the notification says then; none unless told. */
   done?: (output: Output, input: Input) => Said | undefined;
@@ -22,8 +23,8 @@ export interface Action<Input, Output> {
 /** A sentence; with `nothing`, one that says why nothing was done and what to do instead, and looks like no success. */
 export type Said = string | { nothing: string };
 
-/** `const { act, isActing } = useAction({ run: () => flowhook.jobs.cancel(jobId), changes: ['jobs'] })`. */
-export function useAction<Output, Input = void>(action: Action<Input, Output>) {
+/** `const cancel = useAction({ run: () => flowhook.jobs.cancel(jobId), changes: ['jobs'] })`, for an `ActionButton`. */
+export function useAction<Output, Input = void>(action: ActionOptions<Input, Output>) {
   const { mutate, isPending, error } = useMutation<Output, Error, Input>({
     mutationFn: action.run,
     // A result, such as a secret, is not kept longer than its button is mounted.
@@ -39,6 +40,83 @@ export function useAction<Output, Input = void>(action: Action<Input, Output>) {
     },
   });
   return { act: mutate, isActing: isPending, error };
+}
+
+/** What a button does: an action, or something on the page alone. */
+interface Act {
+  act: () => void;
+  isActing?: boolean;
+}
+
+interface ActionButtonProps extends ButtonProps {
+  /** Of `useAction`, or what is done on the page alone. */
+  action: Act | (() => void);
+  icon?: IconName;
+  /** The one that stands out; the others are outlined. */
+  isMain?: boolean;
+  /** Asks first, for what cannot be taken back: what will happen, and the verb on the button that does it. */
+  asks?: { title: string; children: ReactNode; verb: string };
+  children: ReactNode;
+  'aria-label'?: string;
+  title?: string | undefined;
+}
+
+export function ActionButton({ action, icon, isMain = false, asks, ...props }: ActionButtonProps) {
+  const { act, isActing = false } = typeof action === 'function' ? { act: action } : action;
+  return (
+    <Button
+      variant={isMain ? 'filled' : 'default'}
+      leftSection={icon !== undefined && <Icon name={icon} size={14} />}
+      onClick={() => (asks === undefined ? act() : confirm(asks, act))}
+      loading={isActing}
+      {...props}
+    />
+  );
+}
+
+/** A form with the button of its action; in a dialog, with a way back beside it. */
+export function ActionForm({
+  action: { act, isActing = false },
+  verb,
+  isReady = true,
+  onBack,
+  beside,
+  children,
+}: {
+  action: Act;
+  /** On its button. */
+  verb: ReactNode;
+  isReady?: boolean;
+  /** Of a dialog: closes it. */
+  onBack?: () => void;
+  /** In the line of the buttons: before those of a dialog, else behind them. */
+  beside?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        act();
+      }}
+    >
+      <Stack gap="md">
+        {children}
+        <Group justify={onBack && 'flex-end'}>
+          {onBack !== undefined && (
+            <>
+              {beside}
+              <ActionButton action={onBack}>Back</ActionButton>
+            </>
+          )}
+          <Button type="submit" loading={isActing} disabled={!isReady}>
+            {verb}
+          </Button>
+          {onBack === undefined && beside}
+        </Group>
+      </Stack>
+    </form>
+  );
 }
 
 /** Shows a notification for some seconds; screen readers announce it. */
@@ -63,20 +141,7 @@ export function sayRefused(error: Error): void {
   });
 }
 
-/** Asks first, for what cannot be taken back. */
-export function confirm({
-  title,
-  children,
-  verb,
-  onConfirm,
-}: {
-  title: string;
-  /** What will happen. */
-  children: ReactNode;
-  /** On the button: `Delete`. */
-  verb: string;
-  onConfirm: () => void;
-}): void {
+function confirm({ title, children, verb }: NonNullable<ActionButtonProps['asks']>, onConfirm: () => void) {
   modals.openConfirmModal({
     title,
     children: (

@@ -1,22 +1,20 @@
 /** Says to those who do not see the page what has happened on it. */
-import { useSyncExternalStore } from 'react';
+import { useEffect, useRef } from 'react';
+import { Store } from './store.ts';
 
-let said = '';
-const listeners = new Set<() => void>();
+/** What was said last, such as `Run finished: failed`, for the live region of the frame. */
+export const announced = new Store('');
 
-/** Such as `Run finished: failed`. The same words twice are said once. */
-export function announce(text: string): void {
-  said = text;
-  for (const listener of listeners) listener();
-}
-
-/** What was said last, for the live region of the frame. */
-export function useAnnounced(): string {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => said,
-  );
+/** Announces what a change comes to, if anything. @param value undefined: not known yet */
+export function useAnnouncedChange<Value>(
+  value: Value | undefined,
+  words: (now: Value, before: Value) => string | false,
+): void {
+  const before = useRef(value);
+  useEffect(() => {
+    if (value === undefined || value === before.current) return;
+    const text = before.current !== undefined && words(value, before.current);
+    if (text) announced.set(text);
+    before.current = value;
+  });
 }

@@ -2,7 +2,7 @@
 import { Box, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import styles from './charts.module.css';
-import { absolute, count, placeOf, type Span, useTimeStyle } from './format.ts';
+import { absolute, count, placeOf, type Span, useZone } from './format.ts';
 
 const HEIGHT_PX = 120;
 
@@ -34,7 +34,7 @@ export function BarChart({
   format?: (value: number) => string;
   hasNoSum?: boolean;
 }) {
-  const zone = useTimeStyle() === 'utc' ? 'utc' : 'local';
+  const zone = useZone();
   const most = Math.max(...bars.map(({ values }) => sum(values)), 0);
   const scale = most === 0 ? 1 : most;
   const moment = (at: string | undefined) => (at === undefined ? '' : absolute(at, zone).slice(5, 16));

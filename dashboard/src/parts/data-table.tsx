@@ -1,88 +1,42 @@
 /** A list as a table, or as cards in a narrow window. Virtualized: only the rows in sight are rendered. */
+
 import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import type { List } from '../queries/list.ts';
 import styles from './data-table.module.css';
+import type { Filters } from './filters.ts';
 import { count, many } from './format.ts';
 import { useHeldRows } from './held-rows.ts';
 import { Icon } from './icon.tsx';
 import { useRowKeys } from './keyboard.ts';
-import { ErrorBox } from './page.tsx';
-import { CardRows, TableRows } from './rows.tsx';
+import { EmptyState, ErrorBox } from './page.tsx';
+import { CardRows, type Column, openRow, type RowSelection, type Sort, TableRows, toggled } from './rows.tsx';
 
-export interface Column<Row> {
-  /** Its name for sorting, and its key. */
-  id: string;
-  header: string;
-  cell: (row: Row) => ReactNode;
-  /**
-   * Of CSS, in px: `120px`, and what is longer is cut off at the end of the cell. `fits`: as wide as what it holds, for
-   * what must be seen whole (times, numbers, states). What is left over is shared by those without one.
-   */
-  width?: `${number}px` | 'fits';
-  align?: 'start' | 'end';
-  isSortable?: boolean;
-  /** Long texts go on in the next line. */
-  isWrapped?: boolean;
-}
-
-export interface Selection {
-  ids: ReadonlySet<string>;
-  onChange: (ids: ReadonlySet<string>) => void;
-}
-
-export interface Sort {
-  /** `name` or `-name`, as in the URL. */
-  by: string | undefined;
-  onChange: (by: string) => void;
-}
-
-export interface DataTableProps<Row> {
+interface DataTableProps<Row> {
   /** What the table is called to those who do not see it. */
   label: string;
   /** From `useList`, or `listOf(rows)` for rows that are loaded as a whole. */
   list: List<Row>;
-  /** The first one is the title of a card. */
-  columns: readonly Column<Row>[];
-  idOf: (row: Row) => string;
-  /** Opens a row: by Enter, or a click anywhere in it. The first column should hold a link that does the same. */
-  onOpen?: ((row: Row) => void) | undefined;
+  /** The first one is the title of a card. Enter, or a click anywhere in a row, does what its link or button does. */
+  columns: readonly (Column<Row> | false)[];
+  /** Their `id` unless told. */
+  idOf?: (row: Row) => string;
   /** In the place of no rows: an `EmptyState`. */
   empty: ReactNode;
+  /** What hides rows: where there are none then, it can be cleared. */
+  filters?: Filters<string> | undefined;
   /** Which rows are chosen, by their ids, for doing something with all of them. */
-  selection?: Selection | undefined;
+  selection?: RowSelection | undefined;
   sort?: Sort | undefined;
   /** How high it may grow, of CSS, before it scrolls in itself; the rest of the window unless told. */
   maxHeight?: string;
   /** What the rows are called: `run`. */
-  noun?: string;
+  noun: string;
 }
-
-/** How the rows of both forms are drawn. */
-export interface RowsProps<Row> {
-  label: string;
-  rows: readonly Row[];
-  columns: readonly Column<Row>[];
-  idOf: (row: Row) => string;
-  onOpen: ((row: Row) => void) | undefined;
-  selection: Selection | undefined;
-  sort: Sort | undefined;
-  maxHeight: string;
-  /** Index of the row with the focus; −1: none. */
-  active: number;
-  onActive: (index: number) => void;
-  /** Called with whether the list is scrolled away from its top. */
-  onScrolled: (isAway: boolean) => void;
-  /** The last row is near. */
-  onEnd: () => void;
-}
-
-/** The next page is loaded when this many rows are left below. */
-export const NEAR_END = 20;
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { list, empty } = props;
+  const { list, filters, noun, empty } = props;
   if (list.error !== null && list.rows.length === 0)
     return <ErrorBox error={list.error} onRetry={list.retry} />;
   if (list.isLoading) {
@@ -92,20 +46,26 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </Center>
     );
   }
+  if (list.rows.length === 0) {
+    return filters?.isFiltered ? (
+      <EmptyState title={`No ${noun} matches these filters`} onClear={filters.clear} />
+    ) : (
+      empty
+    );
+  }
   // Another list begins at its top, with nothing held and nothing selected.
-  return list.rows.length === 0 ? empty : <Filled key={`${list.name} ${list.isOld === true}`} {...props} />;
+  return <Filled key={`${list.name} ${list.isOld === true}`} {...props} />;
 }
 
 function Filled<Row>({
   label,
   list,
   columns,
-  idOf,
-  onOpen,
+  idOf = (row) => (row as { id: string }).id,
   selection,
   sort,
   maxHeight = 'max(320px, calc(100dvh - 230px))',
-  noun = 'row',
+  noun,
 }: DataTableProps<Row>) {
   const ref = useRef<HTMLDivElement>(null);
   const isNarrow = useMediaQuery('(max-width: 40em)', undefined, { getInitialValueInEffect: false });
@@ -135,10 +95,7 @@ function Filled<Row>({
       setActive(index);
       if (index < 0 && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
-    onOpen: (index) => {
-      const row = shown[index];
-      if (row !== undefined) onOpen?.(row);
-    },
+    onOpen: openRow,
     onChoose: selection === undefined ? undefined : choose,
   });
 
@@ -176,9 +133,8 @@ function Filled<Row>({
       <Rows
         label={label}
         rows={shown}
-        columns={columns}
+        columns={columns.filter((column) => column !== false)}
         idOf={idOf}
-        onOpen={onOpen}
         selection={selection}
         sort={sort}
         maxHeight={maxHeight}
@@ -200,17 +156,4 @@ function Filled<Row>({
       </Group>
     </Box>
   );
-}
-
-/** The ids with this one added, or removed if it was among them. */
-export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
-  const changed = new Set(ids);
-  if (!changed.delete(id)) changed.add(id);
-  return changed;
-}
-
-/** A click on a link or a button in a row, or the end of selecting text, does not open the row. */
-export function isOnRowItself(target: EventTarget): boolean {
-  if (!(target instanceof Element)) return false;
-  return target.closest('a, button, input, label, summary') === null && (getSelection()?.isCollapsed ?? true);
 }

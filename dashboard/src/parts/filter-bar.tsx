@@ -1,7 +1,9 @@
 /** The filters of a list, above it. */
-import { Button, Group, MultiSelect, Select, TextInput } from '@mantine/core';
+
+import { Group, MultiSelect, Select, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { type ReactNode, useEffect, useState } from 'react';
+import { ActionButton } from './action.tsx';
 import type { Filters } from './filters.ts';
 import { Icon } from './icon.tsx';
 
@@ -33,9 +35,9 @@ export function FilterBar<Name extends string>({ filters, fields, children }: Fi
         <Field key={field.name} field={field} filters={filters} />
       ))}
       {filters.isFiltered && (
-        <Button variant="subtle" color="gray" onClick={filters.clear}>
+        <ActionButton variant="subtle" action={filters.clear} color="gray">
           Clear
-        </Button>
+        </ActionButton>
       )}
       {children !== undefined && (
         <Group gap="xs" ms="auto">

@@ -1,6 +1,6 @@
 /** Numbers for people: grouped, and with their units. */
 import type { Job } from 'flowhook-client';
-import { useSyncExternalStore } from 'react';
+import { Remembered } from './store.ts';
 
 const GROUPED = new Intl.NumberFormat('en');
 const SIZES = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -49,24 +49,12 @@ function pair(large: number, unit: string, small: number, smallUnit: string): st
 /** `relative`: 3 min ago; `local`, `utc`: the time itself. */
 export type TimeStyle = 'relative' | 'local' | 'utc';
 
-const KEY = 'flowhook-times';
-const listeners = new Set<() => void>();
-let style = stored();
+/** The way that is chosen, for every time on the page. */
+export const timeStyle = new Remembered<TimeStyle>('flowhook-times', ['relative', 'local', 'utc']);
 
-/** The way that is chosen. */
-export function useTimeStyle(): TimeStyle {
-  return useSyncExternalStore(subscribe, () => style);
-}
-
-/** Chooses, for every time on the page. */
-export function setTimeStyle(chosen: TimeStyle): void {
-  style = chosen;
-  try {
-    localStorage.setItem(KEY, chosen);
-  } catch {
-    // Storage is forbidden: the choice lasts as long as the page.
-  }
-  for (const listener of listeners) listener();
+/** The zone of times that are written out. */
+export function useZone(): 'local' | 'utc' {
+  return timeStyle.use() === 'utc' ? 'utc' : 'local';
 }
 
 /** `2026-11-21 03:04:05`, in the zone of the reader or in UTC. */
@@ -102,20 +90,6 @@ const UNITS: [unit: string, ms: number][] = [
   ['min', 60_000],
   ['s', 1_000],
 ];
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-function stored(): TimeStyle {
-  try {
-    const value = localStorage.getItem(KEY);
-    return value === 'local' || value === 'utc' ? value : 'relative';
-  } catch {
-    return 'relative';
-  }
-}
 
 /** What a sentence of the service holds: words, code between backticks, and times in ISO 8601. */
 interface SentencePart {

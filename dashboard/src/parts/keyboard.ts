@@ -1,5 +1,6 @@
 /** Keyboard shortcuts: those of the shell, and those of the current page. */
-import { type RefObject, useEffect, useRef, useSyncExternalStore } from 'react';
+import { type RefObject, useEffect, useRef } from 'react';
+import { Remembered, Store } from './store.ts';
 
 export interface Shortcut {
   /** One key, or several with spaces between: `?`, `g w`. */
@@ -11,13 +12,14 @@ export interface Shortcut {
 
 /** The longest time between the keys of a sequence, in milliseconds. */
 const SEQUENCE_MS = 1_500;
-const STORED = 'flowhook-shortcuts';
-
 const all = new Set<Shortcut>();
-const listeners = new Set<() => void>();
-let shown: readonly Shortcut[] = [];
-let isOn = stored();
 let pressed: { keys: string; atMs: number } | undefined;
+
+/** All shortcuts of the moment. */
+export const shortcuts = new Store<readonly Shortcut[]>([]);
+
+/** Whether single-key shortcuts are on: users of speech input must be able to turn them off (WCAG 2.1.4). */
+export const singleKeys = new Remembered('flowhook-shortcuts', ['on', 'off']);
 
 /** Registers a shortcut while the component is mounted. */
 export function useShortcut(keys: string, label: string, run: () => void): void {
@@ -28,32 +30,12 @@ export function useShortcut(keys: string, label: string, run: () => void): void 
   useEffect(() => {
     const shortcut = { keys, label, run: () => latest.current() };
     all.add(shortcut);
-    changed();
+    shortcuts.set([...all]);
     return () => {
       all.delete(shortcut);
-      changed();
+      shortcuts.set([...all]);
     };
   }, [keys, label]);
-}
-
-/** All shortcuts of the moment. */
-export function useShortcuts(): readonly Shortcut[] {
-  return useSyncExternalStore(subscribe, () => shown);
-}
-
-/** Whether single-key shortcuts are on: users of speech input must be able to turn them off (WCAG 2.1.4). */
-export function useShortcutsOn(): boolean {
-  return useSyncExternalStore(subscribe, () => isOn);
-}
-
-export function setShortcutsOn(on: boolean): void {
-  isOn = on;
-  try {
-    localStorage.setItem(STORED, on ? 'on' : 'off');
-  } catch {
-    // Storage is forbidden: the choice lasts as long as the page.
-  }
-  changed();
 }
 
 /** Listens to the page, once for all shortcuts. */
@@ -65,7 +47,14 @@ export function useShortcutKeys(): void {
 }
 
 function press(event: KeyboardEvent): void {
-  if (!isOn || event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target))
+  if (
+    singleKeys.value === 'off' ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    event.repeat ||
+    isTyping(event.target)
+  )
     return;
   const before = pressed !== undefined && event.timeStamp - pressed.atMs < SEQUENCE_MS ? pressed.keys : '';
   const keys = [before, event.key].filter((key) => key !== '').join(' ');
@@ -81,31 +70,13 @@ function press(event: KeyboardEvent): void {
   }
 }
 
-function changed(): void {
-  shown = [...all];
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-function stored(): boolean {
-  try {
-    return localStorage.getItem(STORED) !== 'off';
-  } catch {
-    return true;
-  }
-}
-
 /** Rows by the keyboard: `j` and `k` move, Enter opens, `x` chooses, Escape leaves. */
 interface RowKeys {
   /** Of the row that has the focus; −1: none. */
   active: number;
   count: number;
   onMove: (index: number) => void;
-  onOpen: ((index: number) => void) | undefined;
+  onOpen: (row: Element) => void;
   onChoose: ((index: number) => void) | undefined;
 }
 
@@ -120,10 +91,11 @@ export function useRowKeys(ref: RefObject<HTMLElement | null>, keys: RowKeys): v
       const { active, count, onMove, onOpen, onChoose } = latest.current;
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (ref.current === null || count === 0 || !isMeant(ref.current)) return;
-      const isOnRow = event.target instanceof HTMLElement && event.target.dataset.index !== undefined;
+      const row =
+        event.target instanceof Element && event.target.matches('[data-index]') ? event.target : null;
       if (event.key === 'j') onMove(Math.min(count - 1, active + 1));
       else if (event.key === 'k') onMove(Math.max(0, active - 1));
-      else if (event.key === 'Enter' && isOnRow && active >= 0) onOpen?.(active);
+      else if (event.key === 'Enter' && row !== null && active >= 0) onOpen(row);
       else if (event.key === 'x' && active >= 0) onChoose?.(active);
       else if (event.key === 'Escape' && active >= 0) onMove(-1);
       else return;

@@ -1,49 +1,87 @@
-/** The rows of a list as a table that scrolls in its box, head and all. A native table: every reader knows it. */
+/** How the rows of a list are drawn: as a native table that scrolls in its box, or as cards in a narrow window. */
 import { Checkbox, Group, UnstyledButton } from '@mantine/core';
-import { useVirtualizer, useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type CSSProperties, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useVirtualizer, useWindowVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
+import {
+  type CSSProperties,
+  type FocusEvent,
+  type MouseEvent,
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import styles from './data-table.module.css';
-import { type Column, isOnRowItself, NEAR_END, type RowsProps, type Sort, toggled } from './data-table.tsx';
 import { Icon } from './icon.tsx';
+
+export interface Column<Row> {
+  /** Its name for sorting, and its key. */
+  id: string;
+  header: string;
+  cell: (row: Row) => ReactNode;
+  /**
+   * Of CSS, in px: `120px`, and what is longer is cut off at the end of the cell. `fits`: as wide as what it holds, for
+   * what must be seen whole (times, numbers, states). What is left over is shared by those without one.
+   */
+  width?: `${number}px` | 'fits';
+  align?: 'start' | 'end';
+  isSortable?: boolean;
+  /** Long texts go on in the next line. */
+  isWrapped?: boolean;
+}
+
+export interface RowSelection {
+  ids: ReadonlySet<string>;
+  onChange: (ids: ReadonlySet<string>) => void;
+}
+
+export interface Sort {
+  /** `name` or `-name`, as in the URL. */
+  by: string | undefined;
+  onChange: (by: string) => void;
+}
+
+export interface RowsProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  idOf: (row: Row) => string;
+  selection: RowSelection | undefined;
+  sort: Sort | undefined;
+  maxHeight: string;
+  /** Index of the row with the focus; −1: none. */
+  active: number;
+  onActive: (index: number) => void;
+  /** Called with whether the list is scrolled away from its top. */
+  onScrolled: (isAway: boolean) => void;
+  /** The last row is near. */
+  onEnd: () => void;
+}
 
 const ROW_PX = 37;
 /** A column without a width is never narrower. */
 const LEAST_PX = 200;
 const CHECKBOX_PX = 36;
+const CARD_PX = 140;
+/** The next page is loaded when this many rows are left below. */
+const NEAR_END = 20;
 
-export function TableRows<Row>({
-  label,
-  rows,
-  columns,
-  idOf,
-  onOpen,
-  selection,
-  sort,
-  maxHeight,
-  active,
-  onActive,
-  onScrolled,
-  onEnd,
-}: RowsProps<Row>) {
+export function TableRows<Row>(props: RowsProps<Row>) {
+  const { label, rows, columns, idOf, selection, sort, maxHeight, onScrolled } = props;
   const box = useRef<HTMLDivElement>(null);
   const [rowPx, setRowPx] = useState(ROW_PX);
-  const virtualizer = useVirtualizer({
+  const virtualizer = useVirtualizer<HTMLDivElement, HTMLElement>({
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowPx,
     overscan: 10,
     getItemKey: useRowName(rows, idOf),
   });
-  const items = virtualizer.getVirtualItems();
+  const { drawn, above, below } = useDrawn(virtualizer, box, props);
   const share = `${100 / columns.filter(({ width }) => width === undefined).length}%`;
-  const above = items[0]?.start ?? 0;
-  const below = virtualizer.getTotalSize() - (items.at(-1)?.end ?? 0);
-  const lastIndex = items.at(-1)?.index ?? -1;
-
-  useEffect(() => {
-    if (lastIndex >= rows.length - NEAR_END) onEnd();
-  }, [lastIndex, rows, onEnd]);
-  const hasDrawn = items.length > 0;
+  const hasDrawn = drawn.length > 0;
   // As high as the first one: a row of another height than was thought moves all below it.
   useLayoutEffect(() => {
     const height = box.current?.querySelector<HTMLElement>('tr[data-index]')?.offsetHeight;
@@ -51,15 +89,6 @@ export function TableRows<Row>({
   }, [hasDrawn]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what was reckoned with the height before is forgotten
   useLayoutEffect(() => virtualizer.measure(), [rowPx, virtualizer]);
-  useEffect(() => {
-    if (active < 0) return;
-    virtualizer.scrollToIndex(active);
-    const row = () => box.current?.querySelector<HTMLElement>(`tr[data-index="${active}"]`);
-    // At once, so that an Enter right after is the row's; it may have to be drawn first.
-    if (row()) row()?.focus({ preventScroll: true });
-    else requestAnimationFrame(() => row()?.focus({ preventScroll: true }));
-  }, [active, virtualizer]);
-
   return (
     <div
       ref={box}
@@ -95,44 +124,23 @@ export function TableRows<Row>({
           </tr>
         </thead>
         <tbody style={{ '--above': `${above}px`, '--below': `${below}px` } as CSSProperties}>
-          {items.map(({ index, key }) => {
-            const row = rows[index] as Row;
-            const id = idOf(row);
-            const isChosen = selection?.ids.has(id) ?? false;
-            return (
-              <tr
-                key={key}
-                ref={virtualizer.measureElement}
-                data-index={index}
-                data-chosen={isChosen || undefined}
-                data-opens={onOpen !== undefined || undefined}
-                aria-rowindex={index + 2}
-                tabIndex={-1}
-                onFocus={(event) => event.target === event.currentTarget && onActive(index)}
-                onClick={(event) => isOnRowItself(event.target) && onOpen?.(row)}
-              >
-                {selection !== undefined && (
-                  <td>
-                    <Checkbox
-                      aria-label={`Select ${id}`}
-                      checked={isChosen}
-                      onChange={() => selection.onChange(toggled(selection.ids, id))}
-                    />
-                  </td>
-                )}
-                {columns.map(({ id: name, cell, align, isWrapped, width }) => (
-                  <td
-                    key={name}
-                    data-align={align}
-                    data-wraps={isWrapped}
-                    style={{ maxWidth: mostOf(width) }}
-                  >
-                    {cell(row)}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
+          {drawn.map(({ key, row, index, attributes, checkbox }) => (
+            <tr key={key} aria-rowindex={index + 2} {...attributes}>
+              {checkbox !== undefined && <td>{checkbox}</td>}
+              {columns.map(({ id, cell, align, isWrapped, width }, at) => (
+                <td
+                  key={id}
+                  data-title={at === 0 || undefined}
+                  data-align={align}
+                  data-wraps={isWrapped}
+                  // Nothing is cut off where the column is as wide as what it holds; the others get what is left.
+                  style={{ maxWidth: width === 'fits' ? undefined : (width ?? 0) }}
+                >
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
         </tbody>
       </table>
     </div>
@@ -141,17 +149,17 @@ export function TableRows<Row>({
 
 function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefined }) {
   const { id, header, align, isSortable, width } = column;
-  const least = width === 'fits' ? undefined : (width ?? LEAST_PX);
+  const minWidth = width === 'fits' ? undefined : (width ?? LEAST_PX);
   if (isSortable !== true || sort === undefined) {
     return (
-      <th scope="col" data-align={align} style={{ minWidth: least }}>
+      <th scope="col" data-align={align} style={{ minWidth }}>
         {header}
       </th>
     );
   }
   const direction = sort.by === id ? 'ascending' : sort.by === `-${id}` ? 'descending' : 'none';
   return (
-    <th scope="col" data-align={align} aria-sort={direction} style={{ minWidth: least }}>
+    <th scope="col" data-align={align} aria-sort={direction} style={{ minWidth }}>
       <UnstyledButton
         className={styles.sort}
         onClick={() => sort.onChange(direction === 'ascending' ? `-${id}` : id)}
@@ -165,59 +173,28 @@ function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefin
   );
 }
 
-/** What a cell is cut off at: nothing where the column is as wide as what it holds; the others get what is left. */
-function mostOf(width: Column<unknown>['width']): string | number | undefined {
-  return width === 'fits' ? undefined : (width ?? 0);
-}
-
-const CARD_PX = 140;
-
-/** The rows of a list as cards below each other, for narrow windows. They scroll with the page. */
-export function CardRows<Row>({
-  label,
-  rows,
-  columns: [title, ...columns],
-  idOf,
-  onOpen,
-  selection,
-  active,
-  onActive,
-  onScrolled,
-  onEnd,
-}: RowsProps<Row>) {
+/** They scroll with the page. */
+export function CardRows<Row>(props: RowsProps<Row>) {
+  const { label, rows, columns, idOf, onScrolled } = props;
   const list = useRef<HTMLUListElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
     setTop((list.current?.getBoundingClientRect().top ?? 0) + scrollY);
   }, []);
-  const virtualizer = useWindowVirtualizer({
+  const virtualizer = useWindowVirtualizer<HTMLElement>({
     count: rows.length,
     estimateSize: () => CARD_PX,
     overscan: 5,
     scrollMargin: top,
     getItemKey: useRowName(rows, idOf),
   });
-  const items = virtualizer.getVirtualItems();
-  const above = (items[0]?.start ?? top) - top;
-  const below = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? top) - top);
-  const lastIndex = items.at(-1)?.index ?? -1;
-
-  useEffect(() => {
-    if (lastIndex >= rows.length - NEAR_END) onEnd();
-  }, [lastIndex, rows, onEnd]);
+  const { drawn, above, below } = useDrawn(virtualizer, list, props, top);
   useEffect(() => {
     const tell = () => onScrolled(scrollY > top + CARD_PX);
     addEventListener('scroll', tell, { passive: true });
     return () => removeEventListener('scroll', tell);
   }, [onScrolled, top]);
-  useEffect(() => {
-    if (active < 0) return;
-    virtualizer.scrollToIndex(active);
-    const card = () => list.current?.querySelector<HTMLElement>(`li[data-index="${active}"]`);
-    if (card()) card()?.focus({ preventScroll: true });
-    else requestAnimationFrame(() => card()?.focus({ preventScroll: true }));
-  }, [active, virtualizer]);
-
+  const [title, ...others] = columns;
   return (
     <ul
       ref={list}
@@ -225,44 +202,94 @@ export function CardRows<Row>({
       className={styles.cards}
       style={{ paddingTop: above, paddingBottom: Math.max(0, below) }}
     >
-      {items.map(({ index, key }) => {
-        const row = rows[index] as Row;
-        const id = idOf(row);
-        const isChosen = selection?.ids.has(id) ?? false;
-        return (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: Enter opens it, by row-keys.ts, and its link does too
-          <li
-            key={key}
-            ref={virtualizer.measureElement}
-            data-index={index}
-            data-chosen={isChosen || undefined}
-            tabIndex={-1}
-            onFocus={(event) => event.target === event.currentTarget && onActive(index)}
-            onClick={(event) => isOnRowItself(event.target) && onOpen?.(row)}
-          >
-            <Group justify="space-between" wrap="nowrap" className={styles.cardTitle}>
-              <div>{title?.cell(row)}</div>
-              {selection !== undefined && (
-                <Checkbox
-                  aria-label={`Select ${id}`}
-                  checked={isChosen}
-                  onChange={() => selection.onChange(toggled(selection.ids, id))}
-                />
-              )}
-            </Group>
-            <dl>
-              {columns.map(({ id: name, header, cell }) => (
-                <div key={name}>
-                  <dt>{header}</dt>
-                  <dd>{cell(row)}</dd>
-                </div>
-              ))}
-            </dl>
-          </li>
-        );
-      })}
+      {drawn.map(({ key, row, attributes, checkbox }) => (
+        <li key={key} {...attributes}>
+          <Group justify="space-between" wrap="nowrap" className={styles.cardTitle}>
+            <div data-title>{title?.cell(row)}</div>
+            {checkbox}
+          </Group>
+          <dl>
+            {others.map(({ id, header, cell }) => (
+              <div key={id}>
+                <dt>{header}</dt>
+                <dd>{cell(row)}</dd>
+              </div>
+            ))}
+          </dl>
+        </li>
+      ))}
     </ul>
   );
+}
+
+/** What both forms do with the rows in sight: load further ones, move the focus, open and choose. */
+function useDrawn<Row, Scrolled extends Element | Window>(
+  virtualizer: Virtualizer<Scrolled, HTMLElement>,
+  box: RefObject<HTMLElement | null>,
+  { rows, idOf, selection, active, onActive, onEnd }: RowsProps<Row>,
+  top = 0,
+) {
+  const items = virtualizer.getVirtualItems();
+  const lastIndex = items.at(-1)?.index ?? -1;
+  useEffect(() => {
+    if (lastIndex >= rows.length - NEAR_END) onEnd();
+  }, [lastIndex, rows, onEnd]);
+  useEffect(() => {
+    if (active < 0) return;
+    virtualizer.scrollToIndex(active);
+    const row = () => box.current?.querySelector<HTMLElement>(`[data-index="${active}"]`);
+    // At once, so that an Enter right after is the row's; it may have to be drawn first.
+    if (row()) row()?.focus({ preventScroll: true });
+    else requestAnimationFrame(() => row()?.focus({ preventScroll: true }));
+  }, [active, virtualizer, box]);
+  const drawn = items.map(({ index, key }) => {
+    const row = rows[index] as Row;
+    const id = idOf(row);
+    const isChosen = selection?.ids.has(id) ?? false;
+    return {
+      key,
+      row,
+      index,
+      attributes: {
+        ref: virtualizer.measureElement,
+        'data-index': index,
+        'data-chosen': isChosen || undefined,
+        tabIndex: -1,
+        onFocus: (event: FocusEvent) => event.target === event.currentTarget && onActive(index),
+        onClick: (event: MouseEvent) => isOnRowItself(event.target) && openRow(event.currentTarget),
+      },
+      checkbox: selection && (
+        <Checkbox
+          aria-label={`Select ${id}`}
+          checked={isChosen}
+          onChange={() => selection.onChange(toggled(selection.ids, id))}
+        />
+      ),
+    };
+  });
+  return {
+    drawn,
+    above: (items[0]?.start ?? top) - top,
+    below: virtualizer.getTotalSize() - ((items.at(-1)?.end ?? top) - top),
+  };
+}
+
+/** The link or button in its title does it; a row without one is not opened. */
+export function openRow(row: Element): void {
+  row.querySelector<HTMLElement>('[data-title] :is(a, button)')?.click();
+}
+
+/** The ids with this one added, or removed if it was among them. */
+export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const changed = new Set(ids);
+  if (!changed.delete(id)) changed.add(id);
+  return changed;
+}
+
+/** A click on a link or a button in a row, or the end of selecting text, does not open the row. */
+function isOnRowItself(target: EventTarget): boolean {
+  if (!(target instanceof Element)) return false;
+  return target.closest('a, button, input, label, summary') === null && (getSelection()?.isCollapsed ?? true);
 }
 
 /** The function changes only with the rows: for a new function the virtualizer would measure every row again. */

@@ -1,8 +1,8 @@
 /** A moment: how long ago, or in how long, with the time itself on hover. */
 
-import { Group, Text } from '@mantine/core';
+import { Group, Text, type TextProps } from '@mantine/core';
 import type { Version } from 'flowhook-client';
-import { Fragment, type ReactNode, useSyncExternalStore } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import {
   absolute,
   count,
@@ -11,10 +11,11 @@ import {
   relative,
   sentenceParts,
   type TimeStyle,
+  timeStyle,
   urlParts,
-  useTimeStyle,
 } from './format.ts';
 import { tone } from './state-badge.tsx';
+import { Store } from './store.ts';
 import styles from './values.module.css';
 
 interface TimeProps {
@@ -31,7 +32,7 @@ interface TimeProps {
 
 /** A time in the way that is chosen for the page. */
 export function Time({ at, none = '–', as }: TimeProps) {
-  const style = useTimeStyle();
+  const style = timeStyle.use();
   if (at === null) return <span>{none}</span>;
   return (
     <time dateTime={at} title={`${absolute(at, 'local')} local\n${absolute(at, 'utc')}`} className="numbers">
@@ -76,35 +77,12 @@ function Length({ ms }: { ms: number | null }) {
   return <span className="numbers">{ms === null ? '–' : duration(ms)}</span>;
 }
 
-const listeners = new Set<() => void>();
-let now = Date.now();
-let timer: ReturnType<typeof setInterval> | undefined;
+/** One clock: all ages tick together, each second, and not while the tab is hidden. */
+const now = new Store(Date.now());
+setInterval(() => document.hidden || now.set(Date.now()), 1_000);
 
 /** Milliseconds since 1970, to the second. */
-export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  if (timer === undefined) {
-    now = Date.now();
-    timer = setInterval(tick, 1_000);
-  }
-  return () => {
-    listeners.delete(listener);
-    if (listeners.size === 0) {
-      clearInterval(timer);
-      timer = undefined;
-    }
-  };
-}
-
-function tick(): void {
-  if (document.hidden) return;
-  now = Date.now();
-  for (const listener of listeners) listener();
-}
+export const useNow = now.use;
 
 /** A sentence of the service: what stands between backticks is code, and times are in the zone of the reader. */
 export function Prose({ text }: { text: string }) {
@@ -194,4 +172,9 @@ export function UrlText({ url }: { url: string }) {
       </span>
     </span>
   );
+}
+
+/** A side remark, within a line. */
+export function Dim(props: TextProps & { children: ReactNode; title?: string }) {
+  return <Text span inherit c="dimmed" {...props} />;
 }

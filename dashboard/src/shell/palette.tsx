@@ -5,11 +5,11 @@ import { Spotlight, spotlight } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { flowhook } from '../client.ts';
-import { live, useConnection } from '../live.ts';
+import { live } from '../live.ts';
 import { useAction } from '../parts/action.tsx';
-import { setTimeStyle } from '../parts/format.ts';
+import { timeStyle } from '../parts/format.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
-import { useShortcuts } from '../parts/keyboard.ts';
+import { shortcuts } from '../parts/keyboard.ts';
 import { useList } from '../queries/list.ts';
 import { workflowList } from '../queries/workflows.ts';
 import { signOut, useSession } from '../session.tsx';
@@ -131,8 +131,8 @@ function useWorkflows(text: string): Entry[] {
 
 /** The shortcuts of the current page, as entries. Navigation and search are entries of their own. */
 function useKeys(): Entry[] {
-  const shortcuts = useShortcuts().filter(({ keys }) => !keys.startsWith('g ') && keys !== '/');
-  return shortcuts.map(({ keys, label, run }) => ({
+  const keys = shortcuts.use().filter(({ keys }) => !keys.startsWith('g ') && keys !== '/');
+  return keys.map(({ keys, label, run }) => ({
     id: `key ${keys} ${label}`,
     label,
     description: keys,
@@ -160,14 +160,14 @@ function useIds(text: string): Entry[] {
 
 function useSettings(): Entry[] {
   const { setColorScheme } = useMantineColorScheme();
-  const connection = useConnection();
+  const connection = live.connection.use();
   const settings: [label: string, icon: IconName, run: () => void][] = [
     ['Theme: dark', 'moon', () => setColorScheme('dark')],
     ['Theme: light', 'sun', () => setColorScheme('light')],
     ['Theme: like the system', 'sun', () => setColorScheme('auto')],
-    ['Times: UTC', 'clock', () => setTimeStyle('utc')],
-    ['Times: local', 'clock', () => setTimeStyle('local')],
-    ['Times: how long ago', 'clock', () => setTimeStyle('relative')],
+    ['Times: UTC', 'clock', () => timeStyle.set('utc')],
+    ['Times: local', 'clock', () => timeStyle.set('local')],
+    ['Times: how long ago', 'clock', () => timeStyle.set('relative')],
     connection === 'paused'
       ? ['Resume live updates', 'play', live.toggle]
       : ['Pause live updates', 'pause', live.toggle],

@@ -1,10 +1,10 @@
 /** The layout around every page: header, navigation, and the page itself. */
+
 import {
   ActionIcon,
   AppShell,
   Box,
   Burger,
-  Button,
   Group,
   Menu,
   Paper,
@@ -16,9 +16,10 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { type Connection, live, useConnection, useLive } from '../live.ts';
-import { announce, useAnnounced } from '../parts/announce.ts';
-import { setTimeStyle, type TimeStyle, useTimeStyle } from '../parts/format.ts';
+import { type Connection, live, useLive } from '../live.ts';
+import { ActionButton } from '../parts/action.tsx';
+import { announced } from '../parts/announce.ts';
+import { type TimeStyle, timeStyle } from '../parts/format.ts';
 import { Icon } from '../parts/icon.tsx';
 import { PageLink } from '../parts/page.tsx';
 import { Time } from '../parts/values.tsx';
@@ -84,7 +85,7 @@ export function Shell() {
 function Announced() {
   return (
     <div aria-live="polite" className="visually-hidden">
-      {useAnnounced()}
+      {announced.use()}
     </div>
   );
 }
@@ -97,7 +98,7 @@ const WORDS: Record<Connection, { word: string; color: string; title: string }> 
 
 /** The state of live updates, as a button that pauses and resumes them. */
 function ConnectionDot() {
-  const connection = useConnection();
+  const connection = live.connection.use();
   const { word, color, title } = WORDS[connection];
   return (
     <Tooltip label={title}>
@@ -133,7 +134,13 @@ function ThemeSwitch() {
 
 function TimeSwitch() {
   return (
-    <Choice label="Times" icon="clock" options={TIMES} chosen={useTimeStyle()} onChoose={setTimeStyle} />
+    <Choice
+      label="Times"
+      icon="clock"
+      options={TIMES}
+      chosen={timeStyle.use()}
+      onChoose={(style) => timeStyle.set(style)}
+    />
   );
 }
 
@@ -204,12 +211,12 @@ const PATIENCE_MS = 3_000;
 
 /** A note beside the page that its data may be old, shown when the service has not answered for a moment. */
 function OfflineNote() {
-  const connection = useConnection();
+  const connection = live.connection.use();
   const [since, setSince] = useState<string>();
   const wasSaid = useRef(false);
   useEffect(() => {
     if (connection !== 'reconnecting') {
-      if (wasSaid.current && connection === 'live') announce('The service answers again');
+      if (wasSaid.current && connection === 'live') announced.set('The service answers again');
       wasSaid.current = false;
       setSince(undefined);
       return;
@@ -230,9 +237,9 @@ function OfflineNote() {
             <Text size="sm">
               The service does not answer. What you see is what was known <Time at={since} />.
             </Text>
-            <Button variant="default" style={{ flex: 'none' }} onClick={live.again}>
+            <ActionButton action={live.again} style={{ flex: 'none' }}>
               Try now
-            </Button>
+            </ActionButton>
           </Group>
         </Paper>
       )}

@@ -3,14 +3,7 @@
 import { Group, Kbd, Modal, Stack, Switch, Table, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
-import {
-  type Shortcut,
-  setShortcutsOn,
-  useShortcut,
-  useShortcutKeys,
-  useShortcuts,
-  useShortcutsOn,
-} from '../parts/keyboard.ts';
+import { type Shortcut, shortcuts, singleKeys, useShortcut, useShortcutKeys } from '../parts/keyboard.ts';
 import { type Destination, useDestinations } from './navigation.tsx';
 
 export function FrameShortcuts() {
@@ -56,13 +49,13 @@ type Keys = Pick<Shortcut, 'keys' | 'label'>;
 
 /** The list of keyboard shortcuts, with a switch that turns them off. */
 function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const shortcuts = useShortcuts();
-  const isOn = useShortcutsOn();
+  const all = shortcuts.use();
+  const isOn = singleKeys.use() === 'on';
   const isGoing = ({ keys }: Keys) => keys.startsWith('g ');
   const groups: [title: string, keys: Keys[]][] = [
-    ['On this page', [...shortcuts.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
+    ['On this page', [...all.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
     ['In tables', IN_TABLES],
-    ['Go to a page', shortcuts.filter(isGoing)],
+    ['Go to a page', all.filter(isGoing)],
   ];
   return (
     <Modal opened={isOpen} onClose={onClose} title="Keyboard shortcuts">
@@ -71,7 +64,7 @@ function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => voi
           label="Single-key shortcuts"
           description="Ctrl+K, or ⌘K, works in any case."
           checked={isOn}
-          onChange={(event) => setShortcutsOn(event.currentTarget.checked)}
+          onChange={(event) => singleKeys.set(event.currentTarget.checked ? 'on' : 'off')}
         />
         {groups.map(([title, keys]) => (
           <section key={title} aria-label={title}>

@@ -1,23 +1,23 @@
 /** One delivery: every attempt with what was sent and what came back, and what comes next. */
-import { Accordion, Alert, Button, Group, Loader, Modal, Stack, Text } from '@mantine/core';
+
+import { Accordion, Alert, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { DeliveryDetail, WebhookDetail } from 'flowhook-client';
-import { useEffect, useRef } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
-import { announce } from '../../parts/announce.ts';
+import { ActionButton, useAction } from '../../parts/action.tsx';
+import { useAnnouncedChange } from '../../parts/announce.ts';
 import { JsonView } from '../../parts/code.tsx';
 import { CommandLine, IdText } from '../../parts/copy.tsx';
 import { count, duration, many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
+import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
-import { NeedsScope, useSession } from '../../session.tsx';
 import { NextAttempt } from '../webhooks/deliveries.tsx';
 import { type Wait, waitOf } from '../webhooks/health.ts';
 import type { Attempt } from './attempt.ts';
@@ -25,31 +25,19 @@ import { AttemptView } from './attempt.tsx';
 
 export function DeliveryPage() {
   const { deliveryId } = useParams({ from: '/deliveries/$deliveryId' });
-  const { can } = useSession();
-  const {
-    data: delivery,
-    error,
-    refetch,
-  } = useQuery({ ...deliveryQuery(deliveryId), enabled: can('webhooks') });
-  useToldEnd(delivery);
-  if (delivery === undefined) {
-    if (can('webhooks') && error === null) return <Loader aria-label="Loading" size="sm" m="xl" />;
-    return (
-      <>
-        <PageHeader title="Delivery" />
-        {error === null ? (
-          <NeedsScope scope="webhooks" what="deliveries" />
-        ) : (
-          <ErrorBox error={error} onRetry={() => void refetch()} />
-        )}
-      </>
-    );
-  }
-  return <Shown delivery={delivery} />;
+  return (
+    <Loaded query={deliveryQuery(deliveryId)} title="Delivery" scope="webhooks" what="deliveries">
+      {(delivery) => <Shown delivery={delivery} />}
+    </Loaded>
+  );
 }
 
 function Shown({ delivery }: { delivery: DeliveryDetail }) {
   const { id, webhookId, eventId, eventType, state, origin, event } = delivery;
+  useAnnouncedChange(
+    delivery,
+    (now, before) => before.state === 'waiting' && now.state !== 'waiting' && `Delivery: ${now.state}`,
+  );
   // The webhook may be gone; its deliveries are kept for a while.
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
   const facts: Fact[] = [
@@ -269,26 +257,11 @@ function Actions({ delivery: { id, state } }: { delivery: DeliveryDetail }) {
   return (
     <>
       <SignedCurl deliveryId={id} />
-      <Button
-        leftSection={<Icon name={state === 'waiting' ? 'refresh' : 'send'} size={14} />}
-        onClick={() => resend.act()}
-        loading={resend.isActing}
-      >
+      <ActionButton isMain icon={state === 'waiting' ? 'refresh' : 'send'} action={resend}>
         {label}
-      </Button>
+      </ActionButton>
     </>
   );
-}
-
-/** Announces the outcome of the delivery to screen readers. */
-function useToldEnd(delivery: DeliveryDetail | undefined): void {
-  const before = useRef<Pick<DeliveryDetail, 'id' | 'state'>>(undefined);
-  useEffect(() => {
-    if (delivery === undefined) return;
-    const wasWaiting = before.current?.id === delivery.id && before.current.state === 'waiting';
-    if (wasWaiting && delivery.state !== 'waiting') announce(`Delivery: ${delivery.state}`);
-    before.current = delivery;
-  }, [delivery]);
 }
 
 function hostOf(url: string | undefined): string | undefined {
@@ -312,9 +285,9 @@ function SignedCurl({ deliveryId }: { deliveryId: string }) {
   const [isOpen, { open, close }] = useDisclosure(false);
   return (
     <>
-      <Button variant="default" leftSection={<Icon name="copy" size={14} />} onClick={open}>
+      <ActionButton icon="copy" action={open}>
         Signed curl
-      </Button>
+      </ActionButton>
       <Modal opened={isOpen} onClose={close} title="The same request from your shell" size="xl">
         {isOpen && <Command deliveryId={deliveryId} />}
       </Modal>

@@ -1,16 +1,16 @@
 /** One event, and where it went. */
-import { Loader, Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+
+import { Stack } from '@mantine/core';
+import { useParams } from '@tanstack/react-router';
 import type { FlowhookEvent } from 'flowhook-client';
 import { JsonView } from '../../parts/code.tsx';
 import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { count } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loaded.tsx';
 import {
   ButtonLink,
   EmptyState,
-  ErrorBox,
   type Fact,
   Facts,
   PageHeader,
@@ -27,17 +27,15 @@ const COLUMNS = deliveryColumns({ withWebhook: true });
 
 export function EventPage() {
   const { eventId } = useParams({ from: '/events/$eventId' });
+  return (
+    <Loaded query={eventQuery(eventId)} title="Event">
+      {(event) => <Shown event={event} />}
+    </Loaded>
+  );
+}
+
+function Shown({ event }: { event: FlowhookEvent }) {
   const { can } = useSession();
-  const { data: event, error, refetch } = useQuery(eventQuery(eventId));
-  if (event === undefined) {
-    if (error === null) return <Loader aria-label="Loading" size="sm" m="xl" />;
-    return (
-      <>
-        <PageHeader title="Event" />
-        <ErrorBox error={error} onRetry={() => void refetch()} />
-      </>
-    );
-  }
   return (
     <>
       <PageHeader
@@ -72,15 +70,12 @@ export function EventPage() {
 
 function Deliveries({ event }: { event: FlowhookEvent }) {
   const list = useList(eventDeliveryList(event.id));
-  const navigate = useNavigate();
   return (
     <DataTable
       label="Deliveries of this event"
       noun="delivery"
       list={list}
       columns={COLUMNS}
-      idOf={({ id }) => id}
-      onOpen={({ id }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: id } })}
       maxHeight="400px"
       empty={
         <EmptyState

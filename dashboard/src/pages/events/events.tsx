@@ -2,18 +2,18 @@
 
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
 import { useMemo } from 'react';
 import { CopyAsCurl, curl } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
 import { lastLine } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Prose, Time } from '../../parts/values.tsx';
+import { Dim, Prose, Time } from '../../parts/values.tsx';
 import { eventList, eventReachQuery, eventTypesQuery } from '../../queries/events.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
@@ -38,7 +38,6 @@ function EventLog() {
   const list = useList(eventList({ workflowId, jobId, type: choices<FlowhookEvent['type']>(type), since }));
   const { data: types = [] } = useQuery(eventTypesQuery());
   const { data: workflows = [] } = useQuery(workflowNamesQuery());
-  const navigate = useNavigate();
   const withDeliveries = can('webhooks');
   const columns = useMemo(() => columnsFor({ withDeliveries }), [withDeliveries]);
   return (
@@ -63,30 +62,25 @@ function EventLog() {
         noun="event"
         list={list}
         columns={columns}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/events/$eventId', params: { eventId: id } })}
+        filters={filters}
         empty={
-          filters.isFiltered ? (
-            <EmptyState title="No event matches these filters" onClear={filters.clear} />
-          ) : (
-            <EmptyState
-              title="Nothing has happened yet"
-              command={curl({
-                method: 'POST',
-                path: `/v1/workflows/${workflows[0]?.value ?? 'people'}/queue`,
-              })}
-            >
-              A run emits events when it is queued, starts, changes data and ends. Start one.
-            </EmptyState>
-          )
+          <EmptyState
+            title="Nothing has happened yet"
+            command={curl({
+              method: 'POST',
+              path: `/v1/workflows/${workflows[0]?.value ?? 'people'}/queue`,
+            })}
+          >
+            A run emits events when it is queued, starts, changes data and ends. Start one.
+          </EmptyState>
         }
       />
     </>
   );
 }
 
-function columnsFor({ withDeliveries }: { withDeliveries: boolean }): Column<FlowhookEvent>[] {
-  const all: (Column<FlowhookEvent> | false)[] = [
+function columnsFor({ withDeliveries }: { withDeliveries: boolean }): (Column<FlowhookEvent> | false)[] {
+  return [
     {
       id: 'type',
       header: 'Type',
@@ -119,7 +113,6 @@ function columnsFor({ withDeliveries }: { withDeliveries: boolean }): Column<Flo
     },
     { id: 'said', header: 'What it says', cell: (event) => <Said event={event} /> },
   ];
-  return all.filter((column) => column !== false);
 }
 
 const WORDS: Record<DeliveryState, string> = {
@@ -135,11 +128,7 @@ function Reach({ eventId }: { eventId: string }) {
   if (reach === undefined) return null;
   const states = (Object.keys(WORDS) as DeliveryState[]).filter((state) => reach[state] !== undefined);
   if (states.length === 0) {
-    return (
-      <Text span inherit c="dimmed">
-        none
-      </Text>
-    );
+    return <Dim>none</Dim>;
   }
   return (
     <Group gap="sm" wrap="nowrap" className="numbers" h="1.5em">

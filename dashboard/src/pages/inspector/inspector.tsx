@@ -1,17 +1,19 @@
 /** The page of one inspector: its requests as they arrive. */
+
 import { Alert, Button, Group, Loader, NumberInput, Paper, Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { Inspector, WebhookDetail, Workflow } from 'flowhook-client';
-import { type SubmitEvent, useEffect, useRef, useState } from 'react';
+import { type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { confirm, useAction } from '../../parts/action.tsx';
-import { announce } from '../../parts/announce.ts';
+import { ActionButton, useAction } from '../../parts/action.tsx';
+import { useAnnouncedChange } from '../../parts/announce.ts';
 import { CommandLine, IdText } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
+import { Loaded } from '../../parts/loaded.tsx';
 import { EmptyState, ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
@@ -19,7 +21,7 @@ import { useList } from '../../queries/list.ts';
 import { readAgain } from '../../queries/read-again.ts';
 import { inspectorQuery, requestList, webhooksOfUrlQuery } from '../../queries/webhooks.ts';
 import { workflowQuery } from '../../queries/workflows.ts';
-import { NeedsScope, useSession } from '../../session.tsx';
+import { useSession } from '../../session.tsx';
 import { standing } from '../webhooks/health.ts';
 import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
 import { runnableOf } from '../welcome/steps.ts';
@@ -29,26 +31,10 @@ import { RequestList, RequestView } from './requests.tsx';
 
 export function InspectorPage() {
   const { inspectorId } = useParams({ from: '/inspector/$inspectorId' });
-  const { can } = useSession();
-  const {
-    data: inspector,
-    error,
-    refetch,
-  } = useQuery({
-    ...inspectorQuery(inspectorId),
-    enabled: can('webhooks'),
-  });
-  if (inspector !== undefined) return <Shown inspector={inspector} />;
-  if (can('webhooks') && error === null) return <Loader aria-label="Loading" size="sm" m="xl" />;
   return (
-    <>
-      <PageHeader title="Inspector" />
-      {error === null ? (
-        <NeedsScope scope="webhooks" what="inspectors" />
-      ) : (
-        <ErrorBox error={error} onRetry={() => void refetch()} />
-      )}
-    </>
+    <Loaded query={inspectorQuery(inspectorId)} title="Inspector" scope="webhooks" what="inspectors">
+      {(inspector) => <Shown inspector={inspector} />}
+    </Loaded>
   );
 }
 
@@ -96,7 +82,7 @@ function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspect
   const filters = useFilters('request');
   const chosen = filters.values.request === undefined ? undefined : Number(filters.values.request);
   const shown = list.rows.find(({ number }) => number === chosen) ?? list.rows[0];
-  useToldArrival(list.rows[0]?.number);
+  useAnnouncedChange(list.rows[0]?.number, (now, before) => now > before && `Request ${now} has arrived`);
   const move = (step: number) => {
     const at = shown === undefined ? -1 : list.rows.indexOf(shown);
     const next = list.rows[at + step];
@@ -150,41 +136,22 @@ function Actions({
   });
   return (
     <>
-      <Button
-        variant="default"
-        leftSection={<Icon name="trash" size={14} />}
-        loading={remove.isActing}
-        onClick={() =>
-          confirm({
-            title: 'Delete this inspector?',
-            children: `Its URL stops answering, and the ${many(received, 'request')} that it received are deleted.`,
-            verb: 'Delete',
-            onConfirm: () => remove.act(),
-          })
-        }
+      <ActionButton
+        icon="trash"
+        action={remove}
+        asks={{
+          title: 'Delete this inspector?',
+          children: `Its URL stops answering, and the ${many(received, 'request')} that it received are deleted.`,
+          verb: 'Delete',
+        }}
       >
         Delete
-      </Button>
-      <Button
-        variant={isSubscribed ? 'default' : 'filled'}
-        leftSection={<Icon name="webhook" size={14} />}
-        onClick={onSubscribe}
-      >
+      </ActionButton>
+      <ActionButton isMain={!isSubscribed} icon="webhook" action={onSubscribe}>
         {isSubscribed ? 'Subscribe it to more' : 'Subscribe it'}
-      </Button>
+      </ActionButton>
     </>
   );
-}
-
-/** Announces new requests to screen readers. */
-function useToldArrival(newest: number | undefined): void {
-  const before = useRef(newest);
-  useEffect(() => {
-    if (before.current !== undefined && newest !== undefined && newest > before.current) {
-      announce(`Request ${newest} has arrived`);
-    }
-    before.current = newest;
-  }, [newest]);
 }
 
 const STATUSES = [
@@ -294,13 +261,9 @@ function Caller({ webhook }: { webhook: WebhookDetail }) {
       </Text>
       <Group gap="xs">
         {workflowId !== null && <RunIt workflowId={workflowId} />}
-        <Button
-          leftSection={<Icon name="send" size={14} />}
-          onClick={() => test.act()}
-          loading={test.isActing}
-        >
+        <ActionButton isMain icon="send" action={test}>
           Send test event
-        </Button>
+        </ActionButton>
       </Group>
     </Group>
   );
@@ -317,8 +280,8 @@ function RunIt({ workflowId }: { workflowId: string }) {
 function RunButton({ workflow: { id, name } }: { workflow: Workflow }) {
   const { run, isRunning } = useRunNow(id, name);
   return (
-    <Button leftSection={<Icon name="play" size={14} />} onClick={() => run()} loading={isRunning}>
+    <ActionButton isMain icon="play" action={{ act: run, isActing: isRunning }}>
       Run {name}
-    </Button>
+    </ActionButton>
   );
 }

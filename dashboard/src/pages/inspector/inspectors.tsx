@@ -1,15 +1,13 @@
-/** The list of inspectors, which receive requests for trying webhooks. */
-import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Inspector } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import { curl } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { count, duration } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { Time, UrlText } from '../../parts/values.tsx';
 import { listOf } from '../../queries/list.ts';
 import { inspectorsQuery } from '../../queries/webhooks.ts';
@@ -65,7 +63,6 @@ export function InspectorListPage() {
 
 function Inspectors() {
   const { data, error, isPending, refetch } = useQuery(inspectorsQuery());
-  const navigate = useNavigate();
   return (
     <DataTable
       label="Inspectors"
@@ -77,8 +74,6 @@ function Inspectors() {
         retry: () => void refetch(),
       }}
       columns={COLUMNS}
-      idOf={({ id }) => id}
-      onOpen={({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } })}
       empty={
         <EmptyState
           title="No inspectors yet"
@@ -101,12 +96,8 @@ function NewInspector() {
     onDone: ({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } }),
   });
   return (
-    <Button
-      leftSection={<Icon name="plus" size={14} />}
-      onClick={() => create.act()}
-      loading={create.isActing}
-    >
+    <ActionButton isMain icon="plus" action={create}>
       New inspector
-    </Button>
+    </ActionButton>
   );
 }

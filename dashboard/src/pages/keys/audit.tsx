@@ -1,13 +1,15 @@
 /** Who changed what in the team, newest first. */
+
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { AuditLine } from 'flowhook-client';
 import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
 import { EmptyState, PageHeader } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { auditList, keyNamesQuery } from '../../queries/team.ts';
@@ -51,14 +53,8 @@ function Audit() {
         noun="change"
         list={list}
         columns={COLUMNS}
-        idOf={({ id }) => id}
-        empty={
-          filters.isFiltered ? (
-            <EmptyState title="No change matches these filters" onClear={filters.clear} />
-          ) : (
-            <EmptyState title="Nothing has been changed yet" />
-          )
-        }
+        filters={filters}
+        empty={<EmptyState title="Nothing has been changed yet" />}
       />
     </>
   );

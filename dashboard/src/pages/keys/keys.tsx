@@ -1,29 +1,19 @@
 /** The API keys of the team: listing, creating, rotating and revoking them. */
-import {
-  Alert,
-  Badge,
-  Button,
-  Checkbox,
-  Group,
-  Modal,
-  Select,
-  Stack,
-  Switch,
-  Text,
-  TextInput,
-} from '@mantine/core';
+
+import { Alert, Badge, Checkbox, Group, Modal, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Key, MadeKey, Scope } from 'flowhook-client';
-import { type SubmitEvent, useState } from 'react';
+import { useState } from 'react';
 import { flowhook, serviceUrl } from '../../client.ts';
-import { confirm, useAction } from '../../parts/action.tsx';
+import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageHeader } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
@@ -41,9 +31,9 @@ export function KeyListPage() {
         description="A key belongs to this team and may do what its scopes allow. It is shown once, when it is made."
         actions={
           can('admin') && (
-            <Button leftSection={<Icon name="plus" size={14} />} onClick={creating.open}>
+            <ActionButton isMain icon="plus" action={creating.open}>
               New key
-            </Button>
+            </ActionButton>
           )
         }
       />
@@ -144,7 +134,6 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
         noun="key"
         list={list}
         columns={columns}
-        idOf={({ id }) => id}
         empty={<EmptyState title="There is no key" command="npx flowhook keys create --name my-script" />}
       />
     </>
@@ -190,7 +179,7 @@ function CreateKey({
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<string[]>(['read', 'queue', 'webhooks']);
   const [days, setDays] = useState('');
-  const { act, isActing } = useAction({
+  const make = useAction({
     run: () =>
       flowhook.keys.create({
         name: name.trim(),
@@ -204,48 +193,34 @@ function CreateKey({
       onMade(made);
     },
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    act();
-  };
   return (
     <Modal opened={isOpen} onClose={onClose} title="New key">
-      <form onSubmit={submit}>
-        <Stack gap="md">
-          <TextInput
-            label="Name"
-            description="Who or what will use it"
-            placeholder="crm-import"
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-            required
-            maxLength={100}
-            data-autofocus
-          />
-          <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes}>
-            <Stack gap="xs" mt="xs">
-              {SCOPES.map((scope) => (
-                <Checkbox key={scope.value} {...scope} />
-              ))}
-            </Stack>
-          </Checkbox.Group>
-          <Select
-            label="Expires"
-            data={ENDS}
-            value={days}
-            onChange={(value) => setDays(value ?? '')}
-            allowDeselect={false}
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Back
-            </Button>
-            <Button type="submit" loading={isActing} disabled={scopes.length === 0}>
-              Make the key
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <ActionForm action={make} verb="Make the key" isReady={scopes.length > 0} onBack={onClose}>
+        <TextInput
+          label="Name"
+          description="Who or what will use it"
+          placeholder="crm-import"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          required
+          maxLength={100}
+          data-autofocus
+        />
+        <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes}>
+          <Stack gap="xs" mt="xs">
+            {SCOPES.map((scope) => (
+              <Checkbox key={scope.value} {...scope} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <Select
+          label="Expires"
+          data={ENDS}
+          value={days}
+          onChange={(value) => setDays(value ?? '')}
+          allowDeselect={false}
+        />
+      </ActionForm>
     </Modal>
   );
 }
@@ -271,7 +246,9 @@ function MadeKeyDialog({ made, onClose }: { made: MadeKey | undefined; onClose: 
             label="Copy the lines for .env"
           />
           <Group justify="flex-end">
-            <Button onClick={onClose}>I have copied it</Button>
+            <ActionButton isMain action={onClose}>
+              I have copied it
+            </ActionButton>
           </Group>
         </Stack>
       )}
@@ -307,39 +284,31 @@ function KeyActions({
   if (scopes.includes('operator')) return <span>at the shell</span>;
   return (
     <Group gap="xs" wrap="nowrap">
-      <Button
-        variant="default"
+      <ActionButton
+        action={rotate}
+        asks={{
+          title: `Rotate ${name}?`,
+          children:
+            'A new key with the same scopes is made, and shown once. The old one works for another 24 hours.',
+          verb: 'Rotate',
+        }}
         aria-label={`Rotate ${name}`}
-        loading={rotate.isActing}
-        onClick={() =>
-          confirm({
-            title: `Rotate ${name}?`,
-            children:
-              'A new key with the same scopes is made, and shown once. The old one works for another 24 hours.',
-            verb: 'Rotate',
-            onConfirm: () => rotate.act(),
-          })
-        }
       >
         Rotate
-      </Button>
-      <Button
-        variant="default"
+      </ActionButton>
+      <ActionButton
+        action={revoke}
+        asks={{
+          title: `Revoke ${name}?`,
+          children: isMine
+            ? 'You are signed in with this key: the session ends at once, and you need another key to come back.'
+            : 'It is refused from this moment on. This cannot be undone.',
+          verb: 'Revoke',
+        }}
         aria-label={`Revoke ${name}`}
-        loading={revoke.isActing}
-        onClick={() =>
-          confirm({
-            title: `Revoke ${name}?`,
-            children: isMine
-              ? 'You are signed in with this key: the session ends at once, and you need another key to come back.'
-              : 'It is refused from this moment on. This cannot be undone.',
-            verb: 'Revoke',
-            onConfirm: () => revoke.act(),
-          })
-        }
       >
         Revoke
-      </Button>
+      </ActionButton>
     </Group>
   );
 }

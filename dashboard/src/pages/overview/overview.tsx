@@ -2,7 +2,6 @@
 
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { type JobState, NotFound, type Usage, type UsageBucket } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { BarChart, type BarSeries } from '../../parts/charts.tsx';
@@ -252,7 +251,6 @@ function barsOf(usage: Usage | undefined, valuesOf: Chart['valuesOf']) {
 /** The newest runs, as they go. */
 function LatestRuns() {
   const list = useList(latestJobs());
-  const navigate = useNavigate();
   const longestMs = Math.max(0, ...list.rows.map((job) => tookMs(job) ?? 0));
   return (
     <Paper withBorder p="md" component="section" aria-label="Latest runs">
@@ -269,8 +267,6 @@ function LatestRuns() {
         noun="run"
         list={list}
         columns={runColumns({ withWorkflow: true, longestMs })}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/runs/$jobId', params: { jobId: id } })}
         empty={
           <EmptyState
             title="Nothing has run yet"

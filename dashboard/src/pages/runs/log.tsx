@@ -1,11 +1,13 @@
 /** What a run has said, attempt by attempt. */
-import { Button, Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
+
+import { Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import type { Job, LogLine } from 'flowhook-client';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { flowhook } from '../../client.ts';
+import { ActionButton } from '../../parts/action.tsx';
 import { save, useCopy } from '../../parts/copy.tsx';
-import { absolute, many, useTimeStyle } from '../../parts/format.ts';
+import { absolute, many, useZone } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ErrorBox } from '../../parts/page.tsx';
 import { useRowName } from '../../parts/rows.tsx';
@@ -138,7 +140,7 @@ function LogView({ lines, isLive = false, fileName }: LogViewProps) {
   const [wraps, setWraps] = useState(true);
   const [isNewestFirst, setNewestFirst] = useState(false);
   const [follows, setFollows] = useState(isLive);
-  const zone = useTimeStyle() === 'utc' ? 'utc' : 'local';
+  const zone = useZone();
   const { copied, copy } = useCopy();
   const box = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => logRows(lines, { search, isNewestFirst }), [lines, search, isNewestFirst]);
@@ -185,16 +187,10 @@ function LogView({ lines, isLive = false, fileName }: LogViewProps) {
               onChange={(event) => setFollows(event.currentTarget.checked)}
             />
           )}
-          <Button variant="default" onClick={() => copy(plainLog(lines))}>
-            {copied ? 'Copied' : 'Copy'}
-          </Button>
-          <Button
-            variant="default"
-            leftSection={<Icon name="download" size={14} />}
-            onClick={() => save(fileName, plainLog(lines), 'text/plain')}
-          >
+          <ActionButton action={() => copy(plainLog(lines))}>{copied ? 'Copied' : 'Copy'}</ActionButton>
+          <ActionButton icon="download" action={() => save(fileName, plainLog(lines), 'text/plain')}>
             Download
-          </Button>
+          </ActionButton>
         </Group>
       </Group>
       {/* biome-ignore lint/a11y/useSemanticElements: it is no form, and the section around it is the landmark */}

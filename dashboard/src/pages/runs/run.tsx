@@ -1,17 +1,18 @@
 /** The page of one run: its state, timeline, log and changes. */
-import { Alert, Button, Loader, Stack, Text } from '@mantine/core';
+
+import { Alert, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { type Job, type LogLine, NotFound } from 'flowhook-client';
-import { useEffect, useRef } from 'react';
 import { flowhook } from '../../client.ts';
-import { confirm, useAction } from '../../parts/action.tsx';
-import { announce } from '../../parts/announce.ts';
+import { ActionButton, useAction } from '../../parts/action.tsx';
+import { useAnnouncedChange } from '../../parts/announce.ts';
 import { ChangeList } from '../../parts/change-list.tsx';
 import { CopyAsCurl, IdText, save } from '../../parts/copy.tsx';
 import { bytes, count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
+import { Loaded } from '../../parts/loaded.tsx';
 import { EmptyState, ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Duration, Prose, Time } from '../../parts/values.tsx';
@@ -24,17 +25,19 @@ import { RunTimeline } from './timeline.tsx';
 
 export function RunPage() {
   const { jobId } = useParams({ from: '/runs/$jobId' });
-  const { data: job, error, refetch } = useQuery(jobQuery(jobId));
-  useToldEnd(job);
-  if (error !== null && job === undefined) {
-    return (
-      <>
-        <PageHeader title="Run" />
-        <ErrorBox error={error} onRetry={() => void refetch()} />
-      </>
-    );
-  }
-  if (job === undefined) return <Loader aria-label="Loading" size="sm" m="xl" />;
+  return (
+    <Loaded query={jobQuery(jobId)} title="Run">
+      {(job) => <Shown job={job} />}
+    </Loaded>
+  );
+}
+
+function Shown({ job }: { job: Job }) {
+  useAnnouncedChange(
+    job,
+    (now, before) =>
+      before.finishedAt === null && now.finishedAt !== null && `Run of ${now.workflowId}: ${now.state}`,
+  );
   const { records } = job;
   const hasChanged = records !== null && records.added + records.changed + records.removed > 0;
   return (
@@ -145,59 +148,31 @@ function Actions({ job }: { job: Job }) {
   return (
     <>
       <CopyAsCurl path={`/v1/jobs/${id}`} />
-      <Button
-        variant="default"
-        leftSection={<Icon name="download" size={14} />}
-        onClick={() => bundle.act()}
-        loading={bundle.isActing}
-      >
+      <ActionButton icon="download" action={bundle}>
         Debug bundle
-      </Button>
-      {can('queue') && job.state === 'retrying' && (
-        <Button variant="default" onClick={() => runNow.act()} loading={runNow.isActing}>
-          Try now
-        </Button>
-      )}
+      </ActionButton>
+      {can('queue') && job.state === 'retrying' && <ActionButton action={runNow}>Try now</ActionButton>}
       {can('queue') && finishedAt === null && (
-        <Button
-          variant="default"
+        <ActionButton
+          action={cancel}
+          asks={{
+            title: 'Cancel this run?',
+            children: 'Its program is stopped, and publishes nothing.',
+            verb: 'Cancel the run',
+          }}
           color="red"
-          loading={cancel.isActing}
           disabled={job.cancelRequestedAt !== null}
-          onClick={() =>
-            confirm({
-              title: 'Cancel this run?',
-              children: 'Its program is stopped, and publishes nothing.',
-              verb: 'Cancel the run',
-              onConfirm: () => cancel.act(),
-            })
-          }
         >
           Cancel
-        </Button>
+        </ActionButton>
       )}
       {canRerun && (
-        <Button
-          leftSection={<Icon name="play" size={14} />}
-          onClick={() => rerun.act()}
-          loading={rerun.isActing}
-        >
+        <ActionButton isMain icon="play" action={rerun}>
           Run again
-        </Button>
+        </ActionButton>
       )}
     </>
   );
-}
-
-/** Announces the end of the run to screen readers. */
-function useToldEnd(job: Job | undefined): void {
-  const before = useRef<Pick<Job, 'id' | 'finishedAt'>>(undefined);
-  useEffect(() => {
-    if (job === undefined) return;
-    const wasGoing = before.current?.id === job.id && before.current.finishedAt === null;
-    if (wasGoing && job.finishedAt !== null) announce(`Run of ${job.workflowId}: ${job.state}`);
-    before.current = job;
-  }, [job]);
 }
 
 /** The key facts of a run. */

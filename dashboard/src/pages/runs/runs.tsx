@@ -1,20 +1,20 @@
 /** Every run of the team, as it happens. */
 
-import { Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import type { Job, JobOrigin, JobState } from 'flowhook-client';
 import { useMemo, useState } from 'react';
 import { flowhook, serviceUrl } from '../../client.ts';
-import { confirm, useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import { curl } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, useFilters, useSince } from '../../parts/filters.ts';
 import { count, lastLine, many, tookMs } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { CountSigns, Duration, Numbers, Prose, Time } from '../../parts/values.tsx';
+import { CountSigns, Dim, Duration, Numbers, Prose, Time } from '../../parts/values.tsx';
 import { jobCountsQuery, jobList } from '../../queries/jobs.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
@@ -47,7 +47,6 @@ export function RunTable({ of }: { of?: string }) {
   const list = useList(jobList(filter));
   const { data: counts } = useQuery(jobCountsQuery(workflowId));
   const { data: workflows = [] } = useQuery({ ...workflowNamesQuery(), enabled: of === undefined });
-  const navigate = useNavigate();
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const longestMs = Math.max(0, ...list.rows.map((job) => tookMs(job) ?? 0));
   const columns = useMemo(() => runColumns({ withWorkflow: of === undefined, longestMs }), [of, longestMs]);
@@ -81,23 +80,18 @@ export function RunTable({ of }: { of?: string }) {
         noun="run"
         list={list}
         columns={columns}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/runs/$jobId', params: { jobId: id } })}
         selection={{ ids, onChange: setIds }}
+        filters={filters}
         empty={
-          filters.isFiltered ? (
-            <EmptyState title="No run matches these filters" onClear={filters.clear} />
-          ) : (
-            <EmptyState
-              title="Nothing has run yet"
-              command={curl({
-                method: 'POST',
-                path: `/v1/workflows/${of ?? workflows[0]?.value ?? 'people'}/queue`,
-              })}
-            >
-              A run begins when somebody queues a job: here, over the API at {serviceUrl}, or by a schedule.
-            </EmptyState>
-          )
+          <EmptyState
+            title="Nothing has run yet"
+            command={curl({
+              method: 'POST',
+              path: `/v1/workflows/${of ?? workflows[0]?.value ?? 'people'}/queue`,
+            })}
+          >
+            A run begins when somebody queues a job: here, over the API at {serviceUrl}, or by a schedule.
+          </EmptyState>
         }
       />
     </>
@@ -116,8 +110,8 @@ export function runColumns({
 }: {
   withWorkflow: boolean;
   longestMs: number;
-}): Column<Job>[] {
-  const all: (Column<Job> | false)[] = [
+}): (Column<Job> | false)[] {
+  return [
     {
       id: 'state',
       header: 'State',
@@ -150,14 +144,9 @@ export function runColumns({
       id: 'origin',
       header: 'By',
       width: 'fits',
-      cell: ({ origin }) => (
-        <Text span inherit c="dimmed">
-          {ORIGINS[origin]}
-        </Text>
-      ),
+      cell: ({ origin }) => <Dim>{ORIGINS[origin]}</Dim>,
     },
   ];
-  return all.filter((column) => column !== false);
 }
 
 export const ORIGINS: Record<Job['origin'], string> = {
@@ -200,20 +189,16 @@ function Outcome({ job }: { job: Job }) {
           <Prose text={lastLine(error)} />
         </Text>
         {nextAttemptAt !== null && (
-          <Text span inherit c="dimmed" style={{ whiteSpace: 'normal' }}>
+          <Dim style={{ whiteSpace: 'normal' }}>
             again <Time at={nextAttemptAt} />
-          </Text>
+          </Dim>
         )}
       </Stack>
     );
   }
   if (records !== null) return <Counts records={records} />;
   if (state === 'running' && progress !== null) {
-    return (
-      <Text span inherit c="dimmed" className="numbers">
-        {progress.message ?? `${many(progress.records, 'record')} so far`}
-      </Text>
-    );
+    return <Dim className="numbers">{progress.message ?? `${many(progress.records, 'record')} so far`}</Dim>;
   }
   return null;
 }
@@ -224,13 +209,7 @@ export function Counts({ records }: { records: NonNullable<Job['records']> }) {
   return (
     <Numbers>
       <span>{many(total, 'record')}</span>
-      {added + changed + removed === 0 ? (
-        <Text span inherit c="dimmed">
-          nothing changed
-        </Text>
-      ) : (
-        <CountSigns records={records} />
-      )}
+      {added + changed + removed === 0 ? <Dim>nothing changed</Dim> : <CountSigns records={records} />}
     </Numbers>
   );
 }
@@ -258,24 +237,18 @@ function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => 
   if (!can('queue') || chosen.length === 0) return null;
   return (
     <Group gap="xs">
-      <Button variant="default" onClick={() => rerun.act()} loading={rerun.isActing}>
-        Run {many(workflows.length, 'workflow')} again
-      </Button>
+      <ActionButton action={rerun}>Run {many(workflows.length, 'workflow')} again</ActionButton>
       {unfinished.length > 0 && (
-        <Button
-          variant="default"
-          loading={cancel.isActing}
-          onClick={() =>
-            confirm({
-              title: `Cancel ${many(unfinished.length, 'run')}?`,
-              children: 'Runs under way are stopped, and publish nothing.',
-              verb: `Cancel ${many(unfinished.length, 'run')}`,
-              onConfirm: () => cancel.act(),
-            })
-          }
+        <ActionButton
+          action={cancel}
+          asks={{
+            title: `Cancel ${many(unfinished.length, 'run')}?`,
+            children: 'Runs under way are stopped, and publish nothing.',
+            verb: `Cancel ${many(unfinished.length, 'run')}`,
+          }}
         >
           Cancel {many(unfinished.length, 'run')}
-        </Button>
+        </ActionButton>
       )}
     </Group>
   );

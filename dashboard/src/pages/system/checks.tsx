@@ -1,8 +1,10 @@
 /** What is wrong with the installation, what comes of it and what to do: needs attention first. */
+
 import { Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemFinding } from 'flowhook-client';
 import { useId, useState } from 'react';
+import { ActionButton } from '../../parts/action.tsx';
 import { ErrorBox, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
@@ -46,15 +48,15 @@ export function Checks() {
           <Text size="sm" c="dimmed" className="numbers">
             {fine.length} fine, {skipped.length} skipped; checked at <Time at={data.examinedAt} />
           </Text>
-          <Button
-            size="compact-sm"
+          <ActionButton
             variant="subtle"
+            action={() => setWhole(!isWhole)}
+            size="compact-sm"
             aria-expanded={isWhole}
             aria-controls={isWhole ? rest : undefined}
-            onClick={() => setWhole(!isWhole)}
           >
             {isWhole ? 'Show less' : 'Show all checks'}
-          </Button>
+          </ActionButton>
         </Group>
         {isWhole && (
           <div id={rest}>

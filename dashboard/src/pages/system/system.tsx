@@ -1,14 +1,16 @@
 /** The state of the instance, for operators. */
+
 import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { System } from 'flowhook-client';
 import type { ReactNode } from 'react';
 import { CommandLine, IdText } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
 import { bytes, count, duration } from '../../parts/format.ts';
 import { EmptyState, ErrorBox, PageHeader, Section } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { listOf } from '../../queries/list.ts';
 import { systemQuery } from '../../queries/team.ts';

@@ -1,21 +1,21 @@
 /** What a webhook was sent, live, and sending some or much of it once more. */
-import { Button, Stack, Text } from '@mantine/core';
+
+import { Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import type { Delivery, DeliveryState, WebhookDetail } from 'flowhook-client';
 import { useMemo, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
 import { count, many } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageLink } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { deliveryList, webhookQuery } from '../../queries/webhooks.ts';
 import { isAfter, waitOf } from './health.ts';
@@ -38,7 +38,6 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
   const since = useSince(filters.values.within);
   const filter = useMemo(() => ({ state, since }), [state, since]);
   const list = useList(deliveryList(webhook.id, filter));
-  const navigate = useNavigate();
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [isAsking, asking] = useDisclosure(false);
   const chosen = list.rows.filter(({ id }) => ids.has(id));
@@ -63,26 +62,21 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
         <CopyAsCurl
           path={`/v1/integrations/webhooks/${webhook.id}/deliveries${stringifySearch({ state: filters.values.state, since })}`}
         />
-        <Button variant="default" leftSection={<Icon name="refresh" size={14} />} onClick={asking.open}>
+        <ActionButton icon="refresh" action={asking.open}>
           Replay…
-        </Button>
+        </ActionButton>
       </FilterBar>
       <DataTable
         label="Deliveries"
         noun="delivery"
         list={list}
         columns={COLUMNS}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: id } })}
         selection={{ ids, onChange: setIds }}
+        filters={filters}
         empty={
-          filters.isFiltered ? (
-            <EmptyState title="No delivery matches these filters" onClear={filters.clear} />
-          ) : (
-            <EmptyState title="No deliveries yet">
-              “Send test event” above sends one now. Others follow with the events that it is subscribed to.
-            </EmptyState>
-          )
+          <EmptyState title="No deliveries yet">
+            “Send test event” above sends one now. Others follow with the events that it is subscribed to.
+          </EmptyState>
         }
       />
       <ReplayDialog
@@ -121,19 +115,15 @@ function ReplayChosen({
   });
   if (chosen.length === 0) return null;
   return (
-    <Button
-      leftSection={<Icon name="send" size={14} />}
-      onClick={() => replay.act()}
-      loading={replay.isActing}
-    >
+    <ActionButton isMain icon="send" action={replay}>
       Send {many(chosen.length, 'delivery')} again
-    </Button>
+    </ActionButton>
   );
 }
 
 /** @param by.withWebhook shows the webhook, for deliveries of one event; otherwise the event, for those of one webhook */
-export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Column<Delivery>[] {
-  const all: (Column<Delivery> | false)[] = [
+export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): (Column<Delivery> | false)[] {
+  return [
     {
       id: 'state',
       header: 'State',
@@ -161,12 +151,7 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
       cell: ({ eventType, origin }) => (
         <>
           {eventType}
-          {origin === 'replay' && (
-            <Text span inherit c="dimmed">
-              {' '}
-              · replay
-            </Text>
-          )}
+          {origin === 'replay' && <Dim> · replay</Dim>}
         </>
       ),
     },
@@ -180,7 +165,6 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): Colu
     },
     { id: 'outcome', header: 'Outcome', cell: (delivery) => <Outcome delivery={delivery} /> },
   ];
-  return all.filter((column) => column !== false);
 }
 
 function Outcome({ delivery }: { delivery: Delivery }) {
@@ -199,9 +183,9 @@ function Outcome({ delivery }: { delivery: Delivery }) {
         </Text>
       )}
       {state === 'waiting' && (
-        <Text span inherit c="dimmed" style={{ whiteSpace: 'normal' }}>
+        <Dim style={{ whiteSpace: 'normal' }}>
           <NextTry delivery={delivery} />
-        </Text>
+        </Dim>
       )}
     </Stack>
   );

@@ -1,22 +1,11 @@
 /** Sends everything since a time once more that has not arrived, or what is in chosen states; says first how many. */
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Group,
-  List,
-  Loader,
-  Modal,
-  Select,
-  Stack,
-  Text,
-  TextInput,
-} from '@mantine/core';
+
+import { Alert, Checkbox, Group, List, Loader, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import type { DeliveryState, Replay, ReplayPlan, WebhookDetail } from 'flowhook-client';
-import { type SubmitEvent, useState } from 'react';
+import { useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionForm, useAction } from '../../parts/action.tsx';
 import { PERIODS, sinceOf } from '../../parts/filters.ts';
 import { absolute, count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -81,77 +70,70 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
       onBegun(made);
     },
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    replay.act();
-  };
   return (
-    <form onSubmit={submit}>
-      <Stack gap="md">
-        <Text size="sm">
-          Each is sent with the webhook-id that it has had: a receiver that remembers ids handles none twice.
-        </Text>
-        <Select
-          label="Created"
-          data={options}
-          value={period}
-          onChange={(value) => setPeriod(value ?? '24h')}
-          allowDeselect={false}
-        />
-        {period === CUSTOM && (
-          <TextInput
-            type="datetime-local"
-            label="Since"
-            description="In your own time zone"
-            value={from}
-            onChange={({ currentTarget }) => setFrom(currentTarget.value)}
-            required
-          />
-        )}
-        <Checkbox.Group
-          label="In the state"
-          value={states}
-          onChange={(values) => setStates(values as DeliveryState[])}
-        >
-          <Stack gap="xs" mt="xs">
-            {STATES.map(({ value, label, description }) => (
-              <Checkbox
-                key={value}
-                value={value}
-                label={plan === undefined ? label : `${label} (${numberOf(plan, value)})`}
-                description={description}
-              />
-            ))}
-          </Stack>
-        </Checkbox.Group>
-        {webhook.state === 'paused' && (
-          <Alert color="orange" icon={<Icon name="pause" />} title="The webhook is paused">
-            Nothing is sent until it is resumed.
-          </Alert>
-        )}
-        {query.error !== null && <Alert color="red" title={query.error.message} />}
-        <Group justify="flex-end">
+    <ActionForm
+      action={replay}
+      verb={
+        plan === undefined || plan.count === 0
+          ? 'Replay'
+          : `Replay ${plan.isComplete ? '' : 'at least '}${many(plan.count, 'event')}`
+      }
+      isReady={states.length > 0 && plan !== undefined && !isCounting && plan.count > 0}
+      onBack={onClose}
+      beside={
+        <>
           {isCounting && <Loader size="xs" aria-label="Counting" />}
           {!isCounting && plan?.count === 0 && states.length > 0 && (
             <Text size="sm" c="dimmed" role="status">
               {nothingWords(plan)}
             </Text>
           )}
-          <Button variant="default" onClick={onClose}>
-            Back
-          </Button>
-          <Button
-            type="submit"
-            loading={replay.isActing}
-            disabled={states.length === 0 || plan === undefined || isCounting || plan.count === 0}
-          >
-            {plan === undefined || plan.count === 0
-              ? 'Replay'
-              : `Replay ${plan.isComplete ? '' : 'at least '}${many(plan.count, 'event')}`}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+        </>
+      }
+    >
+      <Text size="sm">
+        Each is sent with the webhook-id that it has had: a receiver that remembers ids handles none twice.
+      </Text>
+      <Select
+        label="Created"
+        data={options}
+        value={period}
+        onChange={(value) => setPeriod(value ?? '24h')}
+        allowDeselect={false}
+      />
+      {period === CUSTOM && (
+        <TextInput
+          type="datetime-local"
+          label="Since"
+          description="In your own time zone"
+          value={from}
+          onChange={({ currentTarget }) => setFrom(currentTarget.value)}
+          required
+        />
+      )}
+      <Checkbox.Group
+        label="In the state"
+        value={states}
+        onChange={(values) => setStates(values as DeliveryState[])}
+      >
+        <Stack gap="xs" mt="xs">
+          {STATES.map(({ value, label, description }) => (
+            <Checkbox
+              key={value}
+              value={value}
+              label={plan === undefined ? label : `${label} (${numberOf(plan, value)})`}
+              description={description}
+            />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+      {webhook.state === 'paused' && (
+        <Alert color="orange" icon={<Icon name="pause" />} title="The webhook is paused">
+          Nothing is sent until it is resumed.
+        </Alert>
+      )}
+      {query.error !== null && <Alert color="red" title={query.error.message} />}
+    </ActionForm>
   );
 }
 

@@ -1,21 +1,11 @@
 /** How a webhook is called, changed in its place. */
-import {
-  Alert,
-  Button,
-  Group,
-  Modal,
-  NumberInput,
-  SimpleGrid,
-  Stack,
-  Switch,
-  Text,
-  Textarea,
-} from '@mantine/core';
+
+import { Alert, Button, Modal, NumberInput, SimpleGrid, Stack, Switch, Text, Textarea } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { WebhookDetail } from 'flowhook-client';
-import { type SubmitEvent, useState } from 'react';
+import { useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Section } from '../../parts/page.tsx';
@@ -43,54 +33,44 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
     changes: ['webhooks'],
     done: () => 'Saved: it applies from the next attempt',
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    save.act();
-  };
   return (
     <>
       <Section title="How it is called">
-        <form onSubmit={submit}>
-          <Stack gap="md">
-            <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" maw={560}>
-              <NumberInput
-                label="Timeout of a request"
-                description="1 to 30 s; then it counts as failed"
-                suffix=" s"
-                value={timeoutS}
-                onChange={setTimeoutS}
-                min={1}
-                max={30}
-                decimalScale={3}
-              />
-              <NumberInput
-                label="Maximum requests per second"
-                description="Empty: no limit"
-                placeholder="no limit"
-                value={rate}
-                onChange={setRate}
-                min={0.01}
-                max={1_000}
-                decimalScale={2}
-              />
-            </SimpleGrid>
-            <Switch
-              label="Deliver in the order of the events"
-              description="One delivery at a time; one that fails holds up the rest"
-              checked={ordered}
-              onChange={({ currentTarget }) => setOrdered(currentTarget.checked)}
+        <ActionForm
+          action={save}
+          verb="Save"
+          isReady={timeoutS !== '' && JSON.stringify(before) !== JSON.stringify(now)}
+        >
+          {' '}
+          <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" maw={560}>
+            <NumberInput
+              label="Timeout of a request"
+              description="1 to 30 s; then it counts as failed"
+              suffix=" s"
+              value={timeoutS}
+              onChange={setTimeoutS}
+              min={1}
+              max={30}
+              decimalScale={3}
             />
-            <Group>
-              <Button
-                type="submit"
-                loading={save.isActing}
-                disabled={timeoutS === '' || JSON.stringify(before) === JSON.stringify(now)}
-              >
-                Save
-              </Button>
-            </Group>
-          </Stack>
-        </form>
+            <NumberInput
+              label="Maximum requests per second"
+              description="Empty: no limit"
+              placeholder="no limit"
+              value={rate}
+              onChange={setRate}
+              min={0.01}
+              max={1_000}
+              decimalScale={2}
+            />
+          </SimpleGrid>
+          <Switch
+            label="Deliver in the order of the events"
+            description="One delivery at a time; one that fails holds up the rest"
+            checked={ordered}
+            onChange={({ currentTarget }) => setOrdered(currentTarget.checked)}
+          />
+        </ActionForm>
       </Section>
       <OwnHeaders webhook={webhook} />
     </>
@@ -108,50 +88,45 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
     changes: ['webhooks'],
     done: (_, lines) => (lines === null ? 'The headers are removed' : 'Saved: they are sent from now on'),
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    change.act(text);
-  };
   return (
     <Section title="Custom headers">
-      <form onSubmit={submit}>
-        <Stack gap="sm">
-          <Text size="sm" c="dimmed">
-            {names === null
-              ? 'They cannot be read with the current encryption key: set them again.'
-              : names.length === 0
-                ? 'It has none.'
-                : 'Sent with every delivery: '}
-            {names?.map((name, index) => (
-              <span key={name}>
-                {index > 0 && ', '}
-                <code>{name}</code>
-              </span>
-            ))}
-            {names !== null && names.length > 0 && '. Their values are never shown again.'}
-          </Text>
-          <Textarea
-            label={names?.length === 0 ? 'Send with every delivery' : 'Replace them all with'}
-            placeholder={'authorization: Bearer …\nx-receiver: alarms'}
-            value={text}
-            onChange={({ currentTarget }) => setText(currentTarget.value)}
-            autosize
-            minRows={2}
-            maw={560}
-            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-          />
-          <Group>
-            <Button type="submit" disabled={text.trim() === ''} loading={change.isActing}>
-              Save the headers
-            </Button>
-            {names?.length !== 0 && (
-              <Button variant="default" onClick={() => change.act(null)} disabled={change.isActing}>
-                Remove them
-              </Button>
-            )}
-          </Group>
-        </Stack>
-      </form>
+      <ActionForm
+        action={{ act: () => change.act(text), isActing: change.isActing }}
+        verb="Save the headers"
+        isReady={text.trim() !== ''}
+        beside={
+          names?.length !== 0 && (
+            <ActionButton action={() => change.act(null)} disabled={change.isActing}>
+              Remove them
+            </ActionButton>
+          )
+        }
+      >
+        <Text size="sm" c="dimmed">
+          {names === null
+            ? 'They cannot be read with the current encryption key: set them again.'
+            : names.length === 0
+              ? 'It has none.'
+              : 'Sent with every delivery: '}
+          {names?.map((name, index) => (
+            <span key={name}>
+              {index > 0 && ', '}
+              <code>{name}</code>
+            </span>
+          ))}
+          {names !== null && names.length > 0 && '. Their values are never shown again.'}
+        </Text>
+        <Textarea
+          label={names?.length === 0 ? 'Send with every delivery' : 'Replace them all with'}
+          placeholder={'authorization: Bearer …\nx-receiver: alarms'}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+          autosize
+          minRows={2}
+          maw={560}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+        />
+      </ActionForm>
     </Section>
   );
 }
@@ -178,9 +153,9 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
           >
             {secret === undefined ? 'Show' : 'Hide'}
           </Button>
-          <Button variant="default" leftSection={<Icon name="refresh" size={14} />} onClick={rotating.open}>
+          <ActionButton icon="refresh" action={rotating.open}>
             Rotate
-          </Button>
+          </ActionButton>
         </>
       }
     >
@@ -234,38 +209,24 @@ function RotateForm({
       onClose();
     },
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    rotate.act();
-  };
   return (
-    <form onSubmit={submit}>
-      <Stack gap="md">
-        <Text size="sm">
-          The webhook gets a new secret. Meanwhile every delivery carries a signature of each, so that the
-          receiver can be changed at any time in between.
-        </Text>
-        <NumberInput
-          label="Also sign with the old one for"
-          description="0 hours if it has leaked: it ends at once"
-          suffix=" h"
-          value={hours}
-          onChange={setHours}
-          min={0}
-          max={MAX_OVERLAP_H}
-          clampBehavior="strict"
-          allowDecimal={false}
-          data-autofocus
-        />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Back
-          </Button>
-          <Button type="submit" loading={rotate.isActing} disabled={hours === ''}>
-            Rotate
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ActionForm action={rotate} verb="Rotate" isReady={hours !== ''} onBack={onClose}>
+      <Text size="sm">
+        The webhook gets a new secret. Meanwhile every delivery carries a signature of each, so that the
+        receiver can be changed at any time in between.
+      </Text>
+      <NumberInput
+        label="Also sign with the old one for"
+        description="0 hours if it has leaked: it ends at once"
+        suffix=" h"
+        value={hours}
+        onChange={setHours}
+        min={0}
+        max={MAX_OVERLAP_H}
+        clampBehavior="strict"
+        allowDecimal={false}
+        data-autofocus
+      />
+    </ActionForm>
   );
 }

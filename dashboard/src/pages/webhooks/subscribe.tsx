@@ -1,8 +1,8 @@
 /** The dialog that subscribes a URL to events of a workflow, with remarks on the URL. */
+
 import {
   Alert,
   Anchor,
-  Button,
   Checkbox,
   Collapse,
   Group,
@@ -16,9 +16,9 @@ import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { EventKind } from 'flowhook-client';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { say, useAction } from '../../parts/action.tsx';
+import { ActionButton, ActionForm, say, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { ErrorBox } from '../../parts/page.tsx';
@@ -46,7 +46,7 @@ export function useSubscribeDialog(defaults: SubscribeDefaults = {}): {
   const [isOpen, { open, close }] = useDisclosure(false);
   const dialog = (
     <Modal opened={isOpen} onClose={close} title="Subscribe a webhook" size="lg">
-      {isOpen && <SubscribeForm defaults={defaults} onClose={close} />}
+      <SubscribeForm defaults={defaults} onClose={close} />
     </Modal>
   );
   return { open, dialog };
@@ -89,10 +89,6 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
       setRefusal(inspector.refusal);
     },
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    subscribe.act();
-  };
 
   if (made !== undefined) {
     return (
@@ -101,72 +97,55 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
           <Prose text={made.message} />
         </Alert>
         <Group justify="flex-end">
-          <Button onClick={() => show(made.webhookId)}>Go to the webhook</Button>
+          <ActionButton isMain action={() => show(made.webhookId)}>
+            Go to the webhook
+          </ActionButton>
         </Group>
       </Stack>
     );
   }
   return (
-    <form onSubmit={submit}>
-      <Stack gap="md">
-        <Select
-          label="Workflow"
-          data={[{ value: EVERY_WORKFLOW, label: 'All workflows, including future ones' }, ...workflows]}
-          value={workflowId}
-          onChange={(value) => setWorkflowId(value ?? EVERY_WORKFLOW)}
-          allowDeselect={false}
-          searchable={workflows.length > 8}
+    <ActionForm
+      action={subscribe}
+      verb="Subscribe"
+      isReady={url.trim() !== '' && remark.mistake === undefined && events.length > 0}
+      onBack={onClose}
+    >
+      <Select
+        label="Workflow"
+        data={[{ value: EVERY_WORKFLOW, label: 'All workflows, including future ones' }, ...workflows]}
+        value={workflowId}
+        onChange={(value) => setWorkflowId(value ?? EVERY_WORKFLOW)}
+        allowDeselect={false}
+        searchable={workflows.length > 8}
+      />
+      <Stack gap={4}>
+        <TextInput
+          label="URL"
+          description="Called with POST and JSON for every event"
+          placeholder="https://example.com/hooks/flowhook"
+          type="url"
+          value={url}
+          onChange={({ currentTarget }) => {
+            setUrl(currentTarget.value);
+            setRefusal(null);
+          }}
+          error={remark.mistake}
+          required
+          maxLength={2_048}
+          data-autofocus
         />
-        <Stack gap={4}>
-          <TextInput
-            label="URL"
-            description="Called with POST and JSON for every event"
-            placeholder="https://example.com/hooks/flowhook"
-            type="url"
-            value={url}
-            onChange={({ currentTarget }) => {
-              setUrl(currentTarget.value);
-              setRefusal(null);
-            }}
-            error={remark.mistake}
-            required
-            maxLength={2_048}
-            data-autofocus
-          />
-          {(refusal ?? remark.hint) !== undefined && (
-            <Alert
-              color={refusal === null ? 'gray' : 'orange'}
-              p="xs"
-              icon={<Icon name="warning" size={14} />}
-            >
-              <Prose text={refusal ?? remark.hint ?? ''} />
-            </Alert>
-          )}
-          <Button
-            variant="subtle"
-            style={{ alignSelf: 'flex-start' }}
-            leftSection={<Icon name="inspector" size={14} />}
-            onClick={() => inspect.act()}
-            loading={inspect.isActing}
-          >
-            Use an inspector URL
-          </Button>
-        </Stack>
-        <EventChoice chosen={events} onChange={setEvents} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Back
-          </Button>
-          <Button
-            type="submit"
-            loading={subscribe.isActing}
-            disabled={url.trim() === '' || remark.mistake !== undefined || events.length === 0}
-          >
-            Subscribe
-          </Button>
-        </Group>
+        {(refusal ?? remark.hint) !== undefined && (
+          <Alert color={refusal === null ? 'gray' : 'orange'} p="xs" icon={<Icon name="warning" size={14} />}>
+            <Prose text={refusal ?? remark.hint ?? ''} />
+          </Alert>
+        )}
+        <ActionButton variant="subtle" icon="inspector" action={inspect} style={{ alignSelf: 'flex-start' }}>
+          Use an inspector URL
+        </ActionButton>
       </Stack>
-    </form>
+      <EventChoice chosen={events} onChange={setEvents} />
+    </ActionForm>
   );
 }
 

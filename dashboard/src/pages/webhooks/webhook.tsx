@@ -1,38 +1,26 @@
 /** The page of one webhook: its state, deliveries, settings, and how to verify signatures. */
-import {
-  Alert,
-  Button,
-  Group,
-  Loader,
-  Modal,
-  Paper,
-  SimpleGrid,
-  Stack,
-  Tabs,
-  Text,
-  TextInput,
-  Title,
-} from '@mantine/core';
+
+import { Alert, Modal, Paper, SimpleGrid, Stack, Tabs, Text, TextInput, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { WebhookDetail } from 'flowhook-client';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { confirm, useAction } from '../../parts/action.tsx';
+import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { BarChart } from '../../parts/charts.tsx';
 import { IdText } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { duration, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
+import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { readAgain } from '../../queries/read-again.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { webhookQuery } from '../../queries/webhooks.ts';
-import { NeedsScope, useSession } from '../../session.tsx';
 import { NextAttempt, WebhookDeliveries } from './deliveries.tsx';
 import { healthOf, percent, shortEvent, standing } from './health.ts';
 import { WebhookSecret, WebhookSettings } from './settings.tsx';
@@ -40,29 +28,14 @@ import { Snippets } from './verify.tsx';
 
 export function WebhookPage() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
-  const { can } = useSession();
-  const {
-    data: webhook,
-    error,
-    refetch,
-  } = useQuery({ ...webhookQuery(webhookId), enabled: can('webhooks') });
-  if (!can('webhooks')) {
-    return (
-      <>
-        <PageHeader title="Webhook" />
-        <NeedsScope scope="webhooks" what="webhooks" />
-      </>
-    );
-  }
-  if (error !== null && webhook === undefined) {
-    return (
-      <>
-        <PageHeader title="Webhook" />
-        <ErrorBox error={error} onRetry={() => void refetch()} />
-      </>
-    );
-  }
-  if (webhook === undefined) return <Loader aria-label="Loading" size="sm" m="xl" />;
+  return (
+    <Loaded query={webhookQuery(webhookId)} title="Webhook" scope="webhooks" what="webhooks">
+      {(webhook) => <Shown webhook={webhook} />}
+    </Loaded>
+  );
+}
+
+function Shown({ webhook }: { webhook: WebhookDetail }) {
   const { state } = standing(webhook);
   return (
     <>
@@ -256,47 +229,38 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   return (
     <>
       {state === 'paused' ? (
-        <Button
-          variant="default"
-          leftSection={<Icon name="play" size={14} />}
-          onClick={() => resume.act()}
-          loading={resume.isActing}
-        >
+        <ActionButton icon="play" action={resume}>
           Resume
-        </Button>
+        </ActionButton>
       ) : (
-        <Button variant="default" leftSection={<Icon name="pause" size={14} />} onClick={pausing.open}>
+        <ActionButton icon="pause" action={pausing.open}>
           Pause
-        </Button>
+        </ActionButton>
       )}
-      <Button
-        variant="default"
-        leftSection={<Icon name="trash" size={14} />}
-        loading={unsubscribe.isActing}
-        onClick={() =>
-          confirm({
-            title: 'Unsubscribe this webhook?',
-            children: (
-              <>
-                <Text inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
-                  {url}
-                </Text>
-                is no longer called, and its waiting deliveries are canceled. If it is subscribed again, it
-                gets a new secret.
-              </>
-            ),
-            verb: 'Unsubscribe',
-            onConfirm: () => unsubscribe.act(),
-          })
-        }
+      <ActionButton
+        icon="trash"
+        action={unsubscribe}
+        asks={{
+          title: 'Unsubscribe this webhook?',
+          children: (
+            <>
+              <Text inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+                {url}
+              </Text>
+              is no longer called, and its waiting deliveries are canceled. If it is subscribed again, it gets
+              a new secret.
+            </>
+          ),
+          verb: 'Unsubscribe',
+        }}
       >
         Unsubscribe
-      </Button>
-      <Button leftSection={<Icon name="send" size={14} />} onClick={() => test.act()} loading={test.isActing}>
+      </ActionButton>
+      <ActionButton isMain icon="send" action={test}>
         Send test event
-      </Button>
+      </ActionButton>
       <Modal opened={isPausing} onClose={pausing.close} title="Pause this webhook">
-        {isPausing && <PauseForm webhookId={id} onClose={pausing.close} />}
+        <PauseForm webhookId={id} onClose={pausing.close} />
       </Modal>
     </>
   );
@@ -311,33 +275,19 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
     done: () => 'Paused: deliveries wait until it is resumed',
     onDone: onClose,
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    pause.act();
-  };
   return (
-    <form onSubmit={submit}>
-      <Stack gap="md">
-        <Text size="sm">Nothing is lost: deliveries wait, and are sent when it is resumed.</Text>
-        <TextInput
-          label="Reason"
-          description="Shown to those who find it paused"
-          placeholder="The CRM is being moved"
-          value={reason}
-          onChange={({ currentTarget }) => setReason(currentTarget.value)}
-          maxLength={200}
-          data-autofocus
-        />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Back
-          </Button>
-          <Button type="submit" loading={pause.isActing}>
-            Pause
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ActionForm action={pause} verb="Pause" onBack={onClose}>
+      <Text size="sm">Nothing is lost: deliveries wait, and are sent when it is resumed.</Text>
+      <TextInput
+        label="Reason"
+        description="Shown to those who find it paused"
+        placeholder="The CRM is being moved"
+        value={reason}
+        onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        maxLength={200}
+        data-autofocus
+      />
+    </ActionForm>
   );
 }
 

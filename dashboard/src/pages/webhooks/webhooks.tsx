@@ -1,21 +1,21 @@
 /** All webhooks, and how they stand. */
 
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import type { WebhookDetail } from 'flowhook-client';
 import { type ReactNode, useMemo } from 'react';
 import { flowhook } from '../../client.ts';
+import { ActionButton } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
 import { curl } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
 import { count, duration } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateColor, tone } from '../../parts/state-badge.tsx';
-import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { type WebhookFilter, webhookList } from '../../queries/webhooks.ts';
@@ -33,9 +33,9 @@ export function WebhookListPage() {
         title="Webhooks"
         actions={
           can('webhooks') && (
-            <Button leftSection={<Icon name="plus" size={14} />} onClick={open}>
+            <ActionButton isMain icon="plus" action={open}>
               Subscribe
-            </Button>
+            </ActionButton>
           )
         }
       />
@@ -66,7 +66,6 @@ function Table({ of, actions }: WebhookTableProps) {
   const state = choices<NonNullable<WebhookFilter['state']>[number]>(filters.values.state);
   const list = useList(webhookList({ workflowId, state }));
   const { data: workflows = [] } = useQuery({ ...workflowNamesQuery(), enabled: of === undefined });
-  const navigate = useNavigate();
   const columns = useMemo(() => webhookColumns({ withWorkflow: of === undefined }), [of]);
   return (
     <>
@@ -86,28 +85,23 @@ function Table({ of, actions }: WebhookTableProps) {
         noun="webhook"
         list={list}
         columns={columns}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } })}
+        filters={filters}
         empty={
-          filters.isFiltered ? (
-            <EmptyState title="No webhook matches these filters" onClear={filters.clear} />
-          ) : (
-            <EmptyState
-              title="No webhooks yet"
-              command={curl({
-                method: 'POST',
-                path: '/v1/integrations/webhooks/subscribe',
-                json: {
-                  workflowId: of ?? workflows[0]?.value ?? 'people',
-                  webhookUrl: 'https://example.com/hooks/flowhook',
-                  events: ['workflow_finished'],
-                },
-              })}
-            >
-              A webhook is a URL of yours that is called when something happens: a run finished or failed,
-              records changed. Subscribe one here, or with a command.
-            </EmptyState>
-          )
+          <EmptyState
+            title="No webhooks yet"
+            command={curl({
+              method: 'POST',
+              path: '/v1/integrations/webhooks/subscribe',
+              json: {
+                workflowId: of ?? workflows[0]?.value ?? 'people',
+                webhookUrl: 'https://example.com/hooks/flowhook',
+                events: ['workflow_finished'],
+              },
+            })}
+          >
+            A webhook is a URL of yours that is called when something happens: a run finished or failed,
+            records changed. Subscribe one here, or with a command.
+          </EmptyState>
         }
       />
     </>
@@ -125,8 +119,8 @@ const lastWordsQuery = (webhookId: string) =>
   });
 
 /** @param by.withWorkflow not on the page of the workflow itself */
-function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Column<WebhookDetail>[] {
-  const all: (Column<WebhookDetail> | false)[] = [
+function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): (Column<WebhookDetail> | false)[] {
+  return [
     {
       id: 'url',
       header: 'URL',
@@ -146,9 +140,7 @@ function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Column<Web
       width: '120px',
       cell: ({ workflowId }) =>
         workflowId === null ? (
-          <Text span inherit c="dimmed">
-            all
-          </Text>
+          <Dim>all</Dim>
         ) : (
           <PageLink to="/workflows/$workflowId" params={{ workflowId }} c="inherit" title={workflowId}>
             {workflowId}
@@ -170,7 +162,6 @@ function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): Column<Web
       cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} none="never" />,
     },
   ];
-  return all.filter((column) => column !== false);
 }
 
 /** The state, and since when, where it is not as it should be. */

@@ -1,7 +1,7 @@
 /** The first three steps, each with a button and a command, ticked once their result exists. */
+
 import {
   Anchor,
-  Button,
   CloseButton,
   Group,
   Paper,
@@ -18,7 +18,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { Workflow } from 'flowhook-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import { CommandLine, curl } from '../../parts/copy.tsx';
 import { many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -149,15 +149,14 @@ function RunStep({
             />
           )}
           {can('queue') && (
-            <Button
-              variant={hasRun ? 'default' : 'filled'}
-              leftSection={<Icon name="play" size={14} />}
+            <ActionButton
+              isMain={!hasRun}
+              icon="play"
+              action={{ act: run, isActing: isRunning }}
               aria-label={`Run ${toRun.name}`}
-              loading={isRunning}
-              onClick={() => run()}
             >
               Run
-            </Button>
+            </ActionButton>
           )}
           {job !== null && (
             <PageLink to="/runs/$jobId" params={{ jobId: job.id }} fz="sm">
@@ -236,14 +235,9 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
       action={
         can('webhooks') && (
           <>
-            <Button
-              variant={hasWebhook ? 'default' : 'filled'}
-              leftSection={<Icon name="inspector" size={14} />}
-              loading={isActing}
-              onClick={() => act()}
-            >
+            <ActionButton isMain={!hasWebhook} icon="inspector" action={{ act: act, isActing: isActing }}>
               Try with an inspector
-            </Button>
+            </ActionButton>
             <ButtonLink to="/webhooks">Webhooks</ButtonLink>
           </>
         )

@@ -1,19 +1,11 @@
 /** What changed from version to version: the versions, and the changes of the one that is chosen. */
-import {
-  Box,
-  Button,
-  Group,
-  SegmentedControl,
-  Skeleton,
-  Stack,
-  Text,
-  Title,
-  UnstyledButton,
-} from '@mantine/core';
+
+import { Box, Group, SegmentedControl, Skeleton, Stack, Text, Title, UnstyledButton } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { type Change, NotFound, type Version } from 'flowhook-client';
 import { useState } from 'react';
+import { ActionButton } from '../../parts/action.tsx';
 import { ChangeList } from '../../parts/change-list.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { type Filters, useFilters } from '../../parts/filters.ts';
@@ -116,9 +108,14 @@ function VersionNav({
         ))}
       </ul>
       {list.hasMore && (
-        <Button variant="subtle" mt="xs" fullWidth onClick={list.loadMore} loading={list.isLoadingMore}>
+        <ActionButton
+          variant="subtle"
+          action={{ act: list.loadMore, isActing: list.isLoadingMore }}
+          mt="xs"
+          fullWidth
+        >
           Older versions
-        </Button>
+        </ActionButton>
       )}
     </nav>
   );
@@ -243,9 +240,7 @@ function Found({
               : `The first ${many(changes.length, 'change')}`}
         </Text>
         {!isAll && !isGivenUp && most < MOST && (
-          <Button variant="default" onClick={onMore} loading={isFetching}>
-            Show {count(MORE)} more
-          </Button>
+          <ActionButton action={{ act: onMore, isActing: isFetching }}>Show {count(MORE)} more</ActionButton>
         )}
       </Group>
     </Stack>

@@ -1,4 +1,5 @@
 /** The records of a version: search, sorting, a detail view, and export. */
+
 import {
   Button,
   Checkbox,
@@ -16,6 +17,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { DataRecord, Version, Workflow } from 'flowhook-client';
 import { useEffect, useMemo, useState } from 'react';
+import { ActionButton } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
 import { Copy, CopyAsCurl, curl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
@@ -94,9 +96,9 @@ function Records({ workflow }: { workflow: Workflow }) {
           <Text size="sm">
             This is version {count(version)}; the newest is {count(newest)}.
           </Text>
-          <Button variant="light" onClick={() => setVersion(undefined)}>
+          <ActionButton variant="light" action={() => setVersion(undefined)}>
             Show version {count(newest)}
-          </Button>
+          </ActionButton>
         </Group>
       )}
       <div className={styles.table} role="status" aria-label="New versions">
@@ -122,8 +124,6 @@ function Records({ workflow }: { workflow: Workflow }) {
           ...(sort === undefined ? {} : HELD),
         }}
         columns={columns}
-        idOf={({ id }) => id}
-        onOpen={setOpened}
         sort={{ by: sort, onChange: (by) => filters.set({ sort: by }) }}
         maxHeight={`max(320px, calc(100dvh - ${sort === undefined ? 330 : 372}px))`}
         empty={
@@ -143,13 +143,13 @@ function Records({ workflow }: { workflow: Workflow }) {
               : `Sorted by ${sort.replace(/^-/, '')}.`}
           </Text>
           {list.hasMore && (
-            <Button variant="default" onClick={list.loadMore} loading={list.isLoadingMore}>
+            <ActionButton action={{ act: list.loadMore, isActing: list.isLoadingMore }}>
               Load more
-            </Button>
+            </ActionButton>
           )}
-          <Button variant="subtle" onClick={() => filters.set({ sort: undefined })}>
+          <ActionButton variant="subtle" action={() => filters.set({ sort: undefined })}>
             Original order
-          </Button>
+          </ActionButton>
         </Group>
       )}
       <RecordDrawer record={opened} onClose={() => setOpened(null)} />

@@ -1,22 +1,13 @@
 /** What the workflow is made of: as it was written, and with every default. Those of the API are changed here. */
-import {
-  Alert,
-  Button,
-  Group,
-  SegmentedControl,
-  Skeleton,
-  Stack,
-  Text,
-  Textarea,
-  Title,
-} from '@mantine/core';
+
+import { Alert, Group, SegmentedControl, Skeleton, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router';
 import { Conflict, type Definition, type WorkflowDefinition } from 'flowhook-client';
 import { useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { confirm, useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import styles from '../../parts/code.module.css';
 import { JsonView, SourceText } from '../../parts/code.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
@@ -165,11 +156,7 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
           <SourceText text={saved.text} language="json" label="The definition" />
         )}
         <Group gap="xs">
-          {saved.text !== null && (
-            <Button variant="default" onClick={() => setEdited(saved.text)}>
-              Edit
-            </Button>
-          )}
+          {saved.text !== null && <ActionButton action={() => setEdited(saved.text)}>Edit</ActionButton>}
           <Archive workflowId={workflowId} />
         </Group>
       </Stack>
@@ -199,16 +186,10 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
         </Alert>
       )}
       <Group gap="xs">
-        <Button
-          onClick={() => save.act()}
-          loading={save.isActing}
-          disabled={!isChanged || !isChecked || check.data !== null}
-        >
+        <ActionButton isMain action={save} disabled={!isChanged || !isChecked || check.data !== null}>
           Save
-        </Button>
-        <Button variant="default" onClick={() => setEdited(null)}>
-          {isChanged ? 'Discard' : 'Back'}
-        </Button>
+        </ActionButton>
+        <ActionButton action={() => setEdited(null)}>{isChanged ? 'Discard' : 'Back'}</ActionButton>
       </Group>
       {isChanged && (
         <section>
@@ -224,28 +205,24 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
 
 function Archive({ workflowId }: { workflowId: string }) {
   const navigate = useNavigate();
-  const { act, isActing } = useAction({
+  const archive = useAction({
     run: () => flowhook.workflows.delete(workflowId),
     done: ({ message }) => message,
     onDone: () => void navigate({ to: '/workflows' }),
   });
   return (
-    <Button
-      variant="default"
+    <ActionButton
+      action={archive}
       color="red"
-      loading={isActing}
-      onClick={() =>
-        confirm({
-          title: `Archive ${workflowId}?`,
-          children:
-            'It no longer runs and cannot be read. Its records and webhooks are kept in case it is created again.',
-          verb: 'Archive',
-          onConfirm: () => act(),
-        })
-      }
+      asks={{
+        title: `Archive ${workflowId}?`,
+        children:
+          'It no longer runs and cannot be read. Its records and webhooks are kept in case it is created again.',
+        verb: 'Archive',
+      }}
     >
       Archive
-    </Button>
+    </ActionButton>
   );
 }
 

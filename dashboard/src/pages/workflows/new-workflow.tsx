@@ -1,9 +1,10 @@
 /** The dialog for a new workflow: as a file, from a shell, or, with an admin key, by a form. */
+
 import { Alert, Button, Group, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { Prose } from '../../parts/values.tsx';
 import { useSession } from '../../session.tsx';
@@ -206,9 +207,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
           />
         </SimpleGrid>
         <Group justify="flex-end" mt="xs">
-          <Button variant="default" onClick={onClose}>
-            Back
-          </Button>
+          <ActionButton action={onClose}>Back</ActionButton>
           <Button type="submit" loading={isActing}>
             Create the workflow
           </Button>

@@ -1,7 +1,9 @@
 /** The fields of records as columns. Values come from outside: they are rendered as text, never as markup. */
-import { Anchor, Text } from '@mantine/core';
+
+import { Anchor } from '@mantine/core';
 import type { DataRecord } from 'flowhook-client';
-import type { Column } from '../../parts/data-table.tsx';
+import type { Column } from '../../parts/rows.tsx';
+import { Dim } from '../../parts/values.tsx';
 import { addressIn, inWords, valueIn } from './records.ts';
 
 /** A row may be wide; a cell is read in the record itself. */
@@ -20,7 +22,7 @@ export function recordColumns({
   fields: readonly string[];
   rows: readonly DataRecord[];
   onOpen: (record: DataRecord) => void;
-}): Column<DataRecord>[] {
+}): (Column<DataRecord> | false)[] {
   const measured = rows.slice(0, MEASURED);
   return fields.map((field) => {
     const isNumber = measured.some((row) => typeof valueIn(row, field) === 'number');
@@ -53,11 +55,7 @@ function Cell({ value }: { value: unknown }) {
   if (value === undefined) return null;
   const text = inWords(value);
   if (value === null || value === '') {
-    return (
-      <Text span inherit c="dimmed">
-        {value === null ? 'null' : '(empty)'}
-      </Text>
-    );
+    return <Dim>{value === null ? 'null' : '(empty)'}</Dim>;
   }
   const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
   const address = addressIn(value);

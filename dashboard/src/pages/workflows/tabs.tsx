@@ -1,12 +1,12 @@
 /** The runs of one workflow. */
 
-import { Button, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { serviceUrl } from '../../client.ts';
+import { ActionButton } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { PageLink } from '../../parts/page.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
@@ -37,9 +37,9 @@ export function WebhooksTab() {
         of={workflowId}
         actions={
           can('webhooks') && (
-            <Button leftSection={<Icon name="plus" size={14} />} onClick={open}>
+            <ActionButton isMain icon="plus" action={open}>
               Subscribe
-            </Button>
+            </ActionButton>
           )
         }
       />

@@ -1,11 +1,12 @@
 /** The page of one workflow: its state, its actions, and its tabs. */
-import { Alert, Button, Group, SimpleGrid, Skeleton, Stack, Tabs, Text } from '@mantine/core';
+
+import { Alert, Group, SimpleGrid, Skeleton, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
 import { NotFound, type Workflow } from 'flowhook-client';
 import type { ReactNode } from 'react';
 import { flowhook } from '../../client.ts';
-import { useAction } from '../../parts/action.tsx';
+import { ActionButton, useAction } from '../../parts/action.tsx';
 import { IdText } from '../../parts/copy.tsx';
 import { count, lastLine } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -113,25 +114,20 @@ function Actions({ workflow }: { workflow: Workflow }) {
   return (
     <>
       {can('admin') && (
-        <Button
-          variant="default"
-          leftSection={<Icon name={paused ? 'play' : 'pause'} size={14} />}
-          onClick={() => pause.act()}
-          loading={pause.isActing}
-        >
+        <ActionButton icon={paused ? 'play' : 'pause'} action={pause}>
           {paused ? 'Resume' : 'Pause'}
-        </Button>
+        </ActionButton>
       )}
       {can('queue') && source.type !== 'push' && currentJob === null && (
-        <Button
-          leftSection={<Icon name="play" size={14} />}
-          onClick={() => run()}
-          loading={isRunning}
+        <ActionButton
+          isMain
+          icon="play"
+          action={{ act: run, isActing: isRunning }}
           disabled={paused}
           title={paused ? 'It is paused: resume it first' : undefined}
         >
           Run now
-        </Button>
+        </ActionButton>
       )}
       {currentJob !== null && (
         <ButtonLink

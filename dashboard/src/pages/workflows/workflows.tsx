@@ -1,19 +1,20 @@
 /** All workflows: how each stands, when it runs next, and how its last runs went. */
 
-import { ActionIcon, Button, Group, Stack, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Group, Stack, Text, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import type { Workflow } from 'flowhook-client';
 import { useMemo, useState } from 'react';
+import { ActionButton } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { absolute, count, duration, lastLine, many, tookMs } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
-import { Prose, Time } from '../../parts/values.tsx';
+import { Dim, Prose, Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { type WebhookBadge, webhookBadgesQuery } from '../../queries/webhooks.ts';
 import { RECENT_JOBS, workflowList } from '../../queries/workflows.ts';
@@ -27,14 +28,13 @@ export function WorkflowListPage() {
   const { can, team } = useSession();
   const list = useList(workflowList(filters.values.q));
   const { data: badges } = useQuery({ ...webhookBadgesQuery(), enabled: can('webhooks') });
-  const navigate = useNavigate();
   const [isMaking, setIsMaking] = useState(false);
   const mayRun = can('queue');
   const columns = useMemo(() => workflowColumns({ badges, mayRun }), [badges, mayRun]);
   const make = (
-    <Button leftSection={<Icon name="plus" size={14} />} onClick={() => setIsMaking(true)}>
+    <ActionButton isMain icon="plus" action={() => setIsMaking(true)}>
       New workflow
-    </Button>
+    </ActionButton>
   );
   return (
     <>
@@ -45,21 +45,16 @@ export function WorkflowListPage() {
         noun="workflow"
         list={list}
         columns={columns}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } })}
+        filters={filters}
         empty={
-          filters.isFiltered ? (
-            <EmptyState title="No workflow matches" onClear={filters.clear} />
-          ) : (
-            <EmptyState
-              title="No workflows yet"
-              command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json`}
-              action={make}
-            >
-              A workflow is a source of records that runs on request or on a schedule. It is a file in the
-              workflows directory, or is created here.
-            </EmptyState>
-          )
+          <EmptyState
+            title="No workflows yet"
+            command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json`}
+            action={make}
+          >
+            A workflow is a source of records that runs on request or on a schedule. It is a file in the
+            workflows directory, or is created here.
+          </EmptyState>
         }
       />
       <NewWorkflow isOpen={isMaking} onClose={() => setIsMaking(false)} />
@@ -74,8 +69,8 @@ function workflowColumns({
 }: {
   badges: ReadonlyMap<string, WebhookBadge> | undefined;
   mayRun: boolean;
-}): Column<Workflow>[] {
-  const all: (Column<Workflow> | false)[] = [
+}): (Column<Workflow> | false)[] {
+  return [
     { id: 'name', header: 'Workflow', cell: (workflow) => <Name workflow={workflow} /> },
     { id: 'state', header: 'Last run', width: 'fits', cell: (workflow) => <LastRun workflow={workflow} /> },
     { id: 'next', header: 'Next run', width: 'fits', cell: (workflow) => <NextRun workflow={workflow} /> },
@@ -85,13 +80,7 @@ function workflowColumns({
       width: 'fits',
       align: 'end',
       cell: ({ version, records }) =>
-        version === 0 ? (
-          <Text span inherit c="dimmed">
-            none yet
-          </Text>
-        ) : (
-          <span className="numbers">{count(records)}</span>
-        ),
+        version === 0 ? <Dim>none yet</Dim> : <span className="numbers">{count(records)}</span>,
     },
     {
       id: 'runs',
@@ -112,7 +101,6 @@ function workflowColumns({
       cell: (workflow) => <RunButton workflow={workflow} />,
     },
   ];
-  return all.filter((column) => column !== false);
 }
 
 function Name({ workflow: { id, name, paused } }: { workflow: Workflow }) {
@@ -142,11 +130,7 @@ function Name({ workflow: { id, name, paused } }: { workflow: Workflow }) {
 function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) {
   const job = currentJob ?? lastJob;
   if (job === null) {
-    return (
-      <Text span inherit c="dimmed">
-        never ran
-      </Text>
-    );
+    return <Dim>never ran</Dim>;
   }
   const error = lastJob?.state === 'failed' ? lastJob.error : null;
   return (
@@ -155,9 +139,9 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
           <StateBadge state={job.state} />
         </PageLink>
-        <Text span inherit c="dimmed">
+        <Dim>
           <Time at={job.finishedAt ?? job.startedAt ?? job.queuedAt} />
-        </Text>
+        </Dim>
       </Group>
       {error !== null && (
         // As wide as the column that the time makes, and not the other way round.
@@ -172,20 +156,10 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
 function NextRun({ workflow }: { workflow: Workflow }) {
   const { nextRunAt, schedule, paused, source } = workflow;
   if (schedule === null) {
-    return (
-      <Text span inherit c="dimmed">
-        {source.type === 'push' ? 'when pushed' : 'on demand'}
-      </Text>
-    );
+    return <Dim>{source.type === 'push' ? 'when pushed' : 'on demand'}</Dim>;
   }
   if (paused) return '–';
-  return isDue(nextRunAt, Date.now()) ? (
-    <Text span inherit c="dimmed">
-      due now
-    </Text>
-  ) : (
-    <Time at={nextRunAt} />
-  );
+  return isDue(nextRunAt, Date.now()) ? <Dim>due now</Dim> : <Time at={nextRunAt} />;
 }
 
 function Webhooks({ workflowId, badge }: { workflowId: string; badge: WebhookBadge | undefined }) {
