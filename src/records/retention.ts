@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
-import type { Retention, WorkflowPlace } from '../store/operations/versions.ts';
+import type { Retention } from '../store/operations/versions.ts';
+import type { WorkflowPlace } from '../store/rows.ts';
 
 /**
  * What is kept of a workflow: its newest 10 versions that are at most 30 days old, and every version that was current

@@ -63,6 +63,32 @@ export const lease = <Input, Result>(
   run: (tx: Tx, input: Input) => Promise<Result>,
 ): Operation<Tx, Input, Result> => ({ kind: 'lease', run });
 
+/** An operation of a function; what its context must be says the kind. */
+type OperationOf<Context, Run> = Run extends (context: never, input: infer Input) => Promise<infer Result>
+  ? Operation<Context, Input, Result>
+  : never;
+
+/** The names of a module's functions that need no more than this context. */
+type NamesIn<Module, Context> = {
+  [Name in keyof Module]: Module[Name] extends (context: Context, input: never) => Promise<unknown>
+    ? Name
+    : never;
+}[keyof Module];
+
+/** Operations of one kind, named like their functions: `reads(keys, 'get', 'list')`. */
+const ofKind =
+  <Context>(kind: Kind) =>
+  <Module, Name extends NamesIn<Module, Context>>(module: Module, ...names: Name[]) =>
+    Object.fromEntries<unknown>(names.map((name) => [name, { kind, run: module[name] }])) as {
+      // So that editors find the function, with its docstring, behind each name.
+      [Key in keyof Pick<Module, Name>]: OperationOf<Context, Module[Key]>;
+    };
+
+export const reads = ofKind<View>('read');
+export const writes = ofKind<Tx>('write');
+export const batches = ofKind<Tx>('batched');
+export const leases = ofKind<Tx>('lease');
+
 /** A chore that goes through a table in rounds, one part for each call. */
 export const rounds = <Cursor, Input extends { after: Cursor }, Result extends { next: Cursor | null }>(
   start: Cursor,

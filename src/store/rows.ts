@@ -4,6 +4,17 @@ import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
 import { Part } from './sql.ts';
 
+/** Something that a team has, by its id. */
+export interface InTeam {
+  teamId: string;
+  id: string;
+}
+
+export interface WorkflowPlace {
+  teamId: string;
+  workflowId: string;
+}
+
 /** Characters of an error that go into the event, whose body must stay under 20 kB; the job has all of it. */
 export const MAX_EVENT_ERROR = 2_000;
 

@@ -294,7 +294,8 @@ export const readSample: Operation<KeyedCall> = {
       const mistake = params.eventType && eventNameMistake(params.eventType);
       throw new Problem('event_type_not_found', mistake?.endsWith('?') ? { sentence: mistake } : {});
     }
-    const last = await services.store.events.newestOfType({ teamId, type: typical.type });
+    const { events } = await services.store.events.history({ teamId, types: [typical.type], limit: 1 });
+    const [last] = events;
     reply.header('x-sample', last === undefined ? 'typical' : 'real');
     if (last === undefined) return [{ ...typical.example, teamId }];
     return reply.type('application/json; charset=utf-8').send(`[${last.body}]`);

@@ -72,18 +72,6 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await traces(), [...traced, ['workflow_queued', null]]);
   });
 
-  it('finds the newest event of a type', async ({ store }) => {
-    const at = await makeWorkflow(store);
-    const { teamId } = at;
-    await publishRun(store, at, { a: 'Ada' });
-    await publishRun(store, at, { a: 'Grace' });
-    const finished = (await allEvents(store, teamId)).filter(({ type }) => type === 'workflow_finished');
-    const latest = await store.events.newestOfType({ teamId, type: 'workflow_finished' });
-    assert.equal(latest?.id, finished[1]?.id);
-    assert.equal(await store.events.newestOfType({ teamId, type: 'webhook_test' }), undefined);
-    assert.equal(await store.events.newestOfType({ teamId: 'team_x', type: 'workflow_finished' }), undefined);
-  });
-
   it('numbers the events of a team without gaps, however many write', async ({ store, another }) => {
     const other = await another();
     try {

@@ -2,6 +2,7 @@
  * Attempts: how pushes begin them, what becomes of them but by publishing, and what people ask of jobs. Claims begin the
  * others, and heartbeats renew their leases.
  */
+
 import {
   type AfterFailure,
   afterCrash,
@@ -18,6 +19,7 @@ import {
 import type { Workflow } from '../../model/workflow.ts';
 import {
   type AttemptEnd,
+  type InTeam,
   type JobRow,
   MAX_EVENT_ERROR,
   newJob,
@@ -279,7 +281,7 @@ export async function endCanceled(tx: Tx, { held }: { held: Held }): Promise<voi
 /** Makes a waiting job due at once; `not_waiting` if it is running or has ended. */
 export async function runNow(
   tx: Tx,
-  at: { teamId: string; id: string },
+  at: InTeam,
 ): Promise<{ outcome: 'due' | 'not_waiting'; job: Job } | undefined> {
   const job = await tx.db.get<JobRow>`
     select * from job where team_id = ${at.teamId} and id = ${at.id} for update`;

@@ -27,7 +27,7 @@ export interface AuditFilter {
 }
 
 /** The columns from `actorKind` on are null in old lines, from when only erasures were audited. */
-export interface AuditRow {
+interface AuditRow {
   id: string;
   teamId: string;
   team: string | null;
@@ -49,44 +49,34 @@ export interface AuditRow {
 }
 
 /** For `select`; `a` is the line, `k` the key, `t` the team. */
-export const AUDIT_COLUMNS = `
+const AUDIT_COLUMNS = `
   a.id, a.team_id as "teamId", t.slug as team, a.action, a.actor, a.workflow_id as "workflowId", a.subject,
   a.details, a.created_at as "createdAt", a.actor_kind as "actorKind", a.actor_name as "actorName",
   k.name as "keyName", a.target_kind as "targetKind", a.target_id as "targetId", a.address,
   a.request_id as "requestId", a.summary`;
 
-/** In the order of `auditValues`. */
-export const STORED_COLUMNS = [
-  'team_id',
-  'id',
-  'action',
-  'actor',
-  'workflow_id',
-  'subject',
-  'details',
-  'created_at',
-  'actor_kind',
-  'actor_name',
-  'target_kind',
-  'target_id',
-  'address',
-  'request_id',
-  'summary',
-] as const;
-
 /** Lines that one search for an action, an actor or a target reads. */
 const LOOKED_THROUGH = 5_000;
-
-const ADD = `
-  insert into audit (${STORED_COLUMNS.join(', ')})
-  values (${STORED_COLUMNS.map((_, place) => `$${place + 1}`).join(', ')})`;
 
 /**
  * Writes a line about something that is not exactly one operation. The author is by default the one of the store
  * (`authoredBy`), else the service itself.
  */
-export async function add(tx: View, line: { change: Change; author?: Author }): Promise<void> {
-  await tx.db.run(ADD, ...auditValues(line, { id: newId('aud', tx.now), now: tx.now }));
+export async function add(
+  tx: View,
+  { change, author = localAuthor('service') }: { change: Change; author?: Author },
+): Promise<void> {
+  const { teamId, action, target, summary, subject = '', details = {} } = change;
+  const { kind, id, name, address, requestId } = author;
+  // Nodes of the previous version read `actor` and `workflow_id`.
+  const actor = id ?? (kind === 'command' ? 'cli' : kind);
+  const workflowId = target?.kind === 'workflow' ? target.id : null;
+  await tx.db.run`
+    insert into audit (team_id, id, action, actor, workflow_id, subject, details, created_at, actor_kind, actor_name,
+      target_kind, target_id, address, request_id, summary)
+    values (${teamId}, ${newId('aud', tx.now)}, ${action}, ${actor}, ${workflowId}, ${subject},
+      ${JSON.stringify(details)}, ${tx.now}, ${kind}, ${name}, ${target?.kind ?? null}, ${target?.id ?? null},
+      ${address}, ${requestId}, ${summary})`;
 }
 
 /** Writes the audit lines of an operation that this transaction has just done, if it has an author. */
@@ -158,32 +148,7 @@ export async function prune(
   return { done: gone < limit };
 }
 
-/** Also fills the columns that nodes of the previous version read. */
-export function auditValues(
-  { change, author = localAuthor('service') }: { change: Change; author?: Author },
-  { id, now }: { id: string; now: number },
-): (string | number | null)[] {
-  const { teamId, action, target, summary, subject = '', details = {} } = change;
-  return [
-    teamId,
-    id,
-    action,
-    author.id ?? (author.kind === 'command' ? 'cli' : author.kind),
-    target?.kind === 'workflow' ? target.id : null,
-    subject,
-    JSON.stringify(details),
-    now,
-    author.kind,
-    author.name,
-    target?.kind ?? null,
-    target?.id ?? null,
-    author.address,
-    author.requestId,
-    summary,
-  ];
-}
-
-export function toAuditLine(row: AuditRow): AuditLine {
+function toAuditLine(row: AuditRow): AuditLine {
   return {
     id: row.id,
     teamId: row.teamId,

@@ -1,7 +1,13 @@
 /** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
-import type { DeliveryOrigin } from '../../model/delivery.ts';
-import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+
+import {
+  type Attempt,
+  DELIVERY_STATES,
+  type DeliveryOrigin,
+  type DeliveryState,
+} from '../../model/delivery.ts';
 import type { EventType } from '../../model/event.ts';
+import type { InTeam } from '../rows.ts';
 import { Part, type View } from '../sql.ts';
 
 /** Selects deliveries of a webhook. Times are of creation, in epoch milliseconds, both inclusive. */
@@ -51,7 +57,7 @@ const WITH_THE_REST = `
 /** A delivery with its event's body, and its attempts, oldest first. */
 export async function get(
   view: View,
-  { teamId, id }: { teamId: string; id: string },
+  { teamId, id }: InTeam,
 ): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined> {
   const found = await view.db.get<SummaryRow & { body: string }>(
     `select ${COLUMNS}, event.body from delivery ${WITH_THE_REST}

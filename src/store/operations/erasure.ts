@@ -2,9 +2,10 @@
  * Erases a person: the writes, each in a transaction so short that nobody has to wait. `find-content.ts` finds what to
  * erase; `records/erase.ts` puts these steps together.
  */
+
 import type { AfterFailure } from '../../model/job.ts';
 import type { Page } from '../page.ts';
-import { type JobRow, UNFINISHED } from '../rows.ts';
+import { type JobRow, UNFINISHED, type WorkflowPlace } from '../rows.ts';
 import { both, type Tx, touchAllLanes, type Value, type View } from '../sql.ts';
 import { fail, release } from './attempts.ts';
 import { rewriteStatement, type TextPlace } from './find-content.ts';
@@ -106,7 +107,7 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 /** Subtracts records, given with all their rows, from the counts of every version. */
 async function takeOutOfCounts(
   tx: Tx,
-  { teamId, workflowId }: { teamId: string; workflowId: string },
+  { teamId, workflowId }: WorkflowPlace,
   all: readonly Row[],
 ): Promise<void> {
   const rows = all.map((row) => ({ ...row, removedIn: row.removedIn ?? NEVER }));
@@ -146,19 +147,15 @@ async function lockRuns(
   tx: Tx,
   { teamId, workflowIds }: { teamId: string; workflowIds: readonly string[] | null },
 ): Promise<JobRow[]> {
-  await tx.db.run(
-    `select 1 from workflow where team_id = $1 and ($2::text[] is null or id = any($2)) order by id for update`,
-    teamId,
-    workflowIds,
-  );
-  const unfinished = await tx.db.all<JobRow>(
-    `select * from job /* use job_slot */
-     where team_id = $1 and ($2::text[] is null or workflow_id = any($2))
-       and ${UNFINISHED}
-     order by id for update`,
-    teamId,
-    workflowIds,
-  );
+  await tx.db.run`
+    select 1 from workflow
+    where team_id = ${teamId} and (${workflowIds}::text[] is null or id = any(${workflowIds}))
+    order by id for update`;
+  const unfinished = await tx.db.all<JobRow>`
+    select * from job /* use job_slot */
+    where team_id = ${teamId} and (${workflowIds}::text[] is null or workflow_id = any(${workflowIds}))
+      and ${UNFINISHED}
+    order by id for update`;
   return unfinished.filter(({ state }) => state === 'running');
 }
 
@@ -210,12 +207,7 @@ export async function suppress(
 /** A page of the entries for a workflow, or of those for every one (''), by kind and hash. */
 export function suppressed(
   view: View,
-  {
-    teamId,
-    workflowId,
-    after,
-    limit,
-  }: { teamId: string; workflowId: string } & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,
+  { teamId, workflowId, after, limit }: WorkflowPlace & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,
 ): Promise<SuppressionRow[]> {
   return view.db.all<SuppressionRow>`
     select workflow_id as "workflowId", kind, hash from suppression

@@ -1,8 +1,10 @@
 /** Events and their deliveries, written in the transaction of what they report, and lists of events. */
+
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
 import { idsBetween } from '../page.ts';
+import type { InTeam } from '../rows.ts';
 import { type ColumnType, insertAll, Part, type Tx, touchLane, type View } from '../sql.ts';
 
 export interface StoredEvent {
@@ -213,32 +215,16 @@ export function list(
     ${EVENT} where team_id = ${teamId} and sequence > ${afterSequence} order by sequence limit ${limit}`;
 }
 
-export function get(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<StoredEvent | undefined> {
+export function get(view: View, { teamId, id }: InTeam): Promise<StoredEvent | undefined> {
   return view.db.get<StoredEvent>`${EVENT} where team_id = ${teamId} and id = ${id}`;
-}
-
-/** How many of the newest events are searched for one of a type: types have no index. */
-const LOOKED_THROUGH = 1_000;
-
-/** The newest event of a type among the team's last 1,000. */
-export function newestOfType(
-  view: View,
-  { teamId, type }: { teamId: string; type: EventType },
-): Promise<StoredEvent | undefined> {
-  return view.db.get<StoredEvent>`
-    select * from (${EVENT} where team_id = ${teamId} order by sequence desc limit ${LOOKED_THROUGH}) as last
-    where type = ${type} order by sequence desc limit 1`;
 }
 
 /** The sequence of the team's newest event; 0 before the first. */
 export async function newestSequence(view: View, { teamId }: { teamId: string }): Promise<number> {
-  const team = await view.db.get<{ sequence: number }>(
-    `select greatest(last_sequence, coalesce((${NEWEST}), 0)) as sequence from team where id = $1`,
-    teamId,
-  );
+  const team = await view.db.get<{ sequence: number }>`
+    select greatest(last_sequence, coalesce((
+      select sequence from event where event.team_id = team.id order by sequence desc limit 1), 0)) as sequence
+    from team where id = ${teamId}`;
   return team?.sequence ?? 0;
 }
 

@@ -1,4 +1,5 @@
 /** Finds a person in everything that may hold the content of records, in bounded steps. */
+import type { WorkflowPlace } from '../rows.ts';
 import { both, type Pick, type Value, type View } from '../sql.ts';
 import { inWorkflow } from './record-indexes.ts';
 
@@ -120,17 +121,11 @@ function rowsOfALook(rows: number, needles: readonly string[]): number {
 }
 
 /** Bytes of the longest record that the workflow may still hold. */
-async function longest(
-  view: View,
-  { teamId, workflowId }: { teamId: string; workflowId: string },
-): Promise<number> {
-  const row = await view.db.get<{ bytes: number }>(
-    `select greatest(staged_largest, coalesce((select max(largest) from version
-                                               where version.team_id = $1 and version.workflow_id = $2), 0)) as bytes
-     from workflow where team_id = $1 and id = $2`,
-    teamId,
-    workflowId,
-  );
+async function longest(view: View, { teamId, workflowId }: WorkflowPlace): Promise<number> {
+  const row = await view.db.get<{ bytes: number }>`
+    select greatest(staged_largest, coalesce((
+      select max(largest) from version where team_id = workflow.team_id and workflow_id = workflow.id), 0)) as bytes
+    from workflow where team_id = ${teamId} and id = ${workflowId}`;
   return Math.max(1, row?.bytes ?? 0);
 }
 

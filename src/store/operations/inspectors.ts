@@ -2,7 +2,9 @@
  * Inspectors: temporary receivers for webhooks, and the requests that they received. Expired ones are treated as if they
  * did not exist.
  */
+
 import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
+import type { InTeam } from '../rows.ts';
 import { deletion, Part, type Tx, type View } from '../sql.ts';
 
 /** A webhook that may have signed a message. */
@@ -62,7 +64,7 @@ export function change(
 }
 
 /** Removes it with its requests, including one that is being stored (that has locked the row). Whether it existed. */
-export async function remove(tx: Tx, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
+export async function remove(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
   const removed = await tx.db.run`
     delete from inspector where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now}`;
   return removed > 0;

@@ -23,14 +23,10 @@ export async function lease(
   tx: Tx,
   { name, nodeId, forMs }: { name: string; nodeId: string; forMs: number },
 ): Promise<boolean> {
-  const taken = await tx.db.run(
-    `insert into chore (name, node_id, lease_until) values ($1, $2, $3::bigint + $4::bigint)
-     on conflict (name) do update set node_id = excluded.node_id, lease_until = excluded.lease_until
-     where chore.node_id = excluded.node_id or chore.lease_until <= $3 or chore.lease_until > $3 + 2 * $4`,
-    name,
-    nodeId,
-    tx.now,
-    forMs,
-  );
+  const taken = await tx.db.run`
+    insert into chore (name, node_id, lease_until) values (${name}, ${nodeId}, ${tx.now + forMs})
+    on conflict (name) do update set node_id = excluded.node_id, lease_until = excluded.lease_until
+    where chore.node_id = excluded.node_id or chore.lease_until <= ${tx.now}
+      or chore.lease_until > ${tx.now + 2 * forMs}`;
   return taken > 0;
 }

@@ -5,12 +5,21 @@
  * Nobody else queues or ends a job of a workflow while its row is locked, so that a slot that was found free stays free,
  * and a job that waits behind another one is not left there.
  */
+
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { Held, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
-import { type JobRow, newJob, toJob, UNFINISHED, type WorkflowRow } from '../rows.ts';
+import {
+  type InTeam,
+  type JobRow,
+  newJob,
+  toJob,
+  UNFINISHED,
+  type WorkflowPlace,
+  type WorkflowRow,
+} from '../rows.ts';
 import { type ColumnType, insertAll, Part, type Tx, type View } from '../sql.ts';
 import { appendEvent } from './events.ts';
 import { forget, REMEMBERED_MS } from './idempotency.ts';
@@ -69,10 +78,7 @@ export async function enqueue(
 }
 
 /** The workflow's unfinished jobs: at most one for each slot, in order. */
-export function unfinishedJobs(
-  tx: Tx,
-  { teamId, workflowId }: { teamId: string; workflowId: string },
-): Promise<JobRow[]> {
+export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowPlace): Promise<JobRow[]> {
   const { workflow, unfinished } = tx.locked ?? {};
   if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
   return tx.db.all<JobRow>`
@@ -146,15 +152,12 @@ export async function remember(
   ]);
 }
 
-export async function get(view: View, at: { teamId: string; id: string }): Promise<Job | undefined> {
+export async function get(view: View, at: InTeam): Promise<Job | undefined> {
   const row = await jobRow(view, at);
   return row && toJob(row);
 }
 
-export function jobRow(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<JobRow | undefined> {
+export function jobRow(view: View, { teamId, id }: InTeam): Promise<JobRow | undefined> {
   return view.db.get<JobRow>`select * from job where team_id = ${teamId} and id = ${id}`;
 }
 
@@ -165,21 +168,16 @@ export interface LockedJob {
 }
 
 /** Locks a job and its workflow, to end the job or to change its records. */
-export async function lockJob(
-  tx: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<LockedJob | undefined> {
+export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJob | undefined> {
   const { workflow: lockedWorkflow, job: lockedJob } = tx.locked ?? {};
   if (lockedWorkflow !== undefined && lockedJob?.id === id)
     return { job: lockedJob, workflow: lockedWorkflow };
   // In this order and in one round trip, which is safe because a job never moves to another workflow.
   const [workflow, job] = await Promise.all([
-    tx.db.get<WorkflowRow>(
-      `select * from workflow
-       where team_id = $1 and id = (select workflow_id from job where team_id = $1 and id = $2) for update`,
-      teamId,
-      id,
-    ),
+    tx.db.get<WorkflowRow>`
+      select * from workflow
+      where team_id = ${teamId} and id = (select workflow_id from job where team_id = ${teamId} and id = ${id})
+      for update`,
     tx.db.get<JobRow>`select * from job where team_id = ${teamId} and id = ${id} for update`,
   ]);
   return workflow === undefined || job === undefined ? undefined : { job, workflow };
@@ -270,7 +268,7 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
 /** Schedules that are not due yet, by team and workflow, behind one of them; without those of paused workflows. */
 export async function ahead(
   view: View,
-  { after, limit }: { after: { teamId: string; workflowId: string } | null; limit: number },
+  { after, limit }: { after: WorkflowPlace | null; limit: number },
 ): Promise<DueSchedule[]> {
   const rows = await view.db.all<ScheduleRow>`
     ${SCHEDULES} and next_run_at > ${view.now} and (team_id,

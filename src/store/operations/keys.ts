@@ -1,8 +1,10 @@
 /** API keys: never the key itself, only its hash. */
+
 import { OVERLAPPING } from '../../model/quota.ts';
 import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
+import type { InTeam } from '../rows.ts';
 import { Part, type Tx, type View } from '../sql.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
@@ -66,10 +68,7 @@ export async function byId(view: View, id: string): Promise<ApiKey | undefined> 
 }
 
 /** A key of the team, even if it is revoked or expired. */
-export async function get(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<ApiKey | undefined> {
+export async function get(view: View, { teamId, id }: InTeam): Promise<ApiKey | undefined> {
   const row = await view.db.get<KeyRow>`
     select ${COLUMNS} from api_key where team_id = ${teamId} and id = ${id}`;
   return row && toKey(row);

@@ -7,18 +7,9 @@
  */
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import { type Tx, touchLane } from '../sql.ts';
+import { Part, type Tx, touchLane } from '../sql.ts';
 import { IS_ORDERED, type LaneName } from './lanes.ts';
-import {
-  addReplayed,
-  ask,
-  chooseReplay,
-  lockWebhook,
-  type ReplayRow,
-  select,
-  siblingsOf,
-  startOf,
-} from './replays.ts';
+import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
 /** How many webhooks with replays one step looks at; the next step goes on behind them. */
 const MAX_WEBHOOKS = 25;
@@ -91,17 +82,33 @@ export async function stepReplays(
   return { done: !place.moved, next: null };
 }
 
+/** How far a replay has come. */
+interface Begun {
+  states: string;
+  since: number;
+  until: number;
+  made: number;
+  afterAt: number;
+  afterId: string;
+  /** When the last delivery that it sent was due. */
+  dueAt: number;
+}
+
+const BEGUN = new Part(
+  'states, since, until, made, after_at as "afterAt", after_id as "afterId", due_at as "dueAt"',
+);
+
 /** Moves a replay on by up to `limit` deliveries; returns how many (at least 1), or 0 if another node does it. */
 async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const { teamId, id: replayId, webhookId } = one;
   const lane = { teamId, webhookId };
-  const row = await tx.db.get<ReplayRow>`
-    select * from replay where team_id = ${teamId} and id = ${replayId}
+  const row = await tx.db.get<Begun>`
+    select ${BEGUN} from replay where team_id = ${teamId} and id = ${replayId}
       and state = 'running' for update skip locked`;
   if (row === undefined) return 0;
   await lockWebhook(tx, lane);
   const states: DeliveryState[] = one.ordered === null ? [] : JSON.parse(row.states);
-  const after = row.after_at < row.since ? startOf(row.since) : { createdAt: row.after_at, id: row.after_id };
+  const after = row.afterAt < row.since ? startOf(row.since) : { createdAt: row.afterAt, id: row.afterId };
   const selected = await select(tx, { ...lane, states, until: row.until, after, limit });
   const siblings = await siblingsOf(tx, lane, selected);
   const due = dueTimes(row, { count: selected.length, ordered: one.ordered === true, nowMs: tx.now });
@@ -163,7 +170,7 @@ const SOON_MS = 2_000;
  * lanes then keep. An ordered lane keeps it anyway.
  */
 function dueTimes(
-  { due_at: last }: ReplayRow,
+  { dueAt: last }: Begun,
   { count, ordered, nowMs }: { count: number; ordered: boolean; nowMs: number },
 ): number[] {
   if (ordered) return Array(count).fill(nowMs);

@@ -5,7 +5,8 @@
 
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import { both, insertAll, type Tx, touchLane, type View } from '../sql.ts';
+import type { InTeam } from '../rows.ts';
+import { both, insertAll, Part, type Tx, touchLane, type View } from '../sql.ts';
 import {
   type DeliveryFilter,
   type DeliverySummary,
@@ -115,13 +116,10 @@ async function makeDueUpTo(
   { id, sequence }: { id: string; sequence: number },
 ): Promise<void> {
   const earlier = await tx.db.all<{ id: string }>(EARLIER, teamId, webhookId, sequence, tx.now);
-  await tx.db.run(
-    `update delivery set next_at = $2
-     where team_id = $1 and state = 'waiting' and next_at > $2 and id = any($3::text[])`,
-    teamId,
-    tx.now,
-    [id, ...earlier.map((one) => one.id)],
-  );
+  await tx.db.run`
+    update delivery set next_at = ${tx.now}
+    where team_id = ${teamId} and state = 'waiting' and next_at > ${tx.now}
+      and id = any(${[id, ...earlier.map((one) => one.id)]}::text[])`;
 }
 
 const EARLIER = `
@@ -164,7 +162,7 @@ async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<
     `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
      select team_id, $3, id, $4, $5, $6, 'running', $7
      from webhook where team_id = $1 and id = $2 and state <> 'deleted'
-     returning *`,
+     returning ${REPLAY}`,
     teamId,
     webhookId,
     newId('rpl', tx.now),
@@ -179,34 +177,15 @@ async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<
   return row && toReplay(row);
 }
 
-export interface ReplayRow {
-  team_id: string;
-  id: string;
-  webhook_id: string;
-  states: string;
-  since: number;
-  until: number;
-  after_at: number;
-  after_id: string;
-  /** When the last delivery that it sent was due. */
-  due_at: number;
-  made: number;
-  state: Replay['state'];
-  created_at: number;
-}
+const REPLAY = new Part(
+  'team_id as "teamId", id, webhook_id as "webhookId", states, since, until, made, state, created_at as "createdAt"',
+);
 
-function toReplay(row: ReplayRow): Replay {
-  return {
-    teamId: row.team_id,
-    id: row.id,
-    webhookId: row.webhook_id,
-    states: JSON.parse(row.states),
-    since: row.since,
-    until: row.until,
-    made: row.made,
-    state: row.state,
-    createdAt: row.created_at,
-  };
+/** `states` is JSON. */
+type ReplayRow = Omit<Replay, 'states'> & { states: string };
+
+function toReplay({ states, ...row }: ReplayRow): Replay {
+  return { ...row, states: JSON.parse(states) };
 }
 
 interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
@@ -216,11 +195,9 @@ interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
   at: number;
 }
 
-export async function getReplay(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<Replay | undefined> {
-  const row = await view.db.get<ReplayRow>`select * from replay where team_id = ${teamId} and id = ${id}`;
+export async function getReplay(view: View, { teamId, id }: InTeam): Promise<Replay | undefined> {
+  const row = await view.db
+    .get<ReplayRow>`select ${REPLAY} from replay where team_id = ${teamId} and id = ${id}`;
   return row && toReplay(row);
 }
 

@@ -5,8 +5,10 @@
  * the lane since, and if it is the delivery's next attempt: reports of a node that was away for a while are stale. Rows
  * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
+
 import { type Attempt, type NextStep, withoutAnswer } from '../../model/delivery.ts';
 import type { Breaker } from '../../model/lane.ts';
+import type { InTeam } from '../rows.ts';
 import { both, type Tx } from '../sql.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
 
@@ -87,7 +89,7 @@ export async function settle(
   const noted = Promise.all(ofWebhooks.map((row) => noteHealth(tx, row)));
   const [kept] = await Promise.all([withoutErased(tx, rows), noted]);
   // An endpoint that answers 410 is gone, even if the delivery was canceled or given up meanwhile.
-  const gone: { teamId: string; id: string }[] = [];
+  const gone: InTeam[] = [];
   for (const [teamId, , id, epoch, , , state] of ofWebhooks) {
     if (state !== 'canceled' || !(await isHolder(tx, { teamId, id, epoch }))) continue;
     if (await markRemoved(tx, { teamId, id })) gone.push({ teamId, id });

@@ -1,15 +1,11 @@
 /** The versions of a workflow: their numbers, counts and sizes, and deleting old ones. */
+
 import type { RecordCounts } from '../../model/job.ts';
 import type { Page } from '../page.ts';
-import type { WorkflowRow } from '../rows.ts';
+import type { WorkflowPlace, WorkflowRow } from '../rows.ts';
 import { both, inParts, isFull, MAX_BATCH_BYTES, type Tx, type View } from '../sql.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { lockWorkflow } from './workflows.ts';
-
-export interface WorkflowPlace {
-  teamId: string;
-  workflowId: string;
-}
 
 /** Which versions are kept besides the current one: those that pass both limits, and any within `graceMs`. */
 export interface Retention {

@@ -10,59 +10,40 @@ import {
 } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
-import { both, type Tx, touchLane, type View } from '../sql.ts';
+import type { InTeam } from '../rows.ts';
+import { both, Part, type Tx, touchLane, type View } from '../sql.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { WAITING_LANES } from './lanes.ts';
 import { requireRoom } from './quotas.ts';
 
-export interface WebhookRow {
-  team_id: string;
-  id: string;
-  workflow_id: string | null;
-  url: string;
+/** For `toWebhook`. */
+const WEBHOOK = new Part(`
+  team_id as "teamId", id, workflow_id as "workflowId", url, events, state, settings, paused_at as "pausedAt",
+  paused_reason as "pausedReason", failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt",
+  created_at as "createdAt"`);
+
+/** With JSON where the model has objects. */
+interface WebhookRow extends Omit<Webhook, 'events' | 'settings' | 'breaker'> {
   events: string;
-  state: Webhook['state'];
   settings: string;
-  /** Sealed. */
-  headers: string | null;
-  paused_at: number | null;
-  paused_reason: string | null;
-  failing_since: number | null;
-  last_success_at: number | null;
-  /** JSON. */
   breaker: string | null;
-  created_at: number;
 }
 
-export function toWebhook(row: WebhookRow): Webhook {
+function toWebhook({ events, settings, breaker, ...row }: WebhookRow): Webhook {
   return {
-    teamId: row.team_id,
-    id: row.id,
-    workflowId: row.workflow_id,
-    url: row.url,
-    events: JSON.parse(row.events),
-    state: row.state,
-    settings: JSON.parse(row.settings),
-    pausedAt: row.paused_at,
-    pausedReason: row.paused_reason,
-    failingSince: row.failing_since,
-    breaker: row.breaker === null ? null : JSON.parse(row.breaker),
-    lastSuccessAt: row.last_success_at,
-    createdAt: row.created_at,
+    ...row,
+    events: JSON.parse(events),
+    settings: JSON.parse(settings),
+    breaker: breaker === null ? null : JSON.parse(breaker),
   };
 }
 
 /** A webhook that was changed; makes its sender load it again. */
-export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
+function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
   if (row === undefined) return undefined;
-  touchLane(tx, row.team_id, row.id);
+  touchLane(tx, row.teamId, row.id);
   return toWebhook(row);
-}
-
-export interface Target {
-  teamId: string;
-  id: string;
 }
 
 /**
@@ -112,7 +93,7 @@ export async function subscribe(
       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
     values (${teamId}, ${newId('wh', tx.now)}, ${workflowId}, ${url}, ${JSON.stringify(events)},
       ${eventSetKey(events)}, ${firesFor(events)}, 'active', ${input.secret}, ${JSON.stringify(settings)}, ${tx.now})
-    returning *`) as WebhookRow;
+    returning ${WEBHOOK}`) as WebhookRow;
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
@@ -131,7 +112,7 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
 // digests.
 const SAME = both(
   (pick) => `
-  select * from webhook /* use webhook_same */
+  select ${WEBHOOK} from webhook /* use webhook_same */
   where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted' and url = $3 and event_set = $4
     ${pick({ sqlite: '', postgres: 'and md5(url) = md5($3) and md5(event_set) = md5($4)' })}`,
 );
@@ -149,11 +130,11 @@ async function activeCount(tx: Tx, teamId: string, workflowId: string | null): P
  *
  * Ends a pause, also for `subscribe`.
  */
-export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | undefined> {
+export async function resume(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>`
     update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
       breaker = null
-    where team_id = ${teamId} and id = ${id} and state = 'paused' returning *`;
+    where team_id = ${teamId} and id = ${id} and state = 'paused' returning ${WEBHOOK}`;
   if (row !== undefined) return changed(tx, row);
   tx.repeated = true;
   return get(tx, { teamId, id });
@@ -161,10 +142,10 @@ export async function resume(tx: Tx, { teamId, id }: Target): Promise<Webhook | 
 
 // Only the ids of those that match are sorted, and only those of the page looked up.
 const LISTED = `
-  select * from webhook /* use webhook_listed */
+  select ${WEBHOOK} from webhook /* use webhook_listed */
   where team_id = $1 and id > $2 and state <> 'deleted' order by id limit $3`;
 const matching = (filter: string) => `
-  select * from webhook where team_id = $1 and id in (
+  select ${WEBHOOK} from webhook where team_id = $1 and id in (
     select id from webhook /* use webhook_same */
     where team_id = $1 and state <> 'deleted' and ${filter} and id > $2 order by id limit $3)
   order by id`;
@@ -189,9 +170,9 @@ export async function list(
   return rows.map(toWebhook);
 }
 
-export async function get(view: View, { teamId, id }: Target): Promise<Webhook | undefined> {
+export async function get(view: View, { teamId, id }: InTeam): Promise<Webhook | undefined> {
   const row = await view.db.get<WebhookRow>`
-    select * from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
+    select ${WEBHOOK} from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
   return row && toWebhook(row);
 }
 
@@ -208,7 +189,7 @@ export async function unsubscribe(
 }
 
 /** Marks a webhook as deleted, so that nothing is loaded for it any more; returns whether it existed. */
-export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boolean> {
+export async function markRemoved(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
   const removed = await tx.db.run`
     update webhook set state = 'deleted', deleted_at = ${tx.now}
     where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
@@ -221,7 +202,7 @@ export async function markRemoved(tx: Tx, { teamId, id }: Target): Promise<boole
 export const MAX_CANCELED = 500;
 
 /** Cancels up to 500 deliveries that wait for these webhooks; returns whether more may be left. */
-export async function cancelWaiting(tx: Tx, webhooks: readonly Target[]): Promise<boolean> {
+export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promise<boolean> {
   const room = tx.cancels ?? { left: MAX_CANCELED };
   for (const { teamId, id } of webhooks) {
     if (room.left > 0) room.left -= await tx.db.run(CANCEL, teamId, id, room.left);
@@ -256,7 +237,7 @@ const REMOVED_LANES = both(
  * those of an event that was written while its webhook was being removed.
  */
 export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
-  const removed = await tx.db.all<Target>(REMOVED_LANES, MAX_REMOVED);
+  const removed = await tx.db.all<InTeam>(REMOVED_LANES, MAX_REMOVED);
   await cancelWaiting(tx, removed);
   return { more: removed.length > 0 };
 }
@@ -264,7 +245,7 @@ export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
 /** What only its sender may open: its secret, and its own headers as JSON, null if it has none. */
 export function sealed(
   view: View,
-  { teamId, id }: Target,
+  { teamId, id }: InTeam,
 ): Promise<{ secret: string; headers: string | null } | undefined> {
   return view.db.get<{ secret: string; headers: string | null }>`
     select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
@@ -322,24 +303,18 @@ export async function prune(
  */
 export async function rotate(
   tx: Tx,
-  { teamId, id, secret, overlapMs }: Target & { secret: string; overlapMs: number },
+  { teamId, id, secret, overlapMs }: InTeam & { secret: string; overlapMs: number },
 ): Promise<Webhook | undefined> {
-  const row = await tx.db.get<WebhookRow>(
-    // After two rotations within one overlap, receivers may only know the first secret, which goes on signing.
-    `update webhook set
-       previous_secret = case
-         when $1::bigint = 0 then null
-         when previous_secret is not null and previous_until > $2 then previous_secret
-         else secret end,
-       previous_until = case when previous_until > $2 then greatest(previous_until, $2 + $1) else $2 + $1 end,
-       secret = $3
-     where team_id = $4 and id = $5 and state <> 'deleted' returning *`,
-    overlapMs,
-    tx.now,
-    secret,
-    teamId,
-    id,
-  );
+  const until = tx.now + overlapMs;
+  const row = await tx.db.get<WebhookRow>`
+    update webhook set
+      previous_secret = case
+        when ${overlapMs === 0} then null
+        when previous_secret is not null and previous_until > ${tx.now} then previous_secret
+        else secret end,
+      previous_until = case when previous_until > ${tx.now} then greatest(previous_until, ${until}) else ${until} end,
+      secret = ${secret}
+    where team_id = ${teamId} and id = ${id} and state <> 'deleted' returning ${WEBHOOK}`;
   return changed(tx, row);
 }
 
@@ -356,8 +331,9 @@ export async function change(
   },
 ): Promise<Webhook | undefined> {
   const { teamId, id, settings = {}, headers, expected } = input;
-  const row = await tx.db.get<WebhookRow>`
-    select * from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted' for no key update`;
+  const row = await tx.db.get<WebhookRow & { headers: string | null }>`
+    select ${WEBHOOK}, headers from webhook
+    where team_id = ${teamId} and id = ${id} and state <> 'deleted' for no key update`;
   if (row === undefined) return undefined;
   const before = JSON.parse(row.settings) as WebhookSettings;
   if (expected !== undefined) {
@@ -369,7 +345,7 @@ export async function change(
     await tx.db.get<WebhookRow>`
       update webhook set settings = ${JSON.stringify({ ...before, ...settings })},
         headers = case when ${headers !== undefined} then ${headers ?? null} else headers end
-      where team_id = ${teamId} and id = ${id} returning *`,
+      where team_id = ${teamId} and id = ${id} returning ${WEBHOOK}`,
   );
 }
 
@@ -379,16 +355,16 @@ export async function change(
  */
 export async function pause(
   tx: Tx,
-  { teamId, id, reason }: Target & { reason: string },
+  { teamId, id, reason }: InTeam & { reason: string },
 ): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>`
     update webhook set state = 'paused', paused_at = ${tx.now}, paused_reason = ${reason}
-    where team_id = ${teamId} and id = ${id} and state = 'active' returning *`;
+    where team_id = ${teamId} and id = ${id} and state = 'active' returning ${WEBHOOK}`;
   if (row === undefined) {
     tx.repeated = true;
     return get(tx, { teamId, id });
   }
-  const { workflow_id: workflowId, url } = row;
+  const { workflowId, url } = row;
   const data = pausedData({ id, url, pausedAt: tx.now, reason });
   appendEvent(
     tx,
@@ -404,7 +380,7 @@ export async function pause(
  */
 export async function test(
   tx: Tx,
-  { teamId, id, idempotencyKey = null }: Target & { idempotencyKey?: IdempotencyKey },
+  { teamId, id, idempotencyKey = null }: InTeam & { idempotencyKey?: IdempotencyKey },
 ): Promise<{ eventId: string; deliveryId: string } | undefined> {
   const webhook = await get(tx, { teamId, id });
   if (webhook === undefined) return undefined;

@@ -7,7 +7,7 @@
 
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
-import { LISTED, type ListedRow, toWorkflow, UNFINISHED, type WorkflowRow } from '../rows.ts';
+import { type InTeam, LISTED, type ListedRow, toWorkflow, UNFINISHED, type WorkflowRow } from '../rows.ts';
 import { both, type Tx, type View } from '../sql.ts';
 import { requireRoom } from './quotas.ts';
 
@@ -95,10 +95,7 @@ async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'c
 }
 
 /** A workflow that is not archived. */
-export async function get(
-  view: View,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<Workflow | undefined> {
+export async function get(view: View, { teamId, id }: InTeam): Promise<Workflow | undefined> {
   const row = await workflowRow(view, teamId, id);
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
@@ -155,22 +152,16 @@ export async function archive(
   if (locked.length === 0) return 0;
   const archived = locked.map(({ id }) => id);
   await Promise.all([
-    tx.db.run(
-      'update workflow set archived_at = $1, updated_at = $1 where team_id = $2 and id = any($3::text[])',
-      tx.now,
-      teamId,
-      archived,
-    ),
+    tx.db.run`
+      update workflow set archived_at = ${tx.now}, updated_at = ${tx.now}
+      where team_id = ${teamId} and id = any(${archived}::text[])`,
     park(tx, { teamId, ids: archived, parked: true }),
   ]);
   return locked.length;
 }
 
 /** Pauses a workflow: it accepts no new jobs and starts none; a running one goes on. Pausing twice is harmless. */
-export async function pause(
-  tx: Tx,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<Workflow | undefined> {
+export async function pause(tx: Tx, { teamId, id }: InTeam): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
   if (row === undefined || row.archived_at !== null) return undefined;
   if (row.paused_at !== null) {
@@ -178,12 +169,9 @@ export async function pause(
     return toWorkflow(row);
   }
   await Promise.all([
-    tx.db.run(
-      'update workflow set paused_at = $1, updated_at = $1 where team_id = $2 and id = $3',
-      tx.now,
-      teamId,
-      id,
-    ),
+    tx.db.run`
+      update workflow set paused_at = ${tx.now}, updated_at = ${tx.now}
+      where team_id = ${teamId} and id = ${id}`,
     park(tx, { teamId, ids: [id], parked: true }),
   ]);
   return toWorkflow({ ...row, paused_at: tx.now, updated_at: tx.now });
