@@ -32,14 +32,6 @@ const MAX_DIFFERENCES = 100;
 /** How many records are fetched at a time: each may have 1 MiB. */
 const DIFFERENCES_STEP = 10;
 
-interface PublishInput {
-  held: Held;
-  guards: Guards;
-  state: unknown;
-  fields: readonly string[];
-  mode?: Mode;
-}
-
 /**
  * Ends a successful attempt: makes the next version current if anything changed, finishes the job, stores the
  * incremental state. The cost does not depend on how much the run has written. Events: `workflow_data_change` if
@@ -50,8 +42,9 @@ interface PublishInput {
  */
 export async function publish(
   tx: Tx,
-  { held, guards, state, fields, mode }: PublishInput,
+  input: { held: Held; guards: Guards; state: unknown; fields: readonly string[]; mode?: Mode },
 ): Promise<Published> {
+  const { held, guards, state, fields, mode } = input;
   const [{ job, workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
   if (job.cancel_requested_at !== null) {
     await endCanceled(tx, { held });
@@ -77,15 +70,12 @@ export async function publish(
   if (changed) {
     const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
     const kept: string[] = inMode === 'replace' ? [] : JSON.parse(before.fields);
-    await insertVersion(tx, {
-      job,
-      workflow,
-      version,
-      records,
-      largest: Math.max(before.largest, workflow.staged_largest),
-      bytes,
-      fields: mergeFields(kept, fields),
-    });
+    await tx.db.run`
+      insert into version (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes,
+        fields, published_at)
+      values (${workflow.team_id}, ${workflow.id}, ${version}, ${job.id}, ${records.total}, ${added},
+        ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.staged_largest)}, ${bytes},
+        ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
   }
   if (changed || state !== undefined || workflow.staged_largest > 0)
     await moveOn(tx, workflow, version, state);
@@ -107,16 +97,11 @@ export async function publish(
 
 /** Not for a run that changed nothing: each update leaves a dead row, which slows down whoever locks the workflow. */
 async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
-  await tx.db.run(
-    `update workflow
-     set current_version = $3, state = coalesce($4, state),
-         staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
-     where team_id = $1 and id = $2`,
-    workflow.team_id,
-    workflow.id,
-    version,
-    state === undefined ? null : JSON.stringify(state),
-  );
+  await tx.db.run`
+    update workflow
+    set current_version = ${version}, state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
+      staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
+    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
 }
 
 async function quotaMistake(
@@ -148,28 +133,6 @@ async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionS
     select total, largest, bytes, fields from version where team_id = ${workflow.team_id}
       and workflow_id = ${workflow.id} and number = ${workflow.current_version}`;
   return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
-}
-
-async function insertVersion(
-  tx: Tx,
-  input: {
-    job: JobRow;
-    workflow: WorkflowRow;
-    version: number;
-    records: RecordCounts;
-    largest: number;
-    bytes: number | null;
-    fields: readonly string[];
-  },
-): Promise<void> {
-  const { job, workflow, version, records } = input;
-  await tx.db.run`
-    insert into version
-      (team_id, workflow_id, number, job_id, total, added, changed,
-      removed, largest, bytes, fields, published_at)
-    values (${workflow.team_id}, ${workflow.id}, ${version},
-      ${job.id}, ${records.total}, ${records.added}, ${records.changed},
-      ${records.removed}, ${input.largest}, ${input.bytes}, ${JSON.stringify(input.fields)}, ${tx.now})`;
 }
 
 async function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): Promise<JobRow> {
@@ -232,7 +195,7 @@ const REMOVED = both(
 /** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
 async function* changedRecords(
   tx: Tx,
-  { team_id, id, current_version }: WorkflowRow,
+  { team_id: teamId, id: workflowId, current_version }: WorkflowRow,
 ): AsyncGenerator<ChangedRecord> {
   const version = current_version + 1;
   let left = MAX_DIFFERENCES;
@@ -240,15 +203,13 @@ async function* changedRecords(
     let afterSeq = 0;
     while (left > 0) {
       const limit = Math.min(left, DIFFERENCES_STEP);
-      const rows = await tx.db.all<DifferenceRow>(sql, team_id, id, version, afterSeq, limit);
-      yield* rows.map(toChangedRecord);
+      const rows = await tx.db.all<DifferenceRow>(sql, teamId, workflowId, version, afterSeq, limit);
+      for (const { id, before, after } of rows) {
+        yield { id, before: before ?? undefined, after: after ?? undefined };
+      }
       left -= rows.length;
       afterSeq = rows.at(-1)?.seq ?? afterSeq;
       if (rows.length < limit) break;
     }
   }
-}
-
-function toChangedRecord({ id, before, after }: DifferenceRow): ChangedRecord {
-  return { id, before: before ?? undefined, after: after ?? undefined };
 }

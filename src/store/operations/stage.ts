@@ -131,13 +131,9 @@ async function add(
     ...inserts.map(({ id, body }, place) => ({ seq: run.nextSeq + place, id, body, isNew: true })),
     ...supersedes.map(({ seq, id, body }) => ({ seq, id, body, isNew: false })),
   ];
+  const olds = supersedes.map(({ seq, addedIn, id }) => [seq, addedIn, id] as const);
   const [closed, inserted] = await Promise.all([
-    forEach<Sized>(
-      tx.db,
-      CLOSE,
-      run.at,
-      supersedes.map(({ seq, addedIn, id }) => [seq, addedIn, id]),
-    ),
+    forEach<Sized>(tx.db, CLOSE, run.at, olds),
     insert(tx, run, rows),
   ]);
   const bytesOfClosed = new Map(closed.map(({ seq, bytes }) => [seq, bytes]));
@@ -201,12 +197,8 @@ async function findWritten(
   run: Run,
   rows: readonly { seq: number; id: string; body: string; isNew: boolean }[],
 ): Promise<Map<string, number>> {
-  const found = await forEach<{ id: string; seq: number }>(
-    tx.db,
-    WRITTEN,
-    run.at,
-    rows.map(({ id, body }) => [id, body]),
-  );
+  const wanted = rows.map(({ id, body }) => [id, body]);
+  const found = await forEach<{ id: string; seq: number }>(tx.db, WRITTEN, run.at, wanted);
   const seqs = new Map(found.map(({ id, seq }) => [id, seq]));
   for (const { id, seq, isNew } of rows) {
     const there = seqs.get(id);
@@ -242,19 +234,11 @@ const REWRITE = both((pick) =>
 );
 
 async function rewrite(tx: Tx, run: Run, writes: readonly Write<'rewrite'>[]): Promise<void> {
+  const seqs = writes.map(({ seq }) => [seq]);
+  const bodies = writes.map(({ seq, body }) => [seq, body]);
   const [own] = await Promise.all([
-    forEach<Sized>(
-      tx.db,
-      OWN,
-      run.at,
-      writes.map(({ seq }) => [seq]),
-    ),
-    forEach(
-      tx.db,
-      REWRITE,
-      run.at,
-      writes.map(({ seq, body }) => [seq, body]),
-    ),
+    forEach<Sized>(tx.db, OWN, run.at, seqs),
+    forEach(tx.db, REWRITE, run.at, bodies),
   ]);
   const before = new Map(own.map(({ seq, bytes }) => [seq, bytes]));
   for (const { seq, body } of writes) {
@@ -291,36 +275,18 @@ const REOPEN = both((pick) =>
 
 /** Reverts changes: deletes the rows that the run has written, and reopens those that it had closed. */
 async function restore(tx: Tx, run: Run, writes: readonly Write<'restore'>[]): Promise<void> {
-  const closed = await forEach<Sized & { addedIn: number }>(
-    tx.db,
-    CLOSED,
-    run.at,
-    writes.map(({ seq }) => [seq]),
-  );
+  const places = (of: readonly { seq: number }[]) => of.map(({ seq }) => [seq]);
+  const closed = await forEach<Sized & { addedIn: number }>(tx.db, CLOSED, run.at, places(writes));
   const isClosed = new Set(closed.map(({ seq }) => seq));
   // An open row of an earlier run means that this run has restored it already.
   const missing = writes.filter(({ seq }) => !isClosed.has(seq));
-  const reopened = await forEach<{ seq: number }>(
-    tx.db,
-    REOPENED,
-    run.at,
-    missing.map(({ seq }) => [seq]),
-  );
+  const reopened = await forEach<{ seq: number }>(tx.db, REOPENED, run.at, places(missing));
   if (reopened.length < missing.length) throw notCompared(run, missing[0]?.seq ?? 0);
   // In this order: only one row of an id may be current.
-  const deleted = await forEach<Sized>(
-    tx.db,
-    DELETE,
-    run.at,
-    closed.map(({ seq }) => [seq]),
-  );
+  const deleted = await forEach<Sized>(tx.db, DELETE, run.at, places(closed));
   if (deleted.length < closed.length) throw notCompared(run, closed[0]?.seq ?? 0);
-  await forEach(
-    tx.db,
-    REOPEN,
-    run.at,
-    closed.map(({ seq, addedIn }) => [seq, addedIn]),
-  );
+  const reopens = closed.map(({ seq, addedIn }) => [seq, addedIn]);
+  await forEach(tx.db, REOPEN, run.at, reopens);
   const bytes = sumOf(closed);
   run.changed -= closed.length;
   run.touched += bytes;
