@@ -11,8 +11,8 @@ import type { Services } from './services.ts';
  * OPTIONS. `bySession`: authenticated by a session of the dashboard instead of a key.
  */
 export type Route = { method: Method; path: string; bySession?: true } & (
-  | { scope: Scope | 'any'; operation: Operation<KeyedCall> }
-  | { scope: null; operation: Operation<Call> }
+  | { scope: Scope | 'any'; operation: Operation<KeyedCall<keyof Services>> }
+  | { scope: null; operation: Operation<Call<keyof Services>> }
 );
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
@@ -74,9 +74,13 @@ export function pathParameter(name: string, description: string): Parameter {
   return { name, in: 'path', required: true, description, schema: { type: 'string' } };
 }
 
-/** A request, as an operation gets it. The body is not read yet: see `bodyFields`. */
-export interface Call {
-  services: Services;
+/**
+ * A request, as an operation gets it. The body is not read yet: see `bodyFields`.
+ *
+ * @typeParam Needs what it uses of the service, besides the store and the log
+ */
+export interface Call<Needs extends keyof Services = never> {
+  services: Pick<Services, 'store' | 'log' | Needs>;
   operation: Declared;
   /** The path's parameters, percent-decoded once; undefined where the encoding is invalid. */
   params: Readonly<Record<string, string | undefined>>;
@@ -89,7 +93,7 @@ export interface Call {
 }
 
 /** A call that is authenticated and has the route's scope. */
-export interface KeyedCall extends Call {
+export interface KeyedCall<Needs extends keyof Services = never> extends Call<Needs> {
   caller: Caller;
 }
 
@@ -98,14 +102,19 @@ export function route(
   method: Method,
   path: string,
   scope: Scope | 'any',
-  operation: Operation<KeyedCall>,
+  operation: Operation<KeyedCall<keyof Services>>,
 ): Route;
-export function route(method: Method, path: string, scope: null, operation: Operation<Call>): Route;
+export function route(
+  method: Method,
+  path: string,
+  scope: null,
+  operation: Operation<Call<keyof Services>>,
+): Route;
 export function route(
   method: Method,
   path: string,
   scope: Scope | 'any' | null,
-  operation: Operation<KeyedCall>,
+  operation: Operation<KeyedCall<keyof Services>>,
 ): Route {
   return { method, path, scope, operation } as Route;
 }

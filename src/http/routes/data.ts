@@ -18,7 +18,7 @@ import { type KeyedCall, type Operation, type Parameter, pathParameter } from '.
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
-export const readData: Operation<KeyedCall> = {
+export const readData: Operation<KeyedCall<'representations'>> = {
   id: 'readWorkflowData',
   frozen: true,
   weight: 'whole',
@@ -75,7 +75,7 @@ export const readData: Operation<KeyedCall> = {
 };
 
 interface Answering {
-  call: KeyedCall;
+  call: KeyedCall<'representations'>;
   place: Place;
   version: DataVersion;
   query: DataQuery;

@@ -36,7 +36,7 @@ const refusals = {
 };
 
 /** PUT /v1/workflows/{workflowId} */
-export const putWorkflow: Operation<KeyedCall> = {
+export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'definitions'>> = {
   id: 'putWorkflow',
   group: 'Workflows',
   summary:
@@ -129,7 +129,7 @@ export const putWorkflow: Operation<KeyedCall> = {
 };
 
 /** GET /v1/workflows/{workflowId}/definition */
-export const readWorkflowDefinition: Operation<KeyedCall> = {
+export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
   id: 'readWorkflowDefinition',
   group: 'Workflows',
   tagged: true,
@@ -185,7 +185,10 @@ function sentOf(asSent: Record<string, unknown> | undefined) {
   return { origin: 'api', file: null, text, applied: text === null ? null : true };
 }
 
-async function fileOf({ services, caller }: KeyedCall, { id, definition, definitionHash }: Workflow) {
+async function fileOf(
+  { services, caller }: KeyedCall<'workflowFile'>,
+  { id, definition, definitionHash }: Workflow,
+) {
   const team = (await services.store.teams.get({ teamId: caller.teamId }))?.slug ?? '';
   const found = await services.workflowFile({ team, id });
   return {
@@ -213,7 +216,7 @@ function fileName(team: string, id: string, { source }: Definition): string {
 
 /** @throws Problem `definition_invalid` */
 async function checkedDefinition(
-  { services, caller }: KeyedCall,
+  { services, caller }: KeyedCall<'apiSecrets' | 'ceilings' | 'definitions'>,
   fields: Record<string, unknown>,
   { slug, id }: { slug: string; id: string },
 ) {
@@ -249,7 +252,7 @@ async function checkedDefinition(
 
 /** Empty when the operator's file cannot be read: only the log says why. */
 async function secretsOf(
-  { apiSecrets, log }: KeyedCall['services'],
+  { apiSecrets, log }: KeyedCall<'apiSecrets'>['services'],
   slug: string,
 ): Promise<ReadonlyMap<string, ApiSecret>> {
   try {

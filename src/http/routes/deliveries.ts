@@ -106,7 +106,7 @@ export const readDelivery: Operation<KeyedCall> = {
 };
 
 /** GET /v1/deliveries/{deliveryId}/curl */
-export const readDeliveryCommand: Operation<KeyedCall> = {
+export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
   id: 'readDeliveryCommand',
   group: 'Integrations',
   summary:

@@ -41,7 +41,7 @@ const MAX_LIMIT = 250;
 const MAX_WAIT_S = 25;
 
 /** GET /v1/events */
-export const listEvents: Operation<KeyedCall> = {
+export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
   id: 'listEvents',
   weight: 'long',
   group: 'Events',
@@ -306,7 +306,7 @@ export const readSample: Operation<KeyedCall> = {
 const MAX_BUFFERED = 256 * 1_024;
 
 /** GET /v1/stream */
-export const openStream: Operation<KeyedCall> = {
+export const openStream: Operation<KeyedCall<'streams'>> = {
   id: 'openStream',
   weight: 'long',
   group: 'Events',

@@ -33,7 +33,7 @@ const parameters = [pathParameter('inspectorId', 'Inspector id')];
 const refusals = { inspector_not_found: 'No inspector found' };
 
 /** POST /v1/inspectors */
-export const createInspector: Operation<KeyedCall> = {
+export const createInspector: Operation<KeyedCall<'inspection'>> = {
   id: 'createInspector',
   group: 'Inspectors',
   summary: 'Makes an inspector: an address for a day that keeps what it is sent and says who signed it',
@@ -80,7 +80,7 @@ export const createInspector: Operation<KeyedCall> = {
 };
 
 /** GET /v1/inspectors */
-export const listInspectors: Operation<KeyedCall> = {
+export const listInspectors: Operation<KeyedCall<'inspection'>> = {
   id: 'listInspectors',
   group: 'Inspectors',
   summary: 'The inspectors of the team, oldest first',
@@ -94,7 +94,7 @@ export const listInspectors: Operation<KeyedCall> = {
 };
 
 /** GET /v1/inspectors/{inspectorId} */
-export const readInspector: Operation<KeyedCall> = {
+export const readInspector: Operation<KeyedCall<'inspection'>> = {
   id: 'readInspector',
   group: 'Inspectors',
   summary: 'Shows one inspector',
@@ -109,7 +109,7 @@ export const readInspector: Operation<KeyedCall> = {
 };
 
 /** PATCH /v1/inspectors/{inspectorId} */
-export const updateInspector: Operation<KeyedCall> = {
+export const updateInspector: Operation<KeyedCall<'inspection'>> = {
   id: 'updateInspector',
   group: 'Inspectors',
   summary:
@@ -219,7 +219,7 @@ function whole(name: string, value: unknown, { least, most }: { least: number; m
 const BOUNDS = { most: MAX_INSPECTED_BYTES, discarded: 1_048_576 };
 
 /** GET, POST and the like of /inspect/{address} */
-export function inspectBy(method: Method): Operation<Call> {
+export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspection'>> {
   const name = `${method[0]}${method.slice(1).toLowerCase()}`;
   return {
     id: `inspect${name}`,

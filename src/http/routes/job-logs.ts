@@ -17,7 +17,7 @@ const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 10_000;
 
 /** GET /v1/jobs/{jobId}/logs */
-export const readJobLogs: Operation<KeyedCall> = {
+export const readJobLogs: Operation<KeyedCall<'streams'>> = {
   id: 'readJobLogs',
   group: 'Jobs',
   summary: 'What an attempt wrote to its log: its first and its last MiB',
@@ -116,7 +116,7 @@ export function wantsStream(accept: string | undefined): boolean {
 }
 
 /** Answers with messages `line` and a last `end`. With `attempt` in the query only that attempt is followed. */
-export async function streamJobLog(call: KeyedCall): Promise<unknown> {
+export async function streamJobLog(call: KeyedCall<'streams'>): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
   const only = queryNumber(query, 'attempt', { least: 1 });
   const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;

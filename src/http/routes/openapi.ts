@@ -14,7 +14,7 @@ const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancest
 export function openApiOperations(routes: () => readonly Route[]): {
   readOpenApi: Operation<Call>;
   readOpenApiYaml: Operation<Call>;
-  readReference: Operation<Call>;
+  readReference: Operation<Call<'hasGuide'>>;
 } {
   const description = once(() => describeRoutes(routes()));
   const inJson = once(

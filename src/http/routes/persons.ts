@@ -21,7 +21,7 @@ export const emailSchema = {
 const counts = (description: string) =>
   list(object({ workflowId: nullable(text()), place: text(), count: integer() }), description);
 
-export const eraseFromWorkflow: Operation<KeyedCall> = {
+export const eraseFromWorkflow: Operation<KeyedCall<'erasure'>> = {
   id: 'eraseFromWorkflow',
   group: 'Workflows',
   summary: 'Erases a person from the workflow',
@@ -96,7 +96,7 @@ function checked({ email, id, dryRun = false, suppress = false }: Record<string,
   };
 }
 
-export const exportAboutPerson: Operation<KeyedCall> = {
+export const exportAboutPerson: Operation<KeyedCall<'erasure'>> = {
   id: 'exportAboutPerson',
   weight: 'whole',
   group: 'Team',

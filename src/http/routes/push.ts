@@ -37,7 +37,7 @@ const refusedHeaders = {
   'x-job-reason': 'Why: `invalid_record`, `output` (not the form that the content type names), `guard`',
 };
 
-export const pushRecords: Operation<KeyedCall> = {
+export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCalls' | 'pushes'>> = {
   id: 'pushWorkflowRecords',
   weight: 'long',
   group: 'Workflows',

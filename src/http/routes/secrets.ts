@@ -16,7 +16,7 @@ const parameters = [pathParameter('webhookId', 'Webhook id')];
 const secret = text('whsec_ and base64');
 
 /** GET /v1/integrations/webhooks/{webhookId}/secret */
-export const readWebhookSecret: Operation<KeyedCall> = {
+export const readWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   id: 'readWebhookSecret',
   group: 'Integrations',
   summary: 'Shows the secret that a receiver verifies the `v1` signature with',
@@ -32,7 +32,7 @@ export const readWebhookSecret: Operation<KeyedCall> = {
 };
 
 /** POST /v1/integrations/webhooks/{webhookId}/rotate */
-export const rotateWebhookSecret: Operation<KeyedCall> = {
+export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   id: 'rotateWebhookSecret',
   group: 'Integrations',
   summary: 'Gives a webhook a new secret; the one before signs along for a while',
@@ -87,7 +87,7 @@ const answer = jsonResponse(
 const refusals = { team_not_found: 'No team found' };
 
 /** GET /.well-known/webhook-signing-keys/{teamId} */
-export const readSigningKeys: Operation<Call> = {
+export const readSigningKeys: Operation<Call<'webhooks'>> = {
   id: 'readSigningKeys',
   group: 'Integrations',
   summary: 'Shows the public signing keys of a team',
@@ -103,7 +103,7 @@ export const readSigningKeys: Operation<Call> = {
 };
 
 /** GET /.well-known/webhook-signing-keys */
-export const readDefaultSigningKeys: Operation<Call> = {
+export const readDefaultSigningKeys: Operation<Call<'webhooks'>> = {
   id: 'readDefaultSigningKeys',
   group: 'Integrations',
   summary: 'Shows the public signing keys of the team `default`, which every instance begins with',

@@ -55,7 +55,7 @@ const SETTINGS = [
   'timeoutMs',
 ];
 
-export const subscribeWebhook: Operation<KeyedCall> = {
+export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'subscribeWebhook',
   frozen: true,
   group: 'Integrations',

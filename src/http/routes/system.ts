@@ -32,7 +32,7 @@ export const live: Operation<Call> = {
 };
 
 /** GET /readyz: the node has started, is not stopping, and its database answers and is migrated. */
-export const ready: Operation<Call> = {
+export const ready: Operation<Call<'isReady' | 'isStopping' | 'node' | 'overload'>> = {
   id: 'ready',
   weight: 'light',
   group: 'Service',
@@ -97,7 +97,9 @@ const REFUSAL =
   'or a client whose address FLOWHOOK_METRICS_ALLOW names, asking under an address, a local name or FLOWHOOK_PUBLIC_URL';
 
 /** GET /metrics */
-export const readMetrics: Operation<Call> = {
+export const readMetrics: Operation<
+  Call<'authenticator' | 'metrics' | 'metricsAllow' | 'node' | 'trustProxy'>
+> = {
   id: 'readMetrics',
   group: 'Service',
   summary: 'The numbers of this node, for Prometheus',
@@ -158,7 +160,7 @@ export interface NodeStatus {
 }
 
 /** GET /v1/system */
-export const readSystem: Operation<KeyedCall> = {
+export const readSystem: Operation<KeyedCall<'node'>> = {
   id: 'readSystem',
   group: 'Service',
   summary: 'How the instance stands: versions, database, work of all teams, this node, its settings',
@@ -197,7 +199,7 @@ async function shownSystem(store: Store, node: NodeStatus) {
 }
 
 /** GET /v1/system/checks */
-export const readSystemChecks: Operation<KeyedCall> = {
+export const readSystemChecks: Operation<KeyedCall<'examine'>> = {
   id: 'readSystemChecks',
   group: 'Service',
   summary: 'What is wrong with the installation, what comes of it, and what to do',

@@ -28,7 +28,7 @@ import { jsonResponse, pageResponse, requestTime } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
 /** GET /v1/me */
-export const readMe: Operation<KeyedCall> = {
+export const readMe: Operation<KeyedCall<'quotas' | 'webhooks'>> = {
   id: 'readMe',
   group: 'Team',
   summary: 'Shows the team and the key that make this call, and the limits that hold for them',

@@ -84,7 +84,7 @@ function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number
 }
 
 /** GET /v1/integrations/webhooks */
-export const listWebhookDetails: Operation<KeyedCall> = {
+export const listWebhookDetails: Operation<KeyedCall<'webhooks'>> = {
   id: 'listWebhookDetails',
   group: 'Integrations',
   summary: 'The webhooks of the team with their settings and how they stand, oldest first, in pages',
@@ -126,7 +126,7 @@ export const listWebhookDetails: Operation<KeyedCall> = {
 };
 
 /** POST /v1/integrations/webhooks */
-export const createTeamWebhook: Operation<KeyedCall> = {
+export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'createTeamWebhook',
   group: 'Integrations',
   summary: "Subscribes a webhook to the events of all of the team's workflows, also of those that come later",
@@ -179,7 +179,7 @@ export const createTeamWebhook: Operation<KeyedCall> = {
 };
 
 /** GET /v1/integrations/webhooks/{webhookId} */
-export const readWebhook: Operation<KeyedCall> = {
+export const readWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'readWebhook',
   group: 'Integrations',
   tagged: true,
@@ -196,7 +196,7 @@ export const readWebhook: Operation<KeyedCall> = {
 };
 
 /** PATCH /v1/integrations/webhooks/{webhookId} */
-export const updateWebhook: Operation<KeyedCall> = {
+export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'updateWebhook',
   group: 'Integrations',
   summary: 'Changes how a webhook is called. What is not named stays as it is',
@@ -222,7 +222,7 @@ export const updateWebhook: Operation<KeyedCall> = {
 };
 
 /** POST /v1/integrations/webhooks/{webhookId}/test */
-export const testWebhook: Operation<KeyedCall> = {
+export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'testWebhook',
   group: 'Integrations',
   summary: 'Sends an event `webhook_test` to this webhook alone, whatever it has subscribed',
@@ -247,7 +247,7 @@ export const testWebhook: Operation<KeyedCall> = {
 };
 
 /** POST /v1/integrations/webhooks/{webhookId}/pause */
-export const pauseWebhook: Operation<KeyedCall> = {
+export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'pauseWebhook',
   group: 'Integrations',
   summary: 'Pauses a webhook: what is due waits until it is resumed',
@@ -274,7 +274,7 @@ export const pauseWebhook: Operation<KeyedCall> = {
 };
 
 /** POST /v1/integrations/webhooks/{webhookId}/resume */
-export const resumeWebhook: Operation<KeyedCall> = {
+export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'resumeWebhook',
   group: 'Integrations',
   summary: 'Ends the pause of a webhook: what has waited is sent',
