@@ -120,7 +120,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
       store,
       log: silentLogger,
       quotas: config.quotas,
-      representations: wholeReads(store),
+      bodies: wholeReads(store),
       workflowFile: async (file) =>
         (await import('../definitions/files.ts')).findWorkflowFile(config.workflowsDirectory, file),
     };
@@ -229,18 +229,15 @@ async function pushServices(store: Store, config: Config) {
 }
 
 /** Records are read from the tables: the files of a server that is running are not touched. */
-function wholeReads(store: Store): Services['representations'] {
-  const reads: Pick<Services['representations'], 'readSmall' | 'find' | 'build'> = {
-    async readSmall({ place, version, format }) {
-      const { formatter } = await import('../records/formats.ts');
-      const { readWhole } = await import('../records/read.ts');
-      const written = formatter({ format, columns: version.fields, only: null });
-      return Buffer.concat(await Array.fromAsync(readWhole(store, place, version, written)));
+function wholeReads(store: Store): Services['bodies'] {
+  const reads: Pick<Services['bodies'], 'readSmall' | 'open'> = {
+    async readSmall(body) {
+      const { bodyOf } = await import('../records/read.ts');
+      return Buffer.concat(await Array.fromAsync(bodyOf(store, body)));
     },
-    find: async () => undefined,
-    build: () => undefined,
+    open: async () => undefined,
   };
-  return reads as Services['representations'];
+  return reads as Services['bodies'];
 }
 
 function requestOf({ method = 'GET', headers, body, signal }: RequestInit): Request {

@@ -1,7 +1,7 @@
 /** Sends records: the headers of such an answer, and bodies of any length. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
-import type { BodyReader } from '../records/body-reader.ts';
+import type { OpenBody } from '../records/body-cache.ts';
 import type { Encoding, Format } from '../records/formats.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Call } from './route.ts';
@@ -60,7 +60,7 @@ const pool: Uint8Array[] = [];
  * are set on the reply. An error before the first byte is thrown; a later one destroys the socket, so that an incomplete
  * body never looks like a whole one. When the client disconnects, reading stops.
  */
-export async function sendBody(call: Call, body: BodyReader): Promise<void> {
+export async function sendBody(call: Call, body: OpenBody): Promise<void> {
   const { reply } = call;
   const { raw } = reply;
   const breakOff = () => void raw.destroy();

@@ -11,8 +11,8 @@ import type { NetworkList, TrustedProxies } from '../net/host.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { EventLoopDelay } from '../observe/process-metrics.ts';
+import type { BodyCache } from '../records/body-cache.ts';
 import type { ErasureDeps } from '../records/erase.ts';
-import type { RepresentationCache } from '../records/representation-cache.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
@@ -25,7 +25,7 @@ export interface Services {
   store: Store;
   log: Logger;
   authenticator: Authenticator;
-  representations: RepresentationCache;
+  bodies: BodyCache;
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
   /** The quotas of teams that have none of their own. */

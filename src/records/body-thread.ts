@@ -7,7 +7,7 @@ import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openReader } from '../store/open.ts';
 import type { StoreReader } from '../store/store.ts';
-import { bodyOf, type Representation, VersionGoneError } from './read.ts';
+import { type Body, bodyOf, VersionGoneError } from './read.ts';
 
 /** What the thread is started with. */
 export interface BodyThreadData {
@@ -16,7 +16,7 @@ export interface BodyThreadData {
 
 /** Messages to the thread. Every body that is begun is answered with a last message, also after `stop`. */
 export type ToBodies =
-  | { body: number; begin: Representation; fd: number }
+  | { body: number; begin: Body; fd: number }
   | { body: number; stop: true }
   | { close: true };
 
@@ -59,7 +59,7 @@ function serve(port: MessagePort, store: StoreReader): void {
 
   async function make(asked: {
     body: number;
-    begin: Representation;
+    begin: Body;
     fd: number;
   }): Promise<{ ended: 'complete' | 'not_written' } | { failed: { gone: boolean; sentence: string } }> {
     const { body, begin, fd } = asked;

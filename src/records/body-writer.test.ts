@@ -11,7 +11,7 @@ import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
 import type { FromBodies, ToBodies } from './body-thread.ts';
 import { BodyWriter, openThread } from './body-writer.ts';
-import { openVersion, type Representation, VersionGoneError } from './read.ts';
+import { type Body, openVersion, VersionGoneError } from './read.ts';
 
 const BODY = '[{"id":"a","name":"Ada"},{"id":"b","name":"Grace"}]';
 
@@ -36,7 +36,7 @@ async function setUp(t: TestContext) {
   });
   const place = await makeWorkflow(store);
   await publishRun(store, place, { a: 'Ada', b: 'Grace' });
-  const body: Representation = {
+  const body: Body = {
     place,
     version: await openVersion(store, place),
     format: 'json',
@@ -113,7 +113,7 @@ test('a team that has many bodies written does not keep those of others waiting'
   const stop = new AbortController();
   const write = (teamId: string, { signal } = new AbortController()) => {
     const place = { teamId, workflowId: 'w' };
-    const body = { place, format: 'json', encoding: 'identity' } as Representation;
+    const body = { place, format: 'json', encoding: 'identity' } as Body;
     return writer.write({ fd: 0, body, onLength: () => {}, signal });
   };
   const turn = () => new Promise(setImmediate);

@@ -5,14 +5,14 @@ import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { onAbort } from '../std/stop-order.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
-import { type Representation, VersionGoneError } from './read.ts';
+import { type Body, VersionGoneError } from './read.ts';
 
 /** Bodies written at a time: a team alone has three of them written. In the thread teams take turns page by page. */
 const MAX_WRITING = 4;
 /** The thread costs some 10 MB, and 50 ms to start. */
 const IDLE_MS = 60_000;
 
-interface Body {
+interface Asked {
   onLength(length: number): void;
   resolve(ended: 'complete' | 'not_written'): void;
   reject(error: Error): void;
@@ -20,7 +20,7 @@ interface Body {
 
 interface Writing {
   fd: number;
-  body: Representation;
+  body: Body;
   onLength(length: number): void;
   signal: AbortSignal;
 }
@@ -28,7 +28,7 @@ interface Writing {
 export class BodyWriter {
   readonly #open: () => Worker;
   readonly #log: Logger;
-  #thread: { worker: Worker; bodies: Map<number, Body>; exited: Promise<unknown> } | undefined;
+  #thread: { worker: Worker; bodies: Map<number, Asked>; exited: Promise<unknown> } | undefined;
   readonly #places = new FairPlaces({ places: MAX_WRITING });
   #count = 0;
   #idle: NodeJS.Timeout | undefined;
@@ -91,7 +91,7 @@ export class BodyWriter {
 
   #start() {
     const worker = this.#open();
-    const bodies = new Map<number, Body>();
+    const bodies = new Map<number, Asked>();
     worker.on('message', (message: FromBodies) => hear(bodies, message));
     worker.on('error', (err) => this.#log.error({ err }, 'bodies.died'));
     const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
@@ -113,7 +113,7 @@ export function openThread(databaseUrl: string): Worker {
   return new Worker(script, { workerData: { databaseUrl } satisfies BodyThreadData });
 }
 
-function hear(bodies: Map<number, Body>, message: FromBodies): void {
+function hear(bodies: Map<number, Asked>, message: FromBodies): void {
   const body = bodies.get(message.body);
   if ('length' in message) {
     body?.onLength(message.length);

@@ -140,8 +140,8 @@ export async function checkStillThere(
   }
 }
 
-/** Identifies a body: the same place, version number, erasures, format and encoding always yield the same bytes. */
-export interface Representation {
+/** A whole body, by what identifies it: the same place, version number, erasures, format and encoding always yield the same bytes. */
+export interface Body {
   place: Place;
   version: DataVersion;
   format: Format;
@@ -151,14 +151,20 @@ export interface Representation {
 /** The bytes of a body, read from the database by `readWhole`. */
 export function bodyOf(
   store: VersionReader,
-  { place, version, format, encoding }: Representation,
+  { place, version, format, encoding }: Body,
 ): AsyncIterable<Uint8Array> {
   const written = formatter({ format, columns: version.fields, only: null });
   return encoded(readWhole(store, place, version, written), encoding);
 }
 
+/** An upper bound of the length of a body. In CSV every row has a comma for each column, and quotes are doubled. */
+export function mostBytes({ bytes, total, largest, fields }: DataVersion, format: Format): number {
+  const json = (bytes ?? total * largest) + total + 2;
+  return format === 'csv' ? 2 * (json + JSON.stringify(fields).length) + total * fields.length : json;
+}
+
 /** A unique name of a body, and a valid file name anywhere: ids may hold any character, so they are hashed. */
-export function nameOf({ place, version, format, encoding }: Representation): string {
+export function nameOf({ place, version, format, encoding }: Body): string {
   const where = createHash('sha256')
     .update(JSON.stringify([place.teamId, place.workflowId]))
     .digest('hex')

@@ -13,9 +13,9 @@ import { createResolver } from '../net/resolver.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
 import type { Tracing } from '../observe/tracing.ts';
+import { BodyCache } from '../records/body-cache.ts';
 import { BodyWriter } from '../records/body-writer.ts';
 import { Ingester } from '../records/ingester.ts';
-import { RepresentationCache } from '../records/representation-cache.ts';
 import { loadSuppression } from '../records/suppress.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { StopOrder } from '../std/stop-order.ts';
@@ -70,16 +70,16 @@ export async function buildCapabilities(
     suppression: (at) => loadSuppression({ store, sealer }, at),
   });
   started.push(() => ingester.close(), 'the reading of records');
-  const representations = new RepresentationCache({
+  const bodies = new BodyCache({
     store,
     writer: new BodyWriter({ databaseUrl: config.databaseUrl, log }),
     directory: join(config.dataDirectory, 'representations'),
     maxBytes: config.representationCacheMb * 1_048_576,
     log,
   });
-  await representations.start();
-  started.push(() => representations.stop(), 'answers being kept');
-  const followed = withVersions(observer, (version) => void representations.buildAhead(version));
+  await bodies.start();
+  started.push(() => bodies.stop(), 'answers being kept');
+  const followed = withVersions(observer, (version) => void bodies.buildAhead(version));
   const leases = new Leases({ store, log, nodeId, ...lease });
   const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, leases, random, ceilings });
   started.push(() => pushes.stop(), 'pushes');
@@ -109,7 +109,7 @@ export async function buildCapabilities(
     perTeam: config.maxRunningJobsPerTeam,
   });
   const scheduler = createScheduler({ store, log, random, tracing });
-  const forget = (place: { teamId: string; workflowId: string }) => representations.forget(place);
+  const forget = (place: { teamId: string; workflowId: string }) => bodies.forget(place);
   const chores = createChores({ config, store, log, random, nodeId, forget, started });
-  return { resolver, lanes, representations, pushes, engine, scheduler, forget, chores };
+  return { resolver, lanes, bodies, pushes, engine, scheduler, forget, chores };
 }

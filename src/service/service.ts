@@ -164,7 +164,7 @@ export async function startService(
       leaseMs: options.leaseMs,
       started,
     });
-    const { resolver, lanes, representations, pushes, engine, scheduler, forget, chores } = capabilities;
+    const { resolver, lanes, bodies, pushes, engine, scheduler, forget, chores } = capabilities;
 
     const { tlsCert, tlsKey } = config;
     const certificate =
@@ -192,7 +192,7 @@ export async function startService(
         databaseKind: isShared ? 'postgres' : 'sqlite',
         store,
         lanes,
-        representations,
+        bodies,
         overload,
         inFlight,
         isReady: () => ready,
@@ -209,7 +209,7 @@ export async function startService(
     const app = createWire(config, {
       store,
       authenticator,
-      representations,
+      bodies,
       sealer,
       resolver,
       forget,

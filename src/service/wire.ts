@@ -20,7 +20,7 @@ type Given = Pick<
   Services,
   | 'store'
   | 'authenticator'
-  | 'representations'
+  | 'bodies'
   | 'definitions'
   | 'node'
   | 'examine'

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { openSpan, readChanges } from '../../records/changes.ts';
 import { type Encoding, encoded, type Format, formatter } from '../../records/formats.ts';
-import { openVersion, type Place, type Representation, readWhole } from '../../records/read.ts';
+import { type Body, mostBytes, openVersion, type Place, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
 import { changeResource, recordResource, versionResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
@@ -18,7 +18,7 @@ import { type KeyedCall, type Operation, type Parameter, pathParameter } from '.
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
-export const readData: Operation<KeyedCall<'representations'>> = {
+export const readData: Operation<KeyedCall<'bodies'>> = {
   id: 'readWorkflowData',
   frozen: true,
   weight: 'whole',
@@ -75,7 +75,7 @@ export const readData: Operation<KeyedCall<'representations'>> = {
 };
 
 interface Answering {
-  call: KeyedCall<'representations'>;
+  call: KeyedCall<'bodies'>;
   place: Place;
   version: DataVersion;
   query: DataQuery;
@@ -88,38 +88,31 @@ const SMALL_BYTES = 256 * 1_024;
 
 async function sendWhole(answer: Answering): Promise<unknown> {
   const { call, place, version, query, encoding, tag } = answer;
-  const { representations } = call.services;
-  const of: Representation = { place, version, format: query.format, encoding };
+  const { bodies } = call.services;
+  const of: Body = { place, version, format: query.format, encoding };
   if (call.request.method === 'HEAD') {
-    const bytes = representations.bytesOf(of);
+    const bytes = bodies.bytesOf(of);
     if (bytes !== undefined) call.reply.headers({ 'content-length': bytes, 'accept-ranges': 'bytes' });
     return call.reply.send();
   }
-  const isSmall = mostBytes(version, query.format) <= SMALL_BYTES;
-  if (isSmall) return call.reply.send(await representations.readSmall(of));
-  const kept = await representations.find(of);
-  if (kept === undefined) {
-    const made = representations.build(of);
-    return made === undefined ? sendAsRead(answer) : sendBody(call, made);
-  }
+  if (mostBytes(version, query.format) <= SMALL_BYTES) return call.reply.send(await bodies.readSmall(of));
+  const body = await bodies.open(of);
+  if (body === undefined) return sendAsRead(answer);
+  const { bytes } = body;
+  if (bytes === undefined) return sendBody(call, body);
   try {
-    const range = rangeOf(call.request.headers, { tag, bytes: kept.bytes });
-    const { start, end } = range ?? { start: 0, end: kept.bytes };
+    const range = rangeOf(call.request.headers, { tag, bytes });
+    const { start, end } = range ?? { start: 0, end: bytes };
     call.reply.headers({ 'accept-ranges': 'bytes', 'content-length': end - start });
     if (range !== undefined) {
-      call.reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${kept.bytes}`);
+      call.reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${bytes}`);
+      body.seek(range);
     }
-    return sendBody(call, kept.part(start, end));
+    return sendBody(call, body);
   } catch (error) {
-    await kept.close();
+    body.close();
     throw error;
   }
-}
-
-/** An upper bound. In CSV every row has a comma for each column, and quotes are doubled. */
-function mostBytes({ total, largest, fields }: DataVersion, format: Format): number {
-  if (format !== 'csv') return (total + 1) * largest;
-  return 2 * JSON.stringify(fields).length + total * (2 * largest + fields.length);
 }
 
 function sendAsRead(answer: Answering): unknown {

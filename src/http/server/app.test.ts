@@ -12,8 +12,8 @@ import { Problem } from '../../model/error.ts';
 import { NO_QUOTAS } from '../../model/quota.ts';
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import { wideLines } from '../../observe/wide-lines.ts';
+import { BodyCache } from '../../records/body-cache.ts';
 import { BodyWriter } from '../../records/body-writer.ts';
-import { RepresentationCache } from '../../records/representation-cache.ts';
 import { createSealer } from '../../std/seal.ts';
 import { definition, makeRunning, makeWorkflow, stageRecords } from '../../store/conformance/setup.ts';
 import { openStore } from '../../store/open.ts';
@@ -70,7 +70,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   const used: Partial<Services> = {
     ...parts,
     store: change(store),
-    representations: new RepresentationCache({ store, writer, directory, maxBytes: 0, log }),
+    bodies: new BodyCache({ store, writer, directory, maxBytes: 0, log }),
     quotas: NO_QUOTAS,
     webhooks: { store, sealer: createSealer(randomBytes(32)) } as Services['webhooks'],
     isReady: () => true,

@@ -5,7 +5,7 @@
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { RepresentationCache } from '../../records/representation-cache.ts';
+import type { BodyCache } from '../../records/body-cache.ts';
 import { listBackups } from '../../store/backup-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliveryEngine } from '../../webhooks/delivery-engine.ts';
@@ -25,7 +25,7 @@ export interface MeasuredNode {
   databaseKind: 'sqlite' | 'postgres';
   store: Store;
   lanes: DeliveryEngine;
-  representations: RepresentationCache;
+  bodies: BodyCache;
   overload: Overload;
   inFlight: InFlight;
   isReady(): boolean;
@@ -67,7 +67,7 @@ function registerBuild(metrics: Metrics, { version, role, databaseKind, isReady 
   });
 }
 
-function registerRequests(metrics: Metrics, { overload, inFlight, representations }: MeasuredNode): void {
+function registerRequests(metrics: Metrics, { overload, inFlight, bodies }: MeasuredNode): void {
   metrics.gauge({
     name: 'http_server_active_requests',
     help: 'Requests whose answer is not complete, streams and waits included.',
@@ -87,12 +87,12 @@ function registerRequests(metrics: Metrics, { overload, inFlight, representation
   metrics.gauge({
     name: 'flowhook_representation_cache_bytes',
     help: 'What kept answers take on disk, those included that are being made.',
-    read: () => representations.size.bytes,
+    read: () => bodies.size.bytes,
   });
   metrics.gauge({
     name: 'flowhook_representation_cache_files',
     help: 'Answers that are kept.',
-    read: () => representations.size.files,
+    read: () => bodies.size.files,
   });
 }
 

@@ -32,6 +32,8 @@ export interface DataVersion {
   total: number;
   /** An upper bound of the byte length of its longest record. */
   largest: number;
+  /** The bytes of all its records; null where they have not been counted. */
+  bytes: number | null;
   /** How often records were erased from the workflow: together with `number` it identifies the content. */
   erasures: number;
   /** The field names of its records, possibly more; in order of first appearance. */
@@ -49,7 +51,7 @@ export async function version(
   // Version 0 is empty and has no row.
   const row = await view.db.get<Omit<DataVersion, 'fields'> & { fields: string }>(
     `select coalesce($3::bigint, workflow.current_version) as number, workflow.oldest_version as oldest,
-            workflow.erasures, coalesce(version.total, 0) as total, coalesce(version.largest, 0) as largest,
+            workflow.erasures, coalesce(version.total, 0) as total, coalesce(version.largest, 0) as largest, version.bytes,
             coalesce(version.fields, '[]') as fields
      from workflow
      left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id

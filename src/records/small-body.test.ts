@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RecordPage } from '../store/operations/records.ts';
-import type { Representation, VersionReader } from './read.ts';
-import { SmallBodyCache } from './small-body-cache.ts';
+import { SmallBodyCache } from './body-cache.ts';
+import type { Body, VersionReader } from './read.ts';
 
 const MIB = 1_048_576;
 
@@ -16,6 +16,7 @@ function setUp({ bytes = 20, maxBytes = 1_024 * MIB } = {}) {
     erasures: 0,
     total: 1,
     largest: bytes,
+    bytes,
     fields: ['id'],
     publishedAt: 0,
   };
@@ -29,7 +30,7 @@ function setUp({ bytes = 20, maxBytes = 1_024 * MIB } = {}) {
       version: async () => version,
     },
   };
-  const of = (workflowId: string): Representation => ({
+  const of = (workflowId: string): Body => ({
     place: { teamId: 't', workflowId },
     version,
     format: 'json',
