@@ -140,14 +140,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'workflows test': ['workflows test workflows/acme/people.yaml'],
   'workflows preview': [
     'workflows preview workflows/acme/people.yaml',
-    'workflows preview --url https://example.com/people.json --records $.items',
+    'workflows preview workflows/acme/people.yaml --from saved.html',
   ],
   'workflows new': [
     'workflows new https://example.com/people',
     'workflows new https://example.com/api/people --out workflows/acme/people.yaml',
-  ],
-  'workflows add': [
-    'workflows add acme/people --url https://example.com/people.json --records $.items --every 1h',
   ],
   'workflows pause': ['workflows pause people'],
   'workflows resume': ['workflows resume people'],

@@ -1,6 +1,5 @@
 /** HTTP sources at a shell: looked at, written down, tried and run; and the engine with a source that has nothing new. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,22 +9,31 @@ import { site } from '../support/source-site.ts';
 const PAGE = `<!doctype html><table><tr><th>Who<tr class=person><td><a href="/p/1">Ada Lovelace</a>
   <td><a href="mailto:ada@x.org">m</a><tr class=person><td><a href="/p/2">Grace Hopper</a><td></table>
   <a class=next href="?page=2">next</a>`;
-const FLAGS = [
-  '--parse',
-  'html',
-  '--records',
-  'tr.person',
-  '--field',
-  'id=td a@href',
-  '--field',
-  'name=td a',
-];
+const PEOPLE = `source:
+  type: http
+  url: http://saved.invalid/saved.html
+  parse: html
+  records: tr.person
+fields:
+  id: td a@href
+  name: td a
+`;
 
 test('an answer that was saved is looked at without sending anything', async (t) => {
-  const place = await makePlace(t, {}, false);
+  const more = PEOPLE.replace(
+    'tr.person\n',
+    'tr.person\n  paginate: { type: next_link, from: a.next@href }\n',
+  );
+  const place = await makePlace(t, {
+    'default/people.yaml': PEOPLE,
+    'default/more.yaml': `${more}  email: "a[href^='mailto:']@href"\n`,
+    'default/none.yaml': PEOPLE.replace('tr.person', 'tr.x'),
+  }, false);
+  await writeFile(join(place.directory, 'workflows/default/wrong.yaml'), PEOPLE.replace('tr.person', 'tr['));
   await writeFile(join(place.directory, 'saved.html'), PAGE);
-  const email = ['--field', "email=a[href^='mailto:']@href", '--next', 'a.next@href'];
-  const looked = await place.run('workflows', 'preview', '--from', 'saved.html', ...FLAGS, ...email);
+  const look = (name: string, ...flags: string[]) =>
+    place.run('workflows', 'preview', `workflows/default/${name}.yaml`, '--from', 'saved.html', ...flags);
+  const looked = await look('more');
   assert.equal(looked.code, 0, looked.stderr);
   assert.match(
     looked.stdout,
@@ -34,38 +42,23 @@ test('an answer that was saved is looked at without sending anything', async (t)
   assert.match(looked.stdout, /^email +50 % +1 of 2$/m);
   assert.match(looked.stdout, /^GET http:\/\/saved\.invalid\/saved\.html\?page=2 {2}would be next$/m);
 
-  const json = await place.run('workflows', 'preview', '--from', 'saved.html', ...FLAGS, '--json');
-  const found = JSON.parse(json.stdout) as { read: number; filled: object; records: { name: string }[] };
+  const found = JSON.parse((await look('people', '--json')).stdout) as {
+    read: number;
+    filled: object;
+    records: { name: string }[];
+  };
   assert.deepEqual(
     [found.read, found.filled, found.records[1]?.name],
     [2, { id: 2, name: 2 }, 'Grace Hopper'],
   );
 
-  const none = await place.run(
-    'workflows',
-    'preview',
-    '--from',
-    'saved.html',
-    '--records',
-    'tr.x',
-    '--field',
-    'id=a',
-  );
+  const none = await look('none');
   assert.deepEqual([none.code, /No records: does `records` lead to them\?/.test(none.stdout)], [1, true]);
-  const wrong = await place.run(
-    'workflows',
-    'preview',
-    '--from',
-    'saved.html',
-    '--records',
-    '$.[',
-    '--field',
-    'id=$.a',
-  );
+  const wrong = await look('wrong');
   assert.deepEqual([wrong.code, /`source\.records` cannot be read/.test(wrong.stderr)], [2, true]);
 });
 
-test('from flags to a file, a look at it, a trial and a published version; then nothing new', async (t) => {
+test('a file is looked at, tried, and run to a published version; then nothing is new', async (t) => {
   let etag = '"1"';
   const asked: string[] = [];
   const { url } = await site(t, (request, response) => {
@@ -75,17 +68,10 @@ test('from flags to a file, a look at it, a trial and a published version; then 
     if (request.headers['if-none-match'] === etag) return response.writeHead(304).end();
     response.end(etag === '"1"' ? PAGE : '<table></table>');
   });
-  const place = await makePlace(t, {}, false);
-  const added = await place.run('workflows', 'add', 'people', '--url', url, ...FLAGS, '--every', '1h');
-  assert.equal(added.code, 0, added.stderr);
-  const file = added.stdout.trim();
-  assert.match(
-    readFileSync(file, 'utf8'),
-    /^source:\n {2}type: http\n {2}url: http.*\nfields:\n {2}id: td a@href\n/s,
-  );
-  const again = await place.run('workflows', 'add', 'people', '--url', url);
-  assert.deepEqual([again.code, /exists already\. Overwrite it with --force/.test(again.stderr)], [2, true]);
-
+  const place = await makePlace(t, {
+    'default/people.yaml': `${PEOPLE.replace('http://saved.invalid/saved.html', url)}schedule: { every: 1h }\n`,
+  });
+  const file = 'workflows/default/people.yaml';
   const looked = await place.run('workflows', 'preview', file);
   assert.match(looked.stdout, /2 records\n$/);
   const tried = await place.run('workflows', 'test', file);

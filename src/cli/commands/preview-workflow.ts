@@ -27,16 +27,15 @@ export function addPreview(workflows: Command): void {
   const command = workflows
     .command('preview')
     .description('try the paths of an http source on its first page, or on a saved response')
-    .argument('[file]', '<team>/<id>.yaml; or describe the source with flags')
+    .argument('<file>', '<team>/<id>.yaml')
     .option('--from <file>', 'a saved response: no request is sent')
     .option('--pages <count>', 'how many pages of each URL to read', '1')
     .option('--json', 'print JSON');
-  addSourceFlags(command);
   addSettings(command, ['allowNetworks']);
   command.action(preview);
 }
 
-async function preview(path: string | undefined, options: Options): Promise<void> {
+async function preview(path: string, options: Options): Promise<void> {
   const interrupted = untilInterrupted();
   try {
     const { signal } = interrupted;
@@ -44,38 +43,18 @@ async function preview(path: string | undefined, options: Options): Promise<void
     if (from !== undefined && !existsSync(from)) throw new NotFoundError(`There is no file ${from}`);
     const pages = Number(options.pages);
     if (!Number.isInteger(pages) || pages < 1) throw new UsageError('--pages must be a whole number from 1');
-    const { source, secrets } =
-      path === undefined
-        ? { source: sourceOfFlags(withUrl(options)), secrets: [] }
-        : await sourceOfFile(path, options, signal);
+    const { source, secrets } = await sourceOfFile(path, options, signal);
     // Loaded here: the other `workflows` commands send no requests.
     const { previewSource } = await import('../../sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
-    show(
-      await previewSource({
-        source,
-        secrets,
-        from,
-        pages,
-        allowNetworks: allowNetworks.text,
-        agent,
-        signal,
-        onLog: warn,
-      }),
-      options,
-    );
+    const of = { source, secrets, from, pages, agent, signal, onLog: warn };
+    const found = await previewSource({ ...of, allowNetworks: allowNetworks.text });
+    print(options, found, previewLines(found));
+    if (found.error !== null || found.read === 0) process.exitCode = 1;
   } finally {
     interrupted.clear();
   }
-}
-
-/** A saved response needs no URL; one is made up to resolve its links. */
-function withUrl(options: Options): Options {
-  if (options.url !== undefined) return options;
-  if (options.from === undefined) throw new UsageError('Name a workflow file, or the source with --url');
-  const name = String(options.from).split('/').at(-1) ?? '';
-  return { ...options, url: [`http://saved.invalid/${encodeURIComponent(name)}`] };
 }
 
 async function sourceOfFile(
@@ -102,13 +81,8 @@ async function sourceOfFile(
   };
 }
 
-function show(found: Preview, options: Options): void {
-  print(options, found, previewLines(found));
-  if (found.error !== null || found.read === 0) process.exitCode = 1;
-}
-
 /** The first records as a table, how many of them have each field, and the requests that were sent. */
-export function previewLines(found: Preview): string[] {
+function previewLines(found: Preview): string[] {
   const { records, read, filled, requests, next, unfilled, error } = found;
   const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
   const cell = (value: unknown) =>
@@ -171,7 +145,7 @@ async function propose(url: string, options: Options): Promise<void> {
       '--header takes the value itself here: no team is known whose secrets could be read',
     );
   }
-  const { source: given } = settingsOf({ url: [url], header: options.header });
+  const given = { type: 'http', url, headers: headersFrom(options.header) };
   const bare = checkedSource(stringify({ source: given }), 'default/new.yaml');
   const interrupted = untilInterrupted();
   try {
@@ -240,46 +214,8 @@ function nextStep(out: string | undefined, workflowsDirectory: string): string {
   return `${move}Try it with \`flowhook workflows test ${out}\`, bring it in with \`flowhook apply\``;
 }
 
-export function addSourceFlags(command: Command): Command {
-  return command
-    .option('--url <url>', 'the URL to start from (may be repeated)', repeated)
-    .option('--parse <kind>', 'json, ndjson, csv, html or xml (default: detected)')
-    .option('--records <path>', 'JSONPath or CSS selector of the records')
-    .option(
-      '--field <name=path>',
-      'a field: JSONPath, selector, or selector@attribute (may be repeated)',
-      repeated,
-    )
-    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
-    .option('--next <path>', 'path to the URL of the next page')
-    .option('--page-param <name>', 'the query parameter with the page number')
-    .option('--follow <path>', 'path to the URL of the detail page of a record')
-    .option('--follow-field <name=path>', 'a field of the detail page (may be repeated)', repeated);
-}
-
-/** The definition as it would be written in YAML. */
-export function settingsOf(options: Options): Record<string, unknown> {
-  const urls = (options.url ?? []) as string[];
-  const fields = pairs(options.field, '=', '--field');
-  const headers = pairs(options.header, ':', '--header');
-  const followFields = pairs(options.followField, '=', '--follow-field');
-  return {
-    source: {
-      type: 'http',
-      url: urls.length === 1 ? urls[0] : urls,
-      ...(Object.keys(headers).length === 0 ? {} : { headers }),
-      ...(options.parse === undefined ? {} : { parse: options.parse }),
-      ...(options.records === undefined ? {} : { records: options.records }),
-      ...(options.next === undefined ? {} : { paginate: { type: 'next_link', from: options.next } }),
-      ...(options.pageParam === undefined ? {} : { paginate: { type: 'page', param: options.pageParam } }),
-      ...(options.follow === undefined ? {} : { follow: { url: options.follow, fields: followFields } }),
-    },
-    ...(Object.keys(fields).length === 0 ? {} : { fields }),
-  };
-}
-
 /** Checks a definition as `apply` would. @throws UsageError with every mistake, one per line */
-export function checkedSource(text: string, file: string): HttpSource {
+function checkedSource(text: string, file: string): HttpSource {
   const parsed = parseYamlDefinition(text, { file });
   if ('mistakes' in parsed) throw new UsageError(parsed.mistakes.map(({ message }) => message).join('\n'));
   const { source } = parsed.definition;
@@ -288,19 +224,13 @@ export function checkedSource(text: string, file: string): HttpSource {
   return source;
 }
 
-export function sourceOfFlags(options: Options): HttpSource {
-  return checkedSource(stringify(settingsOf(options)), 'default/preview.yaml');
-}
-
-function pairs(values: unknown, mark: string, flag: string): Record<string, string> {
+/** Those of `--header name: value`. @throws UsageError */
+function headersFrom(values: unknown): Record<string, string> {
   return Object.fromEntries(
     ((values ?? []) as string[]).map((value) => {
-      const at = value.indexOf(mark);
-      if (at < 1)
-        throw new UsageError(
-          `${flag} must be written as name${mark}${mark === ':' ? ' value' : 'path'}, found ${value}`,
-        );
-      return [value.slice(0, at).trim(), value.slice(at + 1).trim()];
+      const [, name, text] = /^([^:]+):(.*)$/s.exec(value) ?? [];
+      if (name === undefined) throw new UsageError(`--header must be written as name: value, found ${value}`);
+      return [name.trim(), text?.trim() ?? ''];
     }),
   );
 }

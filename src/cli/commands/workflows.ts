@@ -11,12 +11,12 @@ import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts
 import { print, say } from '../terminal.ts';
 import { addNew, addPreview } from './preview-workflow.ts';
 import { addTest } from './try-workflow.ts';
-import { addAdd, addValidate } from './workflow-files.ts';
+import { addValidate } from './workflow-files.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
     .command('workflows')
-    .description('workflows: list, show, pause and resume them; validate, test, propose and add their files');
+    .description('workflows: list, show, pause and resume them; validate, test and propose their files');
   const list = workflows
     .command('list')
     .description('list workflows with their schedule and their last job')
@@ -42,7 +42,6 @@ export function addWorkflows(program: Command): void {
   addTest(workflows);
   addPreview(workflows);
   addNew(workflows);
-  addAdd(workflows);
   one(
     'pause',
     'pause a workflow: no job is queued or started; running ones continue',

@@ -67,7 +67,7 @@ export async function proposeFor(
         );
       default:
         throw new Error(
-          `${url} answers ${body.parse}, for which nothing is proposed: name its records and fields with \`flowhook workflows add\``,
+          `${url} answers ${body.parse}, for which nothing is proposed: write its records and fields into a workflow file yourself`,
         );
     }
   } finally {
