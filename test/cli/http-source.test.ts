@@ -24,11 +24,15 @@ test('an answer that was saved is looked at without sending anything', async (t)
     'tr.person\n',
     'tr.person\n  paginate: { type: next_link, from: a.next@href }\n',
   );
-  const place = await makePlace(t, {
-    'default/people.yaml': PEOPLE,
-    'default/more.yaml': `${more}  email: "a[href^='mailto:']@href"\n`,
-    'default/none.yaml': PEOPLE.replace('tr.person', 'tr.x'),
-  }, false);
+  const place = await makePlace(
+    t,
+    {
+      'default/people.yaml': PEOPLE,
+      'default/more.yaml': `${more}  email: "a[href^='mailto:']@href"\n`,
+      'default/none.yaml': PEOPLE.replace('tr.person', 'tr.x'),
+    },
+    false,
+  );
   await writeFile(join(place.directory, 'workflows/default/wrong.yaml'), PEOPLE.replace('tr.person', 'tr['));
   await writeFile(join(place.directory, 'saved.html'), PAGE);
   const look = (name: string, ...flags: string[]) =>
