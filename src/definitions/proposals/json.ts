@@ -34,7 +34,7 @@ interface List {
 /** @throws Error when it contains no objects */
 export function proposeJson(response: JsonResponse): Proposal {
   const lists = listsIn(response.value).sort((a, b) => b.score - a.score);
-  const [best, second] = lists;
+  const [best] = lists;
   const doubts: Doubt[] = [];
   if (best === undefined) {
     if (!isMap(response.value))
@@ -43,15 +43,8 @@ export function proposeJson(response: JsonResponse): Proposal {
   }
   const elements = best?.elements ?? [response.value as Properties];
   const steps = best?.steps ?? [];
-  if (second !== undefined && best !== undefined && second.score * 2 > best.score)
-    doubts.push({
-      at: ['source', 'records'],
-      text: `${pathOf(second.steps)} is a list as well, of ${second.elements.length}.`,
-    });
   const { fields, columns } = fieldsOf(elements, doubts);
-  const key = keyOf(columns, Math.min(elements.length, LOOKED_AT));
-  if (key === undefined)
-    doubts.push({ at: [], text: 'No field differs in all records: name the `key` that tells them apart.' });
+  const key = keyOf(columns, Math.min(elements.length, LOOKED_AT), doubts);
   const paginate =
     best === undefined
       ? undefined
@@ -65,7 +58,7 @@ export function proposeJson(response: JsonResponse): Proposal {
       ...(paginate === undefined ? {} : { paginate }),
     },
     fields,
-    key: key === undefined ? [] : [key],
+    key,
     doubts,
   };
 }
@@ -112,33 +105,24 @@ function leavesOf(elements: readonly Properties[]): Map<string, { steps: string[
 function fieldsOf(elements: readonly Properties[], doubts: Doubt[]) {
   const fields: Record<string, unknown> = {};
   const columns = new Map<string, unknown[]>();
-  const left: string[] = [];
-  const empty: string[] = [];
   // Properties of the record itself get their names first.
   const leaves = [...leavesOf(elements.slice(0, LOOKED_AT))].sort(
     ([, a], [, b]) => unwrapped(a.steps).length - unwrapped(b.steps).length,
   );
   for (const [path, { steps, values }] of leaves) {
     if (steps.some((step) => step === '__typename' || step === '_links')) continue;
-    const isNothing = values.every((one) => Array.isArray(one) && one.length === 0);
-    if (isNothing || columns.size >= MAX_FIELDS) {
-      (isNothing ? empty : left).push(path);
-      continue;
+    if (columns.size >= MAX_FIELDS) {
+      doubts.push({
+        at: ['fields'],
+        text: `Only the first ${MAX_FIELDS} fields: ${path} and others are left out.`,
+      });
+      break;
     }
+    if (values.every((one) => Array.isArray(one) && one.length === 0)) continue;
     const name = freeName(propertyName(unwrapped(steps)), new Set(columns.keys()));
     columns.set(name, values);
     Object.defineProperty(fields, name, { value: settingOf(name, path, values, doubts), enumerable: true });
   }
-  if (left.length > 0)
-    doubts.push({
-      at: ['fields'],
-      text: `Left out, more than ${MAX_FIELDS} fields: ${left.slice(0, 10).join(', ')}`,
-    });
-  if (empty.length > 0)
-    doubts.push({
-      at: ['fields'],
-      text: `Left out, empty in all records seen: ${empty.slice(0, 10).join(', ')}`,
-    });
   return { fields, columns };
 }
 
@@ -239,11 +223,6 @@ function jsonPages(
     doubts.push({ at, text: `That the parameter is called ${param} is a guess.` });
     return { type: 'page', param, ...(page.value === 0 ? { start: 0 } : {}) };
   }
-  if (isMore === true)
-    doubts.push({
-      at: ['source'],
-      text: `The answer says ${pathOf((total as Leaf).steps)}: ${total?.value}, and holds ${seen}; how to ask for the rest was not found. See \`paginate\`.`,
-    });
   return undefined;
 }
 

@@ -5,31 +5,18 @@ import { type Doubt, freeName, keyOf, type Proposal, textKind, wordOf } from './
 
 /** @throws Error when nothing repeats on the page */
 export function proposeMarkup({ url, document }: { url: string; document: Document }): Proposal {
-  const [best, ...others] = repeatedIn(document);
+  const [best] = repeatedIn(document);
   if (best === undefined) {
     throw new Error(
       `Nothing repeats on ${url} that could be records. Perhaps a script puts it there: then look for the address that the script asks, in the network tools of a browser`,
     );
   }
   const doubts: Doubt[] = [];
-  const records = ['source', 'records'];
-  if (best.doubt !== undefined) doubts.push({ at: records, text: best.doubt });
-  const second = others.find(
-    ({ score, elements }) => score * 1.5 > best.score && !shareAPlace(elements, best.elements),
-  );
-  if (second !== undefined)
-    doubts.push({
-      at: records,
-      text: `It may also be ${second.selector}, of which there are ${second.elements.length}.`,
-    });
+  if (best.doubt !== undefined) doubts.push({ at: ['source', 'records'], text: best.doubt });
   const language = languageOf(document);
-  const { fields, columns } =
-    best.headings === undefined
-      ? fieldsOfElements(best.elements, language, doubts)
-      : fieldsOfColumns(best.elements, best.headings, language, doubts);
-  const key = keyOf(columns, Math.min(best.elements.length, 100));
-  if (key === undefined)
-    doubts.push({ at: [], text: 'No field differs in all records: name the `key` that tells them apart.' });
+  const candidates = best.headings === undefined ? candidatesIn(best.elements) : columnsOf(best.headings);
+  const { fields, columns } = chooseFields(candidates, best.elements, language, doubts);
+  const key = keyOf(columns, Math.min(best.elements.length, LOOKED_AT), doubts);
   const next = nextLinkIn(document);
   if (next?.guess) doubts.push({ at: ['source', 'paginate'], text: 'Found by the words of the link.' });
   return {
@@ -41,18 +28,9 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
       ...(next === undefined ? {} : { paginate: { type: 'next_link', from: next.path } }),
     },
     fields,
-    key: key === undefined ? [] : [key],
+    key,
     doubts,
   };
-}
-
-/** Whether elements of one list are inside those of the other, so that both are parts of the same records. */
-function shareAPlace(ones: readonly Element[], others: readonly Element[]): boolean {
-  const isWithin = (inner: Element | undefined, outer: readonly Element[]) => {
-    for (let at = inner ?? null; at !== null; at = parentOf(at)) if (outer.includes(at)) return true;
-    return false;
-  };
-  return isWithin(ones[0], others.slice(0, 100)) || isWithin(others[0], ones.slice(0, 100));
 }
 
 function languageOf(document: Document): string {
@@ -149,51 +127,36 @@ interface FoundFields {
   columns: Map<string, string[]>;
 }
 
-function fieldsOfElements(records: readonly Element[], language: string, doubts: Doubt[]): FoundFields {
-  const some = records.slice(0, LOOKED_AT);
-  const candidates = new Map<string, Candidate & { count: number }>();
-  for (const record of some) {
-    for (const candidate of new Map(candidatesIn(record).map((one) => [one.path, one])).values()) {
-      const before = candidates.get(candidate.path);
-      if (before === undefined) candidates.set(candidate.path, { ...candidate, count: 1 });
-      else before.count += 1;
-    }
+/** What stands in the first records, each once. */
+function candidatesIn(records: readonly Element[]): Candidate[] {
+  const candidates = new Map<string, Candidate>();
+  for (const candidate of records.slice(0, LOOKED_AT).flatMap(candidatesOfRecord)) {
+    if (!candidates.has(candidate.path)) candidates.set(candidate.path, candidate);
   }
-  return chooseFields([...candidates.values()].slice(0, MAX_FIELDS * 4), some, language, doubts);
+  return [...candidates.values()].slice(0, MAX_FIELDS * 4);
 }
 
-/** The columns of a table, named by their headings. */
-function fieldsOfColumns(
-  records: readonly Element[],
-  headings: readonly string[],
-  language: string,
-  doubts: Doubt[],
-): FoundFields {
-  const candidates = headings.map((heading, at): Candidate & { count: number } => ({
-    name: wordOf(heading) || `column_${at + 1}`,
-    path: `td:nth-child(${at + 1})`,
-    count: records.length,
-  }));
-  const links = headings.map((heading, at): Candidate & { count: number } => ({
-    name: `${wordOf(heading) || `column_${at + 1}`}_url`,
+/** The columns of a table, named by their headings: the texts, then the links in them. */
+function columnsOf(headings: readonly string[]): Candidate[] {
+  const names = headings.map((heading, at) => wordOf(heading) || `column_${at + 1}`);
+  return [
+    ...names.map((name, at) => ({ name, path: `td:nth-child(${at + 1})` })),
     // Only direct children: the table itself may be inside a cell of another table.
-    path: `td:nth-child(${at + 1}) > a@href`,
-    count: records.length,
-  }));
-  return chooseFields([...candidates, ...links], records.slice(0, LOOKED_AT), language, doubts);
+    ...names.map((name, at) => ({ name: `${name}_url`, path: `td:nth-child(${at + 1}) > a@href` })),
+  ];
 }
 
 /** Keeps candidates that have values which differ between records and repeat no other candidate. */
 function chooseFields(
-  candidates: readonly (Candidate & { count: number })[],
-  records: readonly Element[],
+  candidates: readonly Candidate[],
+  elements: readonly Element[],
   language: string,
   doubts: Doubt[],
 ): FoundFields {
+  const records = elements.slice(0, LOOKED_AT);
   const fields: Record<string, unknown> = {};
   const columns = new Map<string, string[]>();
   const seen = new Set<string>();
-  const constant: string[] = [];
   for (const { name, path, replace } of candidates) {
     if (columns.size >= MAX_FIELDS) break;
     const rows = valuesOf(path, records, replace);
@@ -201,10 +164,8 @@ function chooseFields(
     const alike = rows.join('\u0000');
     if (texts.length === 0 || seen.has(alike)) continue;
     seen.add(alike);
-    if (texts.length === records.length && new Set(texts).size === 1 && records.length > 2) {
-      constant.push(`${path} (${texts[0]})`);
-      continue;
-    }
+    const isConstant = texts.length === records.length && new Set(texts).size === 1 && records.length > 2;
+    if (isConstant) continue;
     const free = freeName(name, new Set(columns.keys()));
     columns.set(free, texts);
     const dashes = texts.filter((text) => !/^[-–—]$/.test(text));
@@ -218,8 +179,6 @@ function chooseFields(
     if (texts.length < records.length)
       doubts.push({ at: ['fields', free], text: `In ${texts.length} of ${records.length} records.` });
   }
-  if (constant.length > 0)
-    doubts.push({ at: ['fields'], text: `Left out, the same in all: ${constant.slice(0, 5).join(', ')}` });
   return { fields, columns };
 }
 
@@ -235,7 +194,7 @@ function valuesOf(path: string, records: readonly Element[], replace: Candidate[
   });
 }
 
-function candidatesIn(record: Element): Candidate[] {
+function candidatesOfRecord(record: Element): Candidate[] {
   const candidates: Candidate[] = [];
   for (const [attribute, value] of Object.entries(record.attribs)) {
     if (/^(?:id|data-[\w-]+)$/.test(attribute) && value !== '' && value.length < 200)
@@ -462,11 +421,9 @@ function nextLinkIn(document: Document): { path: string; guess: boolean } | unde
       return { path: `${parent.name}.${above} a@href`, guess: false };
   }
   for (const link of links) {
-    const label = link.attribs['aria-label'] ?? link.attribs.title;
-    if (label !== undefined && /^next\b[\p{L}\p{N} ]*$/iu.test(label)) {
-      const attribute = link.attribs['aria-label'] === undefined ? 'title' : 'aria-label';
-      return { path: `a[${attribute}='${label}']@href`, guess: false };
-    }
+    const label = link.attribs['aria-label'];
+    if (label !== undefined && /^next\b[\p{L}\p{N} ]*$/iu.test(label))
+      return { path: `a[aria-label='${label}']@href`, guess: false };
     const text = textOf(link, { trim: true });
     if (NEXT_TEXT.test(text)) return { path: `a:contains('${text}')@href`, guess: true };
   }

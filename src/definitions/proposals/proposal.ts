@@ -92,24 +92,27 @@ const KEYS: readonly RegExp[] = [
 ];
 
 /**
- * The field to use as the key. Of the fields that every record has with a different value, the one with the best name,
- * else the first.
+ * The setting `key`. Of the fields that every record has with a different value, the one with the best name, else the
+ * first; empty, with a doubt, when there is none.
  *
  * @param records how many records `columns` holds
  */
-export function keyOf(columns: ReadonlyMap<string, readonly unknown[]>, records: number): string | undefined {
+export function keyOf(
+  columns: ReadonlyMap<string, readonly unknown[]>,
+  records: number,
+  doubts: Doubt[],
+): string[] {
   const unique = [...columns].filter(
     ([, values]) =>
       values.length === records &&
-      values.every((value) => typeof value === 'string' || typeof value === 'number') &&
-      values.every((value) => value !== '') &&
+      values.every((value) => typeof value === 'number' || (typeof value === 'string' && value !== '')) &&
       new Set(values).size === records,
   );
-  for (const form of KEYS) {
-    const found = unique.find(([name]) => form.test(name));
-    if (found !== undefined) return found[0];
-  }
-  return unique[0]?.[0];
+  const best = KEYS.flatMap((form) => unique.filter(([name]) => form.test(name)));
+  const [found] = [...best, ...unique];
+  if (found !== undefined) return [found[0]];
+  doubts.push({ at: [], text: 'No field differs in all records: name the `key` that tells them apart.' });
+  return [];
 }
 
 /** The settings to add to the field; with a `doubt` if the texts are ambiguous. */
