@@ -2,8 +2,8 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Ceilings } from '../definitions/api-bounds.ts';
+import type { EffectiveSetting } from '../model/finding.ts';
 import type { Quotas } from '../model/quota.ts';
-import type { EffectiveSetting } from '../model/setting.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { isLoopbackHost, type NetworkList, parseNetworkList } from '../net/host.ts';
 import type { TracingSettings } from '../observe/tracing.ts';

@@ -1,6 +1,6 @@
 /** The kinds of settings: how the text of one is read, which type it gives, and what a wrong one must be instead. */
 import { resolve } from 'node:path';
-import { parseRate, type Rate } from '../model/rate.ts';
+import { parseRate, type Rate } from '../model/load-limit.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList, parseTrustedProxies, type TrustedProxies } from '../net/host.ts';
 import { findRunAs, type RunAs } from '../sources/process/environment.ts';

@@ -1,4 +1,4 @@
-/** The result of `flowhook doctor`: one finding for each check. */
+/** What an operator is shown of an installation: the findings of `flowhook doctor`, and its settings. */
 
 export const FINDING_STATUSES = ['ok', 'warning', 'error', 'skipped'] as const;
 export type FindingStatus = (typeof FINDING_STATUSES)[number];
@@ -34,4 +34,20 @@ export interface Examination {
   examinedAt: number;
   tookMs: number;
   findings: Finding[];
+}
+
+export const SETTING_ORIGINS = ['flag', 'environment', 'file', 'default'] as const;
+
+export interface EffectiveSetting {
+  /** In `flowhook.yaml`. */
+  name: string;
+  /** In the environment. */
+  variable: string;
+  /** What holds, defaults that follow from other settings included; `***` for a secret; null: there is none. */
+  value: string | null;
+  origin: (typeof SETTING_ORIGINS)[number];
+  /** The place as the user would name it: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`; null for a default. */
+  from: string | null;
+  /** What it is for. */
+  sentence: string;
 }

@@ -1,7 +1,7 @@
 /** Rates as people write them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRate } from './rate.ts';
+import { parseRate } from './load-limit.ts';
 
 test('a rate is a number of things and a time', () => {
   assert.deepEqual(parseRate('600/1m'), { count: 600, windowMs: 60_000 });

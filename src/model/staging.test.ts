@@ -1,8 +1,7 @@
 /** What a run writes for each record, and which names of fields a version keeps. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergeFields } from './fields.ts';
-import { type ComparedRecord, planWrites } from './staging.ts';
+import { type ComparedRecord, mergeFields, planWrites } from './staging.ts';
 import type { Mode } from './workflow.ts';
 
 const row = (id: string, seq: number, changes: Partial<ComparedRecord> = {}): ComparedRecord => ({

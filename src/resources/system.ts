@@ -1,6 +1,5 @@
 /** The state of the instance as its operator sees it, and what is wrong with it. */
-import { CHECK_GROUPS, type Examination, FINDING_STATUSES } from '../model/finding.ts';
-import { SETTING_ORIGINS } from '../model/setting.ts';
+import { CHECK_GROUPS, type Examination, FINDING_STATUSES, SETTING_ORIGINS } from '../model/finding.ts';
 import {
   boolean,
   choice,

@@ -1,16 +1,20 @@
 /** The periodic tasks of a node: retention, counting usage, replays, finishing deletions, backups. */
 import type { Config } from '../config/config.ts';
-import { jobRetention } from '../jobs/retention.ts';
 import type { Logger } from '../observe/log.ts';
-import { recordRetention } from '../records/retention.ts';
 import type { Chore } from '../std/chore.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import { backupSchedule } from '../store/backup-schedule.ts';
+import {
+  auditRetention,
+  deletionResumption,
+  jobRetention,
+  recordRetention,
+  sessionRetention,
+  webhookRetention,
+} from '../store/retention.ts';
 import type { Store } from '../store/store.ts';
-import { auditRetention, deletionResumption, sessionRetention } from '../teams/retention.ts';
 import { usageCounting } from '../teams/usage.ts';
 import { webhookReplay } from '../webhooks/replay.ts';
-import { webhookRetention } from '../webhooks/retention.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -30,19 +34,18 @@ export function createChores(input: {
   const byRole: Record<'api' | 'worker' | 'sender', Pick<Chore, 'start' | 'stop'>[]> = {
     sender: [
       webhookReplay(deps),
-      webhookRetention({
-        ...deps,
-        keepAttemptsMs: config.keepAttemptsDays * DAY_MS,
-        keepEventsMs: config.keepEventsDays * DAY_MS,
+      webhookRetention(deps, {
+        attemptsMs: config.keepAttemptsDays * DAY_MS,
+        eventsMs: config.keepEventsDays * DAY_MS,
       }),
       usageCounting(deps),
-      deletionResumption({ ...deps, forget }),
+      deletionResumption(deps, forget),
     ],
     worker: [
       recordRetention(deps),
-      jobRetention({ ...deps, keepJobs: config.keepJobs, keepMs: config.keepJobsDays * DAY_MS }),
+      jobRetention(deps, { keepJobs: config.keepJobs, keepMs: config.keepJobsDays * DAY_MS }),
     ],
-    api: [sessionRetention(deps), auditRetention({ ...deps, keepMs: config.keepAuditDays * DAY_MS })],
+    api: [sessionRetention(deps), auditRetention(deps, config.keepAuditDays * DAY_MS)],
   };
   const backups =
     config.backupEveryMs === null

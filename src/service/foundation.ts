@@ -1,12 +1,11 @@
 /** What every node rests on, whatever its role: its directories, the database, the encryption key, keys and a team. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
 import { DEFAULT_TEAM, type Team } from '../model/team.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import { newId } from '../std/id.ts';
-import { isOpenToOthers } from '../std/open-to-others.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import { authoredBy } from '../store/audited.ts';
@@ -51,7 +50,9 @@ export async function openFoundation(
 ): Promise<Foundation> {
   const { log, clock, random, publicUrl, isShared, started } = input;
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
-  for (const directory of [config.dataDirectory, config.backupDirectory].filter(isOpenToOthers)) {
+  for (const directory of [config.dataDirectory, config.backupDirectory]) {
+    const { mode = 0 } = statSync(directory, { throwIfNoEntry: false }) ?? {};
+    if ((mode & 0o077) === 0) continue;
     log.warn({ directory }, 'directory.open_to_others: it holds what teams store. `chmod 700` it');
   }
   if (isShared) {

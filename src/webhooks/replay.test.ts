@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { silentLogger } from '../observe/log.ts';
+import { webhookRetention } from '../store/retention.ts';
 import { webhookReplay } from './replay.ts';
-import { webhookRetention } from './retention.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const quiet = { log: silentLogger, random: () => 0.5, nodeId: 'local' };
@@ -70,12 +70,7 @@ test('expires what has waited longer than the schedule lasts, and deletes what i
   await store.webhooks.pause({ teamId, id: paused, reason: 'On request' });
   await runs(3);
   await lanes().tick();
-  const retention = webhookRetention({
-    store,
-    ...quiet,
-    keepAttemptsMs: 14 * DAY_MS,
-    keepEventsMs: 30 * DAY_MS,
-  });
+  const retention = webhookRetention({ store, ...quiet }, { attemptsMs: 14 * DAY_MS, eventsMs: 30 * DAY_MS });
   advance(3 * DAY_MS);
   await retention.tick();
   assert.deepEqual(await states(paused), { waiting: 3 });

@@ -6,7 +6,7 @@
  *                      └──────────── 429 ◀────────────────────────┘
  */
 import { Problem } from '../../model/error.ts';
-import type { Rate } from '../../model/rate.ts';
+import type { Rate } from '../../model/load-limit.ts';
 import { subscriberOf } from '../../net/host.ts';
 import { clientAddress } from '../server/caller.ts';
 import type { Reply, Request } from '../server/exchange.ts';

@@ -1,6 +1,6 @@
 /** The service itself: whether it lives and is ready, its metrics, how it stands and what is wrong with it. */
 import { Problem } from '../../model/error.ts';
-import type { EffectiveSetting } from '../../model/setting.ts';
+import type { EffectiveSetting } from '../../model/finding.ts';
 import type { EventLoopDelay } from '../../observe/process-metrics.ts';
 import { shownChecks, systemChecksResource, systemResource } from '../../resources/system.ts';
 import { grouped } from '../../std/amounts.ts';

@@ -1,7 +1,6 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
-import { mergeFields } from '../../model/fields.ts';
 import type { Held, RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
@@ -10,7 +9,7 @@ import {
   differenceOf,
   MAX_DIFFERENCES_BYTES,
 } from '../../model/same-json.ts';
-import { type Guards, guardMistake } from '../../model/staging.ts';
+import { type Guards, guardMistake, mergeFields } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow, WorkflowRow } from '../rows.ts';
 import { both, type Tx } from '../sql.ts';

@@ -1,0 +1,99 @@
+/** What is deleted in the background, on a real store with a clock of its own. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { silentLogger } from '../observe/log.ts';
+import { openEmptyStore } from './conformance/empty-store.ts';
+import { failAttempt, makeRunning, makeWorkflow, publishRun, readVersion } from './conformance/setup.ts';
+import { deletionResumption, jobRetention, recordRetention } from './retention.ts';
+import type { Store } from './store.ts';
+
+const HOUR_MS = 3_600_000;
+
+async function open(t: TestContext) {
+  let ahead = 0;
+  const { store } = await openEmptyStore(t, { clock: () => Date.now() + ahead });
+  const advance = (ms: number) => {
+    ahead += ms;
+  };
+  return { store, advance, at: await makeWorkflow(store) };
+}
+
+async function publish(store: Store, at: { teamId: string; workflowId: string }, count: number) {
+  for (let n = 0; n < count; n++) {
+    const names = Array.from({ length: 300 }, (_, id) => [`p${id}`, `${n}-${id}`]);
+    await publishRun(store, at, Object.fromEntries(names));
+  }
+}
+
+test('prunes old versions in steps, none within the hour after it was current, and never the current one', async (t) => {
+  const { store, advance, at } = await open(t);
+  await publish(store, at, 12);
+  const steps: number[] = [];
+  const prune: Store['records']['prune'] = async (input) => {
+    steps.push(input.limit);
+    return store.records.prune(input);
+  };
+  const watched = { ...store, records: { ...store.records, prune } };
+  const pruner = recordRetention({ store: watched, log: silentLogger, random: () => 0, nodeId: 'local' });
+  await pruner.tick();
+  assert.equal((await store.records.version(at))?.oldest, 0);
+  assert.deepEqual(steps, []);
+
+  advance(2 * HOUR_MS);
+  await pruner.tick();
+  assert.equal((await store.records.version(at))?.oldest, 3);
+  assert.ok(steps.length > 2 && steps.every((limit) => limit >= 1 && limit <= 500), `${steps}`);
+  assert.equal((await readVersion(store, { ...at, version: 3 }, 500)).length, 300);
+
+  advance(31 * 24 * HOUR_MS);
+  await pruner.tick();
+  assert.equal((await store.records.version(at))?.oldest, 12);
+  assert.equal((await readVersion(store, { ...at, version: 12 }, 500)).length, 300);
+});
+
+const DAY_MS = 24 * 3_600_000;
+
+test('keeps the newest jobs of each workflow for a while, and the last one for good', async (t) => {
+  let ahead = 0;
+  const { store } = await openEmptyStore(t, { clock: () => Date.now() + ahead });
+  const many = await makeWorkflow(store, { id: 'many' });
+  const few = await makeWorkflow(store, { id: 'few' });
+  for (let n = 0; n < 30; n++) {
+    const held = await makeRunning(store, many);
+    await store.jobs.report({ held, lines: [{ seq: 1, at: 0, level: 'info', text: `run ${n}` }] });
+    await failAttempt(store, held);
+  }
+  await failAttempt(store, await makeRunning(store, few));
+  const count = async (at: typeof many) => (await store.jobs.list({ ...at, limit: 100 })).length;
+  const retention = jobRetention(
+    { store, log: silentLogger, random: () => 0, nodeId: 'local' },
+    { keepJobs: 5, keepMs: 30 * DAY_MS },
+  );
+  await retention.tick();
+  assert.deepEqual([await count(many), await count(few)], [5, 1]);
+  ahead = 31 * DAY_MS;
+  await makeRunning(store, few);
+  await retention.tick();
+  assert.deepEqual([await count(many), await count(few)], [1, 2]);
+});
+
+test('deletes what an interrupted deletion left, after a delay, and nothing else', async (t) => {
+  const { store } = await openEmptyStore(t);
+  const gone = await makeWorkflow(store, { team: 'acme' });
+  const stays = await makeWorkflow(store, { team: 'other' });
+  for (const at of [gone, stays]) await publishRun(store, at, { a: 'Ada', b: 'Grace' });
+  const forgotten: unknown[] = [];
+  const forget = async (place: unknown) => void forgotten.push(place);
+  const chore = deletionResumption({ store, log: silentLogger, random: () => 0, nodeId: 'local' }, forget);
+  await chore.tick();
+  await store.teams.retire({ teamId: gone.teamId, force: false });
+  await store.teams.delete({ teamId: gone.teamId, limit: 1 });
+
+  await chore.tick();
+  assert.deepEqual(await store.teams.retired({ limit: 100 }), [{ id: gone.teamId, slug: 'acme' }]);
+  await chore.tick();
+  assert.deepEqual(await store.teams.retired({ limit: 100 }), []);
+  assert.deepEqual(await store.erasure.workflows({ teamId: gone.teamId, limit: 100 }), []);
+  assert.deepEqual(forgotten, [gone]);
+  assert.equal((await store.records.version(stays))?.total, 2);
+});
