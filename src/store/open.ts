@@ -1,20 +1,14 @@
 /** Opens stores and does whatever else depends on the kind of database: the only file that imports a driver. */
 import { join } from 'node:path';
-import type { Author } from '../model/audit.ts';
 import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
-import type {
-  BackupOrigin,
-  BackupProgress,
-  Inspection,
-  MadeBackup,
-  RestoredBackup,
-  VerifiedBackup,
-} from './backup-files.ts';
+import type { Inspection, MadeBackup, RestoredBackup, VerifiedBackup } from './backup-files.ts';
 import { MARKER, REFUSAL, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
 import type { SchemaState } from './migrations.ts';
+import type { BackupOptions } from './sqlite/backup.ts';
+import type { RestoreOptions } from './sqlite/backup-restore.ts';
 import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
@@ -138,25 +132,12 @@ export const POSTGRES_BACKUPS =
 /**
  * Makes a backup of an SQLite database, which may be in use: everything acknowledged before this call is in it.
  *
- * @param options.signal aborts it; nothing is left then
  * @throws InUseError when another one is being made in that directory, Error with a sentence when there is no room
  */
-export async function createBackup(
-  url: string,
-  options: {
-    directory: string;
-    now: number;
-    origin: BackupOrigin;
-    signal?: AbortSignal;
-    onProgress?: (progress: BackupProgress) => void;
-    /** `Store.copyTo` of the server that owns the database, whose log then does not grow. */
-    copyTo?: Store['copyTo'];
-  },
-): Promise<MadeBackup> {
+export async function createBackup(url: string, options: Omit<BackupOptions, 'path'>): Promise<MadeBackup> {
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
   const { backup } = await import('./sqlite/backup.ts');
-  const { directory, now, origin, ...how } = options;
-  return backup({ path: pathOf(url), directory, now, origin }, how).catch(async (error) => {
+  return backup({ path: pathOf(url), ...options }).catch(async (error) => {
     throw await explainFailure(url, error);
   });
 }
@@ -194,13 +175,7 @@ export async function hearsNotifications(url: string): Promise<boolean> {
 /** Replaces an SQLite database by a backup: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */
 export async function restoreBackup(
   url: string,
-  options: {
-    file: string;
-    force: boolean;
-    now: number;
-    author: Author;
-    checkKey: (fingerprint: string | null) => void;
-  },
+  options: Omit<RestoreOptions, 'path'>,
 ): Promise<RestoredBackup> {
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
   const { restoreBackup: restore } = await import('./sqlite/backup-restore.ts');

@@ -16,7 +16,7 @@ import {
   type ProcessMark,
   unlessCanceled,
 } from '../../model/job.ts';
-import type { Workflow } from '../../model/workflow.ts';
+import { MAX_BACKOFF_MS, type Workflow } from '../../model/workflow.ts';
 import {
   type AttemptEnd,
   type InTeam,
@@ -49,6 +49,19 @@ export interface ClaimedJob {
   workflow: Workflow;
   /** The incremental state stored by the last published run (`ctx.state`); null before the first. */
   state: unknown;
+}
+
+export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
+  const state = workflow.state === null ? null : JSON.parse(workflow.state);
+  return { job, workflow: toWorkflow(workflow), state };
+}
+
+/** No job can wait longer: one dated further ahead was queued before the clock was set back, and counts as due. */
+export const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
+
+/** While there is only one team, it may have all places of a node. */
+export async function hasSeveralTeams(view: View): Promise<boolean> {
+  return (await view.db.all('select 1 from team limit 2')).length > 1;
 }
 
 /** A running job whose holder is gone, and the process that may have been left behind. */

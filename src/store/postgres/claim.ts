@@ -10,11 +10,10 @@
  * locked rows so hold up none of the others, and writers of events do not hold up claims but for their commit.
  */
 import { Problem } from '../../model/error.ts';
-import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
 import type { Clock } from '../../std/clock.ts';
-import type { ClaimedJob } from '../operations/attempts.ts';
+import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
-import { type JobRow, toJob, toWorkflow, type WorkflowRow } from '../rows.ts';
+import { type JobRow, toJob, type WorkflowRow } from '../rows.ts';
 import type { Tx, Value, View } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
@@ -35,9 +34,6 @@ interface TakeInput extends ClaimInput {
   /** The team. Not `teamId`, so that this does not wait in the team's line for a connection, and others with it. */
   from: string;
 }
-
-/** No job waits this long: one that is dated further ahead was queued before the clock was set back, and is due. */
-const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
 /** Teams whose turn is remembered, in memory; others count as never served. */
 const MAX_SERVED = 1_000;
@@ -145,10 +141,6 @@ export async function turns(view: View, input: TurnsInput): Promise<string[]> {
   return [...before, ...(await ranked(view, { ...input, limit: 1, without: [...without, ...having] }))];
 }
 
-async function hasSeveralTeams(view: View): Promise<boolean> {
-  return (await view.db.all('select 1 from team limit 2')).length > 1;
-}
-
 /** Looks at the teams whose turn it is; only when these have too few due jobs, at all teams. */
 async function ranked(view: View, input: TurnsInput): Promise<string[]> {
   const some = 2 * input.limit + 8;
@@ -192,15 +184,10 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
     jobs.map((job) => job.workflow_id),
   );
   const byId = new Map(workflows.map((row) => [row.id, row]));
-  return jobs.map((job) => {
-    const workflow = byId.get(job.workflow_id) as WorkflowRow;
-    return {
-      // As on SQLite: when it was due.
-      job: { ...toJob(job), runAt: job.due_at },
-      workflow: toWorkflow(workflow),
-      state: workflow.state === null ? null : JSON.parse(workflow.state),
-    };
-  });
+  return jobs.map((job) =>
+    // `runAt` as on SQLite: when it was due.
+    claimedJob({ ...toJob(job), runAt: job.due_at }, byId.get(job.workflow_id) as WorkflowRow),
+  );
 }
 
 /** The parameters $1 to $10 of both statements. */

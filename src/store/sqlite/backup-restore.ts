@@ -29,23 +29,27 @@ const REPLACED = '.replaced-';
 /** 2025-01-01, in seconds since 1970. */
 const TAG_EPOCH = 1_735_689_600;
 
+export interface RestoreOptions {
+  /** The backup. */
+  file: string;
+  /** The database file. */
+  path: string;
+  /** Whether to set aside an existing database. */
+  force: boolean;
+  now: number;
+  /** For the audit line in the restored database. */
+  author: Author;
+  /** Throws if the backup needs another encryption key than this installation has. */
+  checkKey: (fingerprint: string | null) => void;
+}
+
 /**
  * Copies the backup beside the database, checks the copy, and renames it. Nobody may use the database meanwhile.
  *
- * @param input.force whether to set aside an existing database
- * @param input.author for the audit line in the restored database
- * @param input.checkKey throws if the backup needs another encryption key than this installation has
  * @throws InUseError when a server or a command uses the database, or one exists and `force` is not set; Error with a
  *   sentence when the backup is damaged, or newer than this code
  */
-export async function restoreBackup(input: {
-  file: string;
-  path: string;
-  force: boolean;
-  now: number;
-  author: Author;
-  checkKey: (fingerprint: string | null) => void;
-}): Promise<RestoredBackup> {
+export async function restoreBackup(input: RestoreOptions): Promise<RestoredBackup> {
   const { file, path, force, now, author, checkKey } = input;
   const directory = dirname(path);
   mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -52,27 +52,26 @@ export interface BackupInput {
   origin: BackupOrigin;
 }
 
+export interface BackupOptions extends BackupInput {
+  /** Aborts it; nothing is left then. */
+  signal?: AbortSignal;
+  onProgress?: (progress: BackupProgress) => void;
+  /**
+   * Copies the database into an empty file without holding a read open: `Store.copyTo` of the server that owns it. If it
+   * rejects, or is not given, a snapshot is read.
+   */
+  copyTo?: (file: string, signal?: AbortSignal) => Promise<void>;
+}
+
 /**
  * Makes a backup while the database is in use: a snapshot of one moment, which is verified before it gets its name.
  * Whatever reads all of a file does so in a low-priority process of its own.
  *
- * @param options.copyTo copies the database into an empty file without holding a read open; if it rejects, or is not
- *   given, a snapshot is read
  * @throws InUseError when another backup is being made there, Error with a sentence when there is no room, or nothing
  *   can be written there, or the process was killed, by the signal or otherwise
  */
-export async function backup(
-  input: BackupInput,
-  {
-    signal,
-    onProgress = () => {},
-    copyTo,
-  }: {
-    signal?: AbortSignal;
-    onProgress?: (progress: BackupProgress) => void;
-    copyTo?: (file: string, signal?: AbortSignal) => Promise<void>;
-  },
-): Promise<MadeBackup> {
+export async function backup(options: BackupOptions): Promise<MadeBackup> {
+  const { signal, onProgress = () => {}, copyTo, ...input } = options;
   const { path, directory } = input;
   const total = bytesOf(path);
   const { file, discard } = beginBackup(directory, total);

@@ -1,11 +1,9 @@
 /** Claiming due jobs for a node, fairly between teams, and the heartbeats of those that run. */
-
 import type { Held } from '../../model/job.ts';
-import { MAX_BACKOFF_MS } from '../../model/workflow.ts';
-import type { ClaimedJob } from '../operations/attempts.ts';
+import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
-import { type JobRow, toJob, toWorkflow, type WorkflowRow } from '../rows.ts';
+import { type JobRow, toJob, type WorkflowRow } from '../rows.ts';
 import type { Tx, View } from '../sql.ts';
 import type { Store } from '../store.ts';
 
@@ -36,10 +34,6 @@ export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
     team.next = await nextJob(tx, team);
   }
   return claimed;
-}
-
-async function hasSeveralTeams(tx: Tx): Promise<boolean> {
-  return (await tx.db.all('select 1 from team limit 2')).length > 1;
 }
 
 /** A team that has waiting jobs. */
@@ -148,8 +142,6 @@ const NEXT = `
   select team_id, id, attempt, run_at, started_at from job indexed by job_due
   where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
     and workflow_id not in (select value from json_each(?))`;
-/** No job can wait longer: one dated further ahead was queued before the clock was set back, and counts as due. */
-const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
 /** The team's next job: of the highest priority at which one is due, the one due longest. */
 async function nextJob(tx: Tx, team: WaitingTeam): Promise<DueJob | undefined> {
@@ -189,11 +181,7 @@ async function start(
   await tx.db.run('update team set claimed_at = ? where id = ?', tx.now, due.team_id);
   if (due.started_at === null) appendJobEvent(tx, job, 'workflow_started');
   const workflow = (await workflowRow(tx, job.team_id, job.workflow_id)) as WorkflowRow;
-  return {
-    job: toJob(job),
-    workflow: toWorkflow(workflow),
-    state: workflow.state === null ? null : JSON.parse(workflow.state),
-  };
+  return claimedJob(toJob(job), workflow);
 }
 
 export async function beat(
