@@ -61,7 +61,7 @@ test('without a server a job runs in the process of the command, and the exit co
   assert.match(shown.stdout, /^error +.*7/m);
   assert.match(workflows.stdout, /^default\/people +command +version 1, 2 records +finished .* ago/m);
   const people = showing.stdout;
-  assert.match(people, /^schedule +at 06:00 from Monday to Friday \(Europe\/Berlin\)$/m);
+  assert.match(people, /^schedule +cron 0 6 \* \* 1-5 \(Europe\/Berlin\)$/m);
   assert.match(people, /^next run +\w{3} \d+ \w{3} \d{4}, 06:00 Europe\/Berlin, in /m);
 });
 
@@ -126,7 +126,7 @@ test('beside a server a job is queued and followed; Ctrl-C leaves it running, ca
   assert.match((await place.run('workflows', 'list')).stdout, /default\/people .*paused since 2/);
   assert.match(
     (await place.run('workflows', 'resume', 'people')).stdout,
-    /^resumed people, at 06:00 .*, in /,
+    /^resumed people, cron 0 6 .*, in /,
   );
 });
 

@@ -5,7 +5,6 @@ import type { Definition, Schedule } from '../../model/workflow.ts';
 import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
 import { oneLine, resultWords, stateWords } from '../job-words.ts';
 import type { Options } from '../options.ts';
-import { nextRunWords, scheduleWords } from '../schedule-words.ts';
 import { columns, type Head, table } from '../table.ts';
 import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { print, say } from '../terminal.ts';
@@ -179,4 +178,35 @@ function filledWords(source: Definition['source']): string {
 function sourceWords(source: Definition['source']): string {
   if (source.type === 'command') return `command ${source.command.join(' ')}`;
   return source.type === 'http' ? `http ${source.urls.join(' ')}` : source.type;
+}
+
+/** `every 6 hours`, `cron 0 6 * * 1-5 (Europe/Berlin)`: the next run, which stands beside it, shows what that means. */
+export function scheduleWords(schedule: Schedule): string {
+  if (!('everyMs' in schedule)) return `cron ${schedule.cron} (${schedule.timezone})`;
+  const units = { day: 86_400_000, hour: 3_600_000, minute: 60_000, second: 1_000 };
+  const { everyMs } = schedule;
+  const [noun, size] = Object.entries(units).find(([, ms]) => everyMs % ms === 0) ?? ['millisecond', 1];
+  return everyMs === size ? `every ${noun}` : `every ${everyMs / size} ${noun}s`;
+}
+
+/** `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`; a schedule without a time zone is shown in that of this machine. */
+export function nextRunWords(schedule: Schedule, nextRunAt: number | null, nowMs: number): string {
+  if (nextRunAt === null) return 'never again';
+  const { timeZone } =
+    'everyMs' in schedule ? new Intl.DateTimeFormat().resolvedOptions() : { timeZone: schedule.timezone };
+  const parts = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(nextRunAt % 60_000 === 0 ? {} : { second: '2-digit' }),
+  }).formatToParts(nextRunAt);
+  const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((one) => one.type === type)?.value;
+  const time = [part('hour'), part('minute'), part('second')].filter(Boolean).join(':');
+  const when = `${part('weekday')} ${part('day')} ${part('month')} ${part('year')}, ${time} ${timeZone}`;
+  const left = nextRunAt - nowMs;
+  return `${when}, ${left <= 0 ? 'due now' : `in ${durationWords(left)}`}`;
 }

@@ -1,7 +1,7 @@
 /** Deliveries in words. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { timingWords } from './commands/deliveries.ts';
+import { timingWords } from './deliveries.ts';
 
 test('what an attempt took is told apart from how long it waited before', () => {
   const timing = { queuedMs: 573, dnsMs: null, connectMs: 1, tlsMs: null, firstByteMs: 3 };
