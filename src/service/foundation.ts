@@ -1,9 +1,16 @@
-/** What every node rests on, whatever its role: its directories, the database, the encryption key, keys and a team. */
+/** What every node rests on, whatever its role: directories, database, keys and a team; how its work is observed. */
 import { mkdirSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
+import { EVENT_TYPES } from '../model/event.ts';
+import { FAILURE_REASONS } from '../model/job.ts';
 import { DEFAULT_TEAM, type Team } from '../model/team.ts';
 import type { Logger } from '../observe/log.ts';
+import { Metrics } from '../observe/metrics.ts';
+import { type Observer, observeAll } from '../observe/observer.ts';
+import { startTracing, type Tracing } from '../observe/tracing.ts';
+import { wideLines } from '../observe/wide-lines.ts';
+import { workMetrics } from '../observe/work-metrics.ts';
 import type { Clock } from '../std/clock.ts';
 import { newId } from '../std/id.ts';
 import type { Sealer } from '../std/seal.ts';
@@ -84,4 +91,35 @@ export async function openFoundation(
     await storeBootstrapKey(ofStart, { team, key: bootstrapKey });
   }
   return { store, ofStart, nodeId, sealer, lastUsed, authenticator, team };
+}
+
+export interface Observation {
+  observer: Required<Observer>;
+  /** Undefined when metrics are off. */
+  metrics: Metrics | undefined;
+  tracing: Tracing | undefined;
+}
+
+export async function startObservation(config: Config, log: Logger): Promise<Observation> {
+  const metrics = config.metrics ? new Metrics() : undefined;
+  const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
+  const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];
+  const tracing = config.tracing === null ? undefined : await startTracing(config.tracing, log);
+  const traces = tracing === undefined ? [] : [tracing.observer];
+  return {
+    observer: observeAll([wideLines(log, config.logRequests), ...counted, ...traces]),
+    metrics,
+    tracing,
+  };
+}
+
+/** The same observer, which also calls `onVersion` for every version that an attempt of a job has published. */
+export function withVersions(
+  observer: Observer,
+  onVersion: (at: { teamId: string; workflowId: string }) => void,
+): Required<Observer> {
+  const jobAttemptDone: Observer['jobAttemptDone'] = (done) => {
+    if (done.published?.outcome === 'published') onVersion(done);
+  };
+  return observeAll([observer, { jobAttemptDone }]);
 }

@@ -10,8 +10,7 @@ import { DefinitionChecks } from '../definitions/checks.ts';
 import type { ParseYaml } from '../definitions/load.ts';
 import { type Comparison, LocalFiles } from '../definitions/local-files.ts';
 import { doctorOfNode } from '../doctor/doctor.ts';
-import { drain, InFlight } from '../http/limits/in-flight.ts';
-import { Overload } from '../http/limits/overload.ts';
+import { drain, InFlight, Overload } from '../http/limits/requests.ts';
 import { Certificate } from '../http/server/certificate.ts';
 import { nodeMetrics } from '../http/server/node-metrics.ts';
 import { openDashboard } from '../http/ui/dashboard.ts';
@@ -31,10 +30,8 @@ import type { Store } from '../store/store.ts';
 import { mintFirstKey } from '../teams/keys.ts';
 import { linkUrl, makeLink } from '../teams/sessions.ts';
 import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
-import { buildCapabilities } from './capabilities.ts';
-import { openFoundation } from './foundation.ts';
-import { startObservation } from './observation.ts';
-import { stopTimes } from './stop-times.ts';
+import { openFoundation, startObservation } from './foundation.ts';
+import { buildCapabilities } from './parts.ts';
 import { createWire } from './wire.ts';
 
 /** How many connections may wait to be accepted. Beyond that, clients must retransmit, which takes seconds. */
@@ -306,4 +303,18 @@ export async function startService(
     await stop().catch(() => {});
     throw error;
   }
+}
+
+/** Reserved for closing everything else after the work under way has ended. */
+const MAX_CLOSING_MS = 3_000;
+
+/** In milliseconds: in all, before the port is closed, and for work under way; the rest is for storing its outcome. */
+function stopTimes({ drainSeconds, drainDelaySeconds }: Pick<Config, 'drainSeconds' | 'drainDelaySeconds'>): {
+  allMs: number;
+  delayMs: number;
+  workMs: number;
+} {
+  const allMs = drainSeconds * 1_000;
+  const delayMs = Math.min(drainDelaySeconds * 1_000, allMs / 2);
+  return { allMs, delayMs, workMs: allMs - delayMs - Math.min(MAX_CLOSING_MS, (allMs - delayMs) / 2) };
 }

@@ -1,21 +1,17 @@
 /**
- * Limits connections: how many are open in all, how many from one address, how long clients may take, and how many
- * pipelined requests may wait on one.
+ * Limits connections: how many are open in all, how many from one address and how long clients
+ * may take.
  *
  *     connection ──▶ too many in all? ──▶ closed unread; idle ones are closed, to make room for the next
  *         └────────▶ too many from its address? ──▶ 503
  */
-import type { Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../../model/error.ts';
 import { subscriberOf, type TrustedProxies } from '../../net/host.ts';
 import type { Logger } from '../../observe/log.ts';
 import { refusalBytes } from '../server/client-error.ts';
 
-/** Unanswered requests on one connection: Node parses a thousand at once from a chunk of 64 KiB. */
-const MAX_WAITING = 16;
-/** A client that goes on this far beyond the limit reads no answers: its connection is destroyed. */
-const MAX_REFUSED = 10 * MAX_WAITING;
 const MAKE_ROOM_EVERY_MS = 1_000;
 const TELL_EVERY_MS = 60_000;
 
@@ -26,7 +22,6 @@ export class ConnectionLimits {
   readonly #log: Logger;
   /** How many connections each address has. */
   readonly #open = new Map<string, number>();
-  readonly #waiting = new WeakMap<Socket, number>();
   #madeRoomAtMs = Number.NEGATIVE_INFINITY;
   #toldAtMs = Number.NEGATIVE_INFINITY;
   #refused = 0;
@@ -52,17 +47,6 @@ export class ConnectionLimits {
       this.#madeRoomAtMs = nowMs;
       server.closeIdleConnections();
     });
-  }
-
-  /** Whether a request may wait on its connection for those before it. */
-  admits(answer: ServerResponse): boolean {
-    const { socket } = answer.req;
-    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
-    this.#waiting.set(socket, waiting);
-    // `close` also comes when the connection broke.
-    answer.once('close', () => this.#waiting.set(socket, (this.#waiting.get(socket) ?? 0) - 1));
-    if (waiting > MAX_REFUSED) socket.destroy();
-    return waiting <= MAX_WAITING;
   }
 
   #begin(socket: Socket): void {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { drain, InFlight } from './in-flight.ts';
+import { drain, InFlight } from './requests.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
 import { readBody } from '../input/body.ts';
-import { InFlight } from './in-flight.ts';
+import { InFlight } from './requests.ts';
 
 test('a request is no work while its body arrives, and is afterwards', async (t) => {
   const inFlight = new InFlight();

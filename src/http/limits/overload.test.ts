@@ -4,8 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { INITIAL_LIMIT, MIN_LIMIT, placesFor } from '../../model/load-limit.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from './in-flight.ts';
-import { Overload } from './overload.ts';
+import { InFlight, NEW_CALLERS, Overload, UNKNOWN_TEAM } from './requests.ts';
 
 /** Answers that nobody sends. */
 function answers(count: number): ServerResponse[] {

@@ -1,7 +1,7 @@
 /** Turns at the event loop. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RequestTurns } from './request-turns.ts';
+import { RequestTurns } from './requests.ts';
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

@@ -16,10 +16,16 @@ import { authoredBy } from '../../store/audited.ts';
 import { boundUnread, holdContinue, isUninvited, refuseBody } from '../input/body.ts';
 import { isStrict, refuseUnknownQuery } from '../input/strict.ts';
 import { type ConnectionLimits, serverTimeouts, type Timeouts } from '../limits/connections.ts';
-import { type InFlight, NEW_CALLERS, UNKNOWN_TEAM } from '../limits/in-flight.ts';
-import { type Overload, retryAfter } from '../limits/overload.ts';
 import { isRateLimitField, type RateLimits } from '../limits/rate-limits.ts';
-import { RequestTurns } from '../limits/request-turns.ts';
+import {
+  type InFlight,
+  mayWaitOnConnection,
+  NEW_CALLERS,
+  type Overload,
+  RequestTurns,
+  retryAfter,
+  UNKNOWN_TEAM,
+} from '../limits/requests.ts';
 import { compressed } from '../negotiate.ts';
 import type { KeyedCall, Operation, Route } from '../route.ts';
 import type { Services } from '../services.ts';
@@ -163,7 +169,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     const { request, reply, route } = exchange;
     const weight = route?.operation.weight ?? 'brief';
     // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
-    if (!connections.admits(reply.raw)) return refuse(exchange).header('connection', 'close');
+    if (!mayWaitOnConnection(reply.raw)) return refuse(exchange).header('connection', 'close');
     const team = assumedTeam(exchange);
     if (!overload.admits(weight, team)) {
       await turns.take(team);

@@ -9,8 +9,7 @@ import type { BodyCache } from '../../records/body-cache.ts';
 import { listBackups } from '../../store/backup-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliveryEngine } from '../../webhooks/delivery-engine.ts';
-import type { InFlight } from '../limits/in-flight.ts';
-import type { Overload } from '../limits/overload.ts';
+import type { InFlight, Overload } from '../limits/requests.ts';
 
 /** Jobs and deliveries are not counted beyond this. */
 const MOST = 10_000;

@@ -1,0 +1,373 @@
+/**
+ * How many requests are worked on at once, and whose turn it is: load shedding, which refuses requests with `retry-after`
+ * before memory or latency run away, and turns at the event loop.
+ *
+ *     request ──▶ may its team have one more? ──no──▶ 503, counted but not logged
+ *                   └─yes─▶ counts as work, except while its body arrives, until its answer is being sent
+ *                             └──▶ line of its team ──▶ begun, some in each turn of the event loop
+ */
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { totalmem } from 'node:os';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
+import { admits, INITIAL_LIMIT, isShort, nextLimit, placesFor, type Weight } from '../../model/load-limit.ts';
+import type { Logger } from '../../observe/log.ts';
+import { FairPlaces, Shares } from '../../std/fair-share.ts';
+import { isBodyArriving } from '../input/body.ts';
+
+/** The team of requests without a key or session. */
+export const UNKNOWN_TEAM = '';
+/**
+ * The team of requests with a key or session that this node has not seen before, until it has been looked up: apart from
+ * those without one, which anybody may send.
+ */
+export const NEW_CALLERS = '?';
+
+/** Unanswered requests on one connection: Node parses a thousand at once from a chunk of 64 KiB. */
+const MAX_PIPELINED = 16;
+/** A client that goes on this far beyond the limit reads no answers: its connection is destroyed. */
+const MAX_REFUSED = 10 * MAX_PIPELINED;
+const pipelined = new WeakMap<Socket, number>();
+
+/** Whether a request may wait on its connection for those before it. */
+export function mayWaitOnConnection(answer: ServerResponse): boolean {
+  const { socket } = answer.req;
+  const waiting = (pipelined.get(socket) ?? 0) + 1;
+  pipelined.set(socket, waiting);
+  // `close` also comes when the connection broke.
+  answer.once('close', () => pipelined.set(socket, (pipelined.get(socket) ?? 0) - 1));
+  if (waiting > MAX_REFUSED) socket.destroy();
+  return waiting <= MAX_PIPELINED;
+}
+
+interface Entry {
+  team: string;
+  /** Whether its weight makes it work at all. */
+  canBeWork: boolean;
+  /** Whether it counts at the moment: see `working`. */
+  isWork: boolean;
+}
+
+export class InFlight {
+  readonly #answers = new Map<ServerResponse, Entry>();
+  readonly #working = new Shares();
+  #isDraining = false;
+  #onEmpty: (() => void) | undefined;
+
+  get size(): number {
+    return this.#answers.size;
+  }
+
+  /**
+   * How many keep this process busy. Not counted: those that mostly wait and, from the next `recount` on, those whose
+   * body is arriving or whose answer is being sent, both at the pace of the client. Otherwise a thousand slow clients,
+   * without a key even, would have everybody else refused.
+   */
+  get working(): number {
+    return this.#working.all;
+  }
+
+  /** The same, where no team is counted with more than so many. */
+  workingWithin(mostOfTeam: number): number {
+    return this.#working.allWithin(mostOfTeam);
+  }
+
+  /** How many of those belong to a team. */
+  workingOf(team: string): number {
+    return this.#working.heldBy(team);
+  }
+
+  add(answer: ServerResponse, weight: Weight, team: string): void {
+    const canBeWork = weight !== 'light' && weight !== 'long';
+    this.#answers.set(answer, { team, canBeWork, isWork: canBeWork });
+    if (canBeWork) this.#working.add(team);
+    if (this.#isDraining) answer.shouldKeepAlive = false;
+    // `close` follows `finish`, and also comes when the connection broke.
+    answer.once('close', () => this.#remove(answer));
+  }
+
+  /**
+   * Counts a request for the team that turned out to be its caller's, if that may have one more. Its own place is free
+   * while this is decided.
+   */
+  move(answer: ServerResponse, team: string, mayHaveOneMore: () => boolean): boolean {
+    const entry = this.#answers.get(answer);
+    if (entry === undefined || entry.team === team) return true;
+    if (entry.isWork) this.#working.remove(entry.team);
+    const moves = mayHaveOneMore();
+    if (moves) entry.team = team;
+    if (entry.isWork) this.#working.add(entry.team);
+    return moves;
+  }
+
+  /** From now on a request only waits, for time to pass: it is no work any more. */
+  rest(answer: ServerResponse): void {
+    const entry = this.#answers.get(answer);
+    if (entry === undefined) return;
+    if (entry.isWork) this.#working.remove(entry.team);
+    entry.canBeWork = false;
+    entry.isWork = false;
+  }
+
+  /** Counts anew which requests are work: those whose client is not the one that is waited for. */
+  recount(): void {
+    for (const [answer, entry] of this.#answers) {
+      const isWork = entry.canBeWork && !answer.headersSent && !isBodyArriving(answer.req);
+      if (isWork === entry.isWork) continue;
+      entry.isWork = isWork;
+      if (isWork) this.#working.add(entry.team);
+      else this.#working.remove(entry.team);
+    }
+  }
+
+  /** From now on each connection ends with its answer, and answers not yet begun say `connection: close`. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const answer of this.#answers.keys()) answer.shouldKeepAlive = false;
+  }
+
+  /** Destroys the connections of all that is left; returns how many answers that cut off. */
+  cut(): number {
+    const answers = [...this.#answers.keys()];
+    for (const { socket } of answers) socket?.destroy();
+    return answers.length;
+  }
+
+  /** Resolves as soon as nothing is in flight. For one caller at a time. */
+  async empty(): Promise<void> {
+    if (this.#answers.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+  }
+
+  #remove(answer: ServerResponse): void {
+    const entry = this.#answers.get(answer);
+    if (entry?.isWork === true) this.#working.remove(entry.team);
+    this.#answers.delete(answer);
+    if (this.#isDraining) answer.req.socket.end();
+    if (this.#answers.size === 0) this.#onEmpty?.();
+  }
+}
+
+/** How long, once nothing is in flight, a client that has sent half a request has for the other half. */
+const HALF_SENT_MS = 750;
+/**
+ * Turns of the event loop before idle connections are closed: each reads all that has arrived, but the first may be
+ * past that.
+ */
+const TURNS = 4;
+
+/**
+ * Closes the application: the listener and idle connections as soon as all input that has arrived is read.
+ *
+ * @param input.withinMs how long requests in flight may take
+ * @returns how many were cut off
+ */
+export async function drain(input: {
+  app: { server: Server; close(): Promise<void> };
+  inFlight: InFlight;
+  withinMs: number;
+}): Promise<{ cut: number }> {
+  const { app, inFlight, withinMs } = input;
+  const over = new AbortController();
+  const { signal } = over;
+  const resting = async () => {
+    do {
+      await inFlight.empty();
+      await pause(HALF_SENT_MS, undefined, { signal });
+    } while (inFlight.size > 0);
+  };
+  inFlight.drain();
+  // A connection whose next request has arrived but is not read yet looks idle; on a busy node most of them do.
+  for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
+  const closed = app.close().finally(() => over.abort());
+  const late = pause(withinMs, true, { signal }).catch(() => false);
+  const isLate = await Promise.race([closed.then(() => false), late, resting().then(no, no)]);
+  const cut = isLate ? inFlight.cut() : 0;
+  app.server.closeAllConnections();
+  await closed;
+  return { cut };
+}
+
+const no = () => false;
+
+const LOOK_MS = 100;
+/** The memory is read at every tenth look. */
+const MEMORY_EVERY = 10;
+/** How long after a refusal the node counts as under pressure. */
+const PRESSED_MS = 1_000;
+/** An overload is over when nothing was refused for this long. While it lasts it is logged once a minute. */
+const OVER_MS = 5_000;
+const LOG_EVERY_MS = 60_000;
+
+/** Jitter, so that clients that were refused together do not come back together. */
+const MAX_RETRY_AFTER_S = 3;
+
+/** Seconds, for the header `retry-after`. */
+export function retryAfter(): string {
+  return String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
+}
+
+export class Overload {
+  readonly #inFlight: InFlight;
+  readonly #waitMs: () => number;
+  readonly #usedMemory: () => number;
+  readonly #log: Logger;
+  readonly #onShed: ((weight: Weight) => void) | undefined;
+  #limit = INITIAL_LIMIT;
+  #late = 0;
+  #most = 0;
+  #looks = 0;
+  #isShortOfMemory = false;
+  #shed = 0;
+  #loggedShed = 0;
+  #beganAt: number | undefined;
+  #loggedAt = 0;
+  #shedAt = Number.NEGATIVE_INFINITY;
+  /** When each team was refused something last; those of a second ago are forgotten. */
+  readonly #shedOf = new Map<string, number>();
+  /** When something was refused last while everything was in use. */
+  #fullAt = Number.NEGATIVE_INFINITY;
+  #dueAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param input.waitMs the age of the oldest waiting call to the database
+   * @param input.usedMemory the share of memory in use, in [0, 1]; by default of this process
+   * @param input.onShed called for each request that is refused
+   */
+  constructor(input: {
+    inFlight: InFlight;
+    waitMs: () => number;
+    log: Logger;
+    usedMemory?: () => number;
+    onShed?: (weight: Weight) => void;
+  }) {
+    this.#inFlight = input.inFlight;
+    this.#waitMs = input.waitMs;
+    this.#log = input.log;
+    this.#usedMemory = input.usedMemory ?? usedMemory;
+    this.#onShed = input.onShed;
+  }
+
+  start(): void {
+    if (this.#timer !== undefined) return;
+    this.#dueAt = performance.now() + LOOK_MS;
+    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** `working` requests of at most `limit`, and the number refused since the start. */
+  get state(): { limit: number; working: number; shed: number; isShortOfMemory: boolean } {
+    const { working } = this.#inFlight;
+    return { limit: this.#limit, working, shed: this.#shed, isShortOfMemory: this.#isShortOfMemory };
+  }
+
+  /** Whether a request of a team is accepted. Refusals are counted. */
+  admits(weight: Weight, team: string): boolean {
+    const { working } = this.#inFlight;
+    if (working > this.#most) this.#most = working;
+    const nowMs = performance.now();
+    const shedAt = Math.max(this.#fullAt, this.#shedOf.get(team) ?? Number.NEGATIVE_INFINITY);
+    const load = {
+      working: (mostOfTeam: number) => this.#inFlight.workingWithin(mostOfTeam),
+      held: this.#inFlight.workingOf(team),
+      limit: this.#limit,
+      isPressed: nowMs - shedAt < PRESSED_MS,
+      isShortOfMemory: this.#isShortOfMemory,
+    };
+    if (admits(weight, load)) return true;
+    this.#shed += 1;
+    // `long` requests are refused because others were: counting their refusals would prolong that without end.
+    if (weight !== 'long') {
+      this.#shedAt = nowMs;
+      this.#shedOf.set(team, nowMs);
+      if (load.working(this.#limit) >= placesFor(this.#limit)) this.#fullAt = nowMs;
+    }
+    this.#beganAt ??= nowMs;
+    this.#onShed?.(weight);
+    return false;
+  }
+
+  /** Counts a request in flight for the team of its caller, once that is known; false when it is refused. */
+  count(answer: ServerResponse, weight: Weight, team: string): boolean {
+    return this.#inFlight.move(answer, team, () => this.admits(weight, team));
+  }
+
+  /** Takes one look: adjusts the limit, and logs when an overload begins, lasts or ends. */
+  look(): void {
+    const nowMs = performance.now();
+    const lateMs = Math.max(0, nowMs - this.#dueAt);
+    this.#dueAt = nowMs + LOOK_MS;
+    this.#inFlight.recount();
+    if (this.#looks % MEMORY_EVERY === 0) {
+      this.#isShortOfMemory = isShort(this.#usedMemory(), this.#isShortOfMemory);
+    }
+    this.#looks += 1;
+    for (const [team, shedAt] of this.#shedOf) {
+      if (nowMs - shedAt > PRESSED_MS) this.#shedOf.delete(team);
+    }
+    const waitMs = Math.max(lateMs, this.#waitMs());
+    const seen = { limit: this.#limit, waitMs, late: this.#late, most: this.#most };
+    ({ limit: this.#limit, late: this.#late } = nextLimit(seen));
+    this.#most = this.#inFlight.working;
+    this.#logOverload(nowMs, waitMs);
+  }
+
+  #logOverload(nowMs: number, waitMs: number): void {
+    if (this.#beganAt === undefined) return;
+    const isOver = nowMs - this.#shedAt > OVER_MS;
+    const isNew = this.#loggedShed === 0;
+    if (!isOver && !isNew && nowMs - this.#loggedAt < LOG_EVERY_MS) return;
+    const { limit, working, isShortOfMemory } = this.state;
+    const refused = this.#shed - this.#loggedShed;
+    const fields = { refused, limit, working, waitMs: Math.round(waitMs), isShortOfMemory };
+    if (isOver) {
+      this.#log.info({ ...fields, ms: Math.round(nowMs - this.#beganAt) }, 'overload.over');
+      this.#beganAt = undefined;
+    } else {
+      this.#log.warn(fields, 'overload.refuses: more is asked for than this node can answer in time');
+      this.#loggedAt = nowMs;
+    }
+    this.#loggedShed = this.#shed;
+  }
+}
+
+/**
+ * The share of memory in use: resident memory of the container's or machine's, or V8's heap of its limit, whichever is
+ * more.
+ */
+function usedMemory(): number {
+  const constrained = process.constrainedMemory();
+  const machine = totalmem();
+  // Without a limit the kernel reports a number beyond all memory.
+  const limit = constrained > 0 && constrained < machine ? constrained : machine;
+  const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+  return Math.max(process.memoryUsage.rss() / limit, used / most);
+}
+
+/** Requests that begin in one turn: few enough that a turn is short, and of one team alone three quarters of them. */
+const PER_TURN = 16;
+
+export class RequestTurns {
+  readonly #places = new FairPlaces({ places: PER_TURN });
+  /** What gives the places of this turn back. */
+  #begun: (() => void)[] = [];
+
+  /** Resolves when a request of the team may begin. */
+  async take(team: string): Promise<void> {
+    const leave = await this.#places.take(team);
+    if (this.#begun.push(leave) > 1) return;
+    setImmediate(() => {
+      const begun = this.#begun;
+      this.#begun = [];
+      for (const one of begun) one();
+    });
+  }
+}
