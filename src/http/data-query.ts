@@ -1,17 +1,19 @@
 /** The query parameters of reading data, all optional. */
+
 import { FORMATS, type Format } from '../records/formats.ts';
 import type { Position } from '../records/select.ts';
+import { grouped } from '../std/amounts.ts';
 import type { ChangesCursor } from '../store/operations/records.ts';
 import { cursorFrom, makeCursor } from './input/list-page.ts';
-import { invalid, queryNumber, queryText, queryValue } from './input/values.ts';
+import { formatParameter, numberParameter, textParameter } from './input/query.ts';
+import { invalid } from './input/values.ts';
 import { acceptedFormat } from './negotiate.ts';
+import type { Parameter } from './route.ts';
 
-const MAX_LIMIT = 10_000;
 const DEFAULT_LIMIT = 1_000;
 /** Records found by `q`. */
 const MAX_HITS = 1_000;
 const MAX_FIELDS = 200;
-const MAX_Q = 200;
 
 export interface DataQuery {
   format: Format;
@@ -25,25 +27,39 @@ export interface DataQuery {
   after: Position | undefined;
 }
 
+const DATA = {
+  format: formatParameter(FORMATS),
+  version: numberParameter('version', 'Another version than the newest'),
+  fields: textParameter('fields', 'Names with commas between: only these fields, and `id`'),
+  since: numberParameter('since', 'Only records added or changed after this version'),
+  q: textParameter('q', `Only records that contain this text: the first ${grouped(MAX_HITS)}`, 200),
+  limit: numberParameter(
+    'limit',
+    'At most so many records, fewer if they are large; `Link` leads to the next',
+    { least: 1, most: 10_000 },
+  ),
+  cursor: textParameter('cursor', 'From the `Link` of the answer before; bound to its version'),
+};
+export const DATA_PARAMETERS: readonly Parameter[] = Object.values(DATA);
+
 /** @throws Problem `field_invalid` or `path_invalid` for a known parameter with a bad value */
 export function readDataQuery(query: string, accept: string | undefined): DataQuery {
-  const format = queryFormat(query, FORMATS) ?? acceptedFormat(accept, FORMATS);
-  const q = queryText(query, 'q', MAX_Q);
-  const since = queryNumber(query, 'since', { least: 0 });
+  const format = DATA.format.read(query) ?? acceptedFormat(accept, FORMATS);
+  const q = DATA.q.read(query);
+  const since = DATA.since.read(query);
   if (q !== undefined && since !== undefined) {
     invalid('The query parameters `q` and `since` cannot be combined: leave one out');
   }
   const cursor = cursorFrom(query, since === undefined ? [2] : [4]);
-  const version = queryNumber(query, 'version', { least: 0 });
+  const version = DATA.version.read(query);
   if (cursor !== undefined && version !== undefined && version !== cursor[0]) {
     invalid('The query parameter `cursor` belongs to another `version`: leave one of them out');
   }
-  const asked = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT });
-  const limit = asked ?? (cursor === undefined ? undefined : DEFAULT_LIMIT);
+  const limit = DATA.limit.read(query) ?? (cursor === undefined ? undefined : DEFAULT_LIMIT);
   return {
     format,
     version: cursor?.[0] ?? version,
-    only: queryFields(query),
+    only: fieldsFrom(query),
     since,
     q,
     limit: q === undefined ? limit : Math.min(limit ?? MAX_HITS, MAX_HITS),
@@ -57,22 +73,8 @@ export function dataCursor(version: number, next: Position): string {
   return makeCursor([version, next.part === 'written' ? 0 : 1, next.version, next.seq]);
 }
 
-/**
- * The format that the query names; undefined when it names none.
- *
- * @throws Problem `field_invalid` when it is none of `formats`
- */
-export function queryFormat<F extends string>(query: string, formats: readonly F[]): F | undefined {
-  const name = queryValue(query, 'format');
-  const format = formats.find((one) => one === name);
-  if (name !== undefined && format === undefined) {
-    invalid(`The query parameter \`format\` must be one of ${formats.join(', ')}, or be left out`);
-  }
-  return format;
-}
-
-function queryFields(query: string): string[] | null {
-  const text = queryValue(query, 'fields');
+function fieldsFrom(query: string): string[] | null {
+  const text = DATA.fields.read(query);
   if (text === undefined) return null;
   const fields = text.split(',');
   if (fields.length > MAX_FIELDS || fields.includes('')) {

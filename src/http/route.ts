@@ -84,6 +84,8 @@ export interface Call<Needs extends keyof Services = never> {
   operation: Declared;
   /** The path's parameters, percent-decoded once; undefined where the encoding is invalid. */
   params: Readonly<Record<string, string | undefined>>;
+  /** Before the question mark, not decoded. */
+  path: string;
   /** What follows the question mark, not decoded. */
   query: string;
   /** Its `traceparent`, passed on to the job that it queues. */

@@ -162,7 +162,7 @@ test('the mode may be one that does less than the definition’s, never more', a
   assert.equal(wider.status, 400);
   assert.match(String(wider.body.error), /`replace` may do more .*`upsert`.* choose upsert or append/);
   const unknown = await push('upserted', '', {}, '?mode=merge');
-  assert.match(String(unknown.body.error), /`mode` must be replace, upsert, append/);
+  assert.match(String(unknown.body.error), /`mode` takes replace, upsert, append/);
 });
 
 test('what cannot be published is refused whole, with the reason and the place', async () => {

@@ -1,10 +1,20 @@
-/** Pages of lists: the parameters, the cursors, one page and the `link` to the next, the schema of the answer. */
+/** Lists that come in pages: their parameters, their cursors, and the operation that answers one. */
 import { Problem } from '../../model/error.ts';
 import { ownTurn } from '../../std/fair-share.ts';
+import type { NamedShape } from '../../std/shape.ts';
 import { everyRow, type Page } from '../../store/page.ts';
-import { requestTime } from '../openapi/content.ts';
-import type { Call, KeyedCall, Parameter } from '../route.ts';
-import { queryNumber, queryValue, workflowIdFrom } from './values.ts';
+import { pageResponse } from '../openapi/content.ts';
+import type { KeyedCall, Operation, Parameter } from '../route.ts';
+import {
+  type Given,
+  numberParameter,
+  type QueryParameters,
+  queryValue,
+  readGiven,
+  textParameter,
+  timeParameter,
+} from './query.ts';
+import { isGeneratedId, workflowIdFrom } from './values.ts';
 
 /** How many items a page has without `limit`, and at most. */
 export interface PageSize {
@@ -15,51 +25,105 @@ export interface PageSize {
 /** The page size of most lists. */
 export const PAGE_SIZE: PageSize = { usual: 100, most: 1_000 };
 
-/** Describes `limit` and `cursor`. */
-export function pageParameters({ usual, most }: PageSize = PAGE_SIZE): Parameter[] {
-  return [
-    {
-      name: 'limit',
-      in: 'query',
-      description: `At most so many, ${usual} by default; \`Link\` leads to the next`,
-      schema: { type: 'integer', minimum: 1, maximum: most },
-    },
-    {
-      name: 'cursor',
-      in: 'query',
-      description: 'From the `Link` of the answer before',
-      schema: { type: 'string' },
-    },
-  ];
+/** The filters by time. */
+export const PERIOD = {
+  since: timeParameter('since', 'Of this time or later'),
+  until: timeParameter('until', 'Of this time or earlier'),
+};
+
+/** The parameters of a list in pages, and how a call's are read. */
+export function pageParameters({ usual, most }: PageSize = PAGE_SIZE) {
+  const limit = numberParameter('limit', `At most so many, ${usual} by default; \`Link\` leads to the next`, {
+    least: 1,
+    most,
+  });
+  const cursor = textParameter('cursor', 'From the `Link` of the answer before');
+  return { described: [limit, cursor], limitOf: (query: string) => limit.read(query) ?? usual };
 }
 
-/** Describes what `queryPeriod` reads. */
-export const PERIOD_PARAMETERS: readonly Parameter[] = [
-  { name: 'since', in: 'query', description: 'Of this time or later', schema: requestTime },
-  { name: 'until', in: 'query', description: 'Of this time or earlier', schema: requestTime },
-];
-
-/** How many items the page may have. */
-export function pageLimit(query: string, { usual, most }: PageSize = PAGE_SIZE): number {
-  return queryNumber(query, 'limit', { least: 1, most }) ?? usual;
+/** How a list marks the place after a row, and the name under which the store takes it. */
+export interface Order<Row, As extends string, At> {
+  as: As;
+  of(last: Row): string;
+  from(query: string): At | undefined;
 }
 
-/**
- * The items of one page; sets a `Link` header to the next one, if there is one.
- *
- * @param found the items from here on: one more than the limit is enough
- */
-export function onePage<Item>(
-  { query, reply }: Pick<Call, 'query' | 'reply'>,
-  found: readonly Item[],
-  page: { limit: number; path: string; cursorOf: (last: Item) => string },
-): Item[] {
-  const items = found.slice(0, page.limit);
+/** By ids, which begin with a prefix or look otherwise. */
+export function byId<As extends string>(
+  as: As,
+  isId: string | ((text: string) => boolean),
+): Order<{ id: string }, As, string> {
+  const fits = typeof isId === 'string' ? (text: string) => isGeneratedId(isId, text) : isId;
+  return { as, of: ({ id }) => makeIdCursor(id), from: (query) => idCursorFrom(query, fits) };
+}
+
+/** By numbers, the highest first. */
+export const byNumber: Order<{ number: number }, 'before', number> = {
+  as: 'before',
+  of: ({ number }) => makeCursor([number]),
+  from: (query) => cursorFrom(query, [1])?.[0],
+};
+
+interface List<Row, Json, P, As extends string, At, C extends KeyedCall>
+  extends Pick<Operation<KeyedCall>, 'id' | 'group' | 'summary' | 'description' | 'refusals'> {
+  /** The name of the items in the answer. */
+  name: string;
+  resource: NamedShape<Json, never>;
+  order: Order<NoInfer<Row>, As, At>;
+  parameters?: readonly Parameter[];
+  /** By the names under which the store takes them. */
+  filters?: P;
+  size?: PageSize;
+  /**
+   * The rows from the place on: `limit` is one more than the page has, so that one knows whether there is a next one. A
+   * store that looks through a bounded number for a page says itself where the next begins.
+   */
+  rows(
+    call: C,
+    range: Given<P> & { [K in As]?: At } & { limit: number },
+  ): Promise<readonly Row[] | { rows: readonly Row[]; next: string | null }>;
+  show(row: Row, call: C): Json | Promise<Json>;
+}
+
+/** The operation that answers a list in pages: `{ [name]: [items] }`. */
+export function listOperation<
+  Row,
+  Json,
+  As extends string,
+  At,
+  C extends KeyedCall = KeyedCall,
+  const P extends QueryParameters = {},
+>(list: List<Row, Json, P, As, At, C>): Operation<C> {
+  const { name, resource, order, rows, show, size, parameters = [], refusals, ...described } = list;
+  const { filters = {} as P, ...operation } = described;
+  const page = pageParameters(size);
+  return {
+    ...operation,
+    parameters: [...parameters, ...Object.values(filters), ...page.described],
+    answer: pageResponse(name, resource),
+    refusals: { field_invalid: 'A parameter has a bad value', ...refusals },
+
+    async handle(call) {
+      const { query, path, reply } = call;
+      const given = readGiven(query, filters);
+      const limit = page.limitOf(query);
+      const at = order.from(query);
+      const range = { ...given, ...(at === undefined ? {} : { [order.as]: at }), limit: limit + 1 };
+      const found = await rows(call, range as Parameters<typeof rows>[1]);
+      const { items, next } =
+        'rows' in found ? { items: found.rows, next: found.next } : cut(found, limit, order);
+      if (next !== null) reply.header('link', nextLink(path, query, next));
+      const shown: Json[] = [];
+      for (const row of items) shown.push(await show(row, call));
+      return { [name]: shown };
+    },
+  };
+}
+
+function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): string }) {
+  const items = found.slice(0, limit);
   const last = items.at(-1);
-  if (found.length > page.limit && last !== undefined) {
-    reply.header('link', nextLink(page.path, query, page.cursorOf(last)));
-  }
-  return items;
+  return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
 }
 
 /** Every row of a list of the store; the pages of all calls take turns, and so do their teams. */
@@ -74,9 +138,24 @@ export function everyRowInTurn<Input extends { teamId: string }, Row extends { i
   }, input);
 }
 
-/** The cursor of lists in the order of ids. */
-export function idCursor({ id }: { id: string }): string {
-  return makeIdCursor(id);
+export const WORKFLOW_FILTER = textParameter('workflowId', 'Only of this workflow');
+
+/**
+ * The filter as an input of the store; empty when the query names no workflow.
+ *
+ * @throws Problem `workflow_not_found`
+ */
+export async function workflowFilter({
+  services,
+  caller,
+  query,
+}: Pick<KeyedCall, 'services' | 'caller' | 'query'>): Promise<{ workflowId?: string }> {
+  const value = WORKFLOW_FILTER.read(query);
+  if (value === undefined) return {};
+  const workflowId = workflowIdFrom(value);
+  const workflow = await services.store.workflows.get({ teamId: caller.teamId, id: workflowId });
+  if (workflow === undefined) throw new Problem('workflow_not_found');
+  return { workflowId };
 }
 
 /** A cursor that holds some whole numbers. */
@@ -156,29 +235,4 @@ function parse(text: string): number[] | undefined {
   } catch {
     return undefined;
   }
-}
-
-export const WORKFLOW_FILTER: Parameter = {
-  name: 'workflowId',
-  in: 'query',
-  description: 'Only of this workflow',
-  schema: { type: 'string' },
-};
-
-/**
- * The filter as an input of the store; empty when the query names no workflow.
- *
- * @throws Problem `workflow_not_found`
- */
-export async function workflowFilter({
-  services,
-  caller,
-  query,
-}: Pick<KeyedCall, 'services' | 'caller' | 'query'>): Promise<{ workflowId?: string }> {
-  const value = queryValue(query, 'workflowId');
-  if (value === undefined) return {};
-  const workflowId = workflowIdFrom(value);
-  const workflow = await services.store.workflows.get({ teamId: caller.teamId, id: workflowId });
-  if (workflow === undefined) throw new Problem('workflow_not_found');
-  return { workflowId };
 }

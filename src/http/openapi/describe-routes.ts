@@ -1,8 +1,8 @@
 /** Makes an OpenAPI 3.1 document of the routes. */
+
 import { type ErrorCode, statusOf } from '../../model/error.ts';
 import { errorResource } from '../../resources/error.ts';
 import { isStrict } from '../input/strict.ts';
-import { MAX_NUMBER } from '../input/values.ts';
 import type { Parameter, Refusal, Route } from '../route.ts';
 import { plainPath } from '../server/match.ts';
 import { jsonResponse } from './content.ts';
@@ -63,8 +63,15 @@ export function describeRoutes(routes: readonly Route[]) {
 
 function describe(route: Route): object {
   const { operation, scope } = route;
+  // Only what OpenAPI knows: those of the query can also be read.
   const parameters = [...(operation.parameters ?? []), ...(operation.tagged ? [IF_NONE_MATCH] : [])].map(
-    bounded,
+    ({ name, in: place, required, description, schema }) => ({
+      name,
+      in: place,
+      ...(required && { required }),
+      description,
+      schema,
+    }),
   );
   return {
     operationId: operation.id,
@@ -124,19 +131,6 @@ function refusedBy({ operation, scope, method }: Route): Record<number, object> 
   return Object.fromEntries(
     [...own].map(([status, several]) => [status, refused(several.map(([, refusal]) => refusal))]),
   );
-}
-
-/** What `query.ts` takes of every parameter: a text that is not empty, a number that is exact. */
-function bounded(parameter: Parameter): Parameter {
-  const schema = parameter.schema as { type?: string; enum?: object; minLength?: number; maximum?: number };
-  if (parameter.in !== 'query') return parameter;
-  if (schema.type === 'string' && schema.enum === undefined && schema.minLength === undefined) {
-    return { ...parameter, schema: { ...schema, minLength: 1 } };
-  }
-  if (schema.type === 'integer' && schema.maximum === undefined) {
-    return { ...parameter, schema: { ...schema, maximum: MAX_NUMBER } };
-  }
-  return parameter;
 }
 
 const IF_NONE_MATCH: Parameter = {

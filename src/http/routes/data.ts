@@ -1,4 +1,5 @@
 /** The records of a workflow: all data, what has changed since a version, and the versions that there are. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { openSpan, readChanges } from '../../records/changes.ts';
@@ -9,12 +10,13 @@ import { changeResource, recordResource, versionResource } from '../../resources
 import { list } from '../../std/shape.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../caching.ts';
-import { type DataQuery, dataCursor, queryFormat, readDataQuery } from '../data-query.ts';
-import { cursorFrom, makeCursor, nextLink, onePage, pageLimit, pageParameters } from '../input/list-page.ts';
-import { queryNumber, requiredQuery, workflowIdFrom } from '../input/values.ts';
+import { DATA_PARAMETERS, type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
+import { byNumber, listOperation, nextLink } from '../input/list-page.ts';
+import { formatParameter, numberParameter } from '../input/query.ts';
+import { invalid, workflowIdFrom } from '../input/values.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
-import { jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
-import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
+import { jsonResponse, textContent } from '../openapi/content.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
@@ -27,7 +29,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
   description:
     'The last published version, whole. An empty array before the first run. With `If-None-Match` the answer may ' +
     'be 304, and with `Range` 206, once the version has been read whole before.',
-  parameters: [pathParameter('workflowId', 'Workflow ID'), ...queryParameters()],
+  parameters: [pathParameter('workflowId', 'Workflow ID'), ...DATA_PARAMETERS],
   answer: jsonResponse(
     'All data records',
     list(recordResource),
@@ -164,32 +166,11 @@ function dataTag(version: DataVersion, format: Format, encoding: Encoding): stri
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }
 
-function queryParameters(): Parameter[] {
-  const parameter = (name: string, description: string, schema: object): Parameter => ({
-    name,
-    in: 'query',
-    description,
-    schema,
-  });
-  return [
-    parameter('format', 'Instead of `Accept`', { enum: ['json', 'ndjson', 'csv'] }),
-    parameter('version', 'Another version than the newest', { type: 'integer', minimum: 0 }),
-    parameter('fields', 'Names with commas between: only these fields, and `id`', { type: 'string' }),
-    parameter('since', 'Only records added or changed after this version', { type: 'integer', minimum: 0 }),
-    parameter('q', 'Only records that contain this text: the first 1,000', {
-      type: 'string',
-      maxLength: 200,
-    }),
-    parameter('limit', 'At most so many records, fewer if they are large; `Link` leads to the next', {
-      type: 'integer',
-      minimum: 1,
-      maximum: 10_000,
-    }),
-    parameter('cursor', 'From the `Link` of the answer before; bound to its version', { type: 'string' }),
-  ];
-}
-
 const FORMATS = ['json', 'ndjson'] as const;
+
+const CHANGES_FORMAT = formatParameter(FORMATS);
+const SINCE = numberParameter('since', 'The version that the client has; 0: none');
+const UNTIL = numberParameter('until', 'A version, by default the newest');
 
 /** GET /v1/workflows/{workflowId}/changes?since=V[&until=] */
 export const readWorkflowChanges: Operation<KeyedCall> = {
@@ -201,20 +182,9 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     'removed. The header `x-data-version` says up to which version: it is the next `since`.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
-    {
-      name: 'since',
-      in: 'query',
-      required: true,
-      description: 'The version that the client has; 0: none',
-      schema: { type: 'integer', minimum: 0 },
-    },
-    {
-      name: 'until',
-      in: 'query',
-      description: 'A version, by default the newest',
-      schema: { type: 'integer', minimum: 0 },
-    },
-    { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
+    { ...SINCE, required: true },
+    UNTIL,
+    CHANGES_FORMAT,
   ],
   answer: jsonResponse('The changes', list(changeResource), {}, { 'application/x-ndjson': textContent() }),
   refusals: {
@@ -226,12 +196,13 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
   async handle(call) {
     const { services, caller, request, reply } = call;
     const place = { teamId: caller.teamId, workflowId: workflowIdFrom(call.params.workflowId) };
-    const format = queryFormat(call.query, FORMATS) ?? acceptedFormat(request.headers.accept, FORMATS);
+    const format = CHANGES_FORMAT.read(call.query) ?? acceptedFormat(request.headers.accept, FORMATS);
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
-    requiredQuery(call.query, 'since', 'the version that you have, or 0');
     const span = await openSpan(services.store, place, {
-      since: queryNumber(call.query, 'since', { least: 0 }) ?? 0,
-      until: queryNumber(call.query, 'until', { least: 0 }),
+      since:
+        SINCE.read(call.query) ??
+        invalid('The query parameter `since` is missing: the version that you have, or 0'),
+      until: UNTIL.read(call.query),
     });
     const { since, until } = span;
     const tag = `"${since}-${until.number}.${until.erasures}-changes-${format}-${encoding}"`;
@@ -245,27 +216,19 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
 };
 
 /** GET /v1/workflows/{workflowId}/versions */
-export const listWorkflowVersions: Operation<KeyedCall> = {
+export const listWorkflowVersions = listOperation({
   id: 'listWorkflowVersions',
   group: 'Workflows',
   summary: 'The versions that can be read, newest first',
-  parameters: [pathParameter('workflowId', 'Workflow ID'), ...pageParameters()],
-  answer: pageResponse('versions', versionResource),
-  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
-
-  async handle({ services, caller, params, query, reply }) {
+  name: 'versions',
+  resource: versionResource,
+  order: byNumber,
+  parameters: [pathParameter('workflowId', 'Workflow ID')],
+  refusals: { workflow_not_found: 'No workflow found' },
+  async rows({ services: { store }, caller, params }, range) {
     const place = { teamId: caller.teamId, workflowId: workflowIdFrom(params.workflowId) };
-    const limit = pageLimit(query);
-    const [before] = cursorFrom(query, [1]) ?? [];
-    await openVersion(services.store, place);
-    const found = await services.store.records.versions({
-      ...place,
-      limit: limit + 1,
-      ...(before === undefined ? {} : { before }),
-    });
-    const path = `/v1/workflows/${encodeURIComponent(place.workflowId)}/versions`;
-    const cursorOf = ({ number }: { number: number }) => makeCursor([number]);
-    const versions = onePage({ query, reply }, found, { limit, path, cursorOf });
-    return { versions: versions.map((one) => versionResource.of(one)) };
+    await openVersion(store, place);
+    return store.records.versions({ ...place, ...range });
   },
-};
+  show: (version) => versionResource.of(version),
+});

@@ -19,7 +19,8 @@ import { anyObject, boolean, choice, nullable, object, optional, text } from '..
 import type { Store } from '../../store/store.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
-import { FLAG, queryFlag, workflowIdFrom } from '../input/values.ts';
+import { flagParameter } from '../input/query.ts';
+import { workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -27,6 +28,7 @@ const TYPES: readonly unknown[] = ['push', 'http'];
 /** Further mistakes are only counted. */
 const MAX_MISTAKES = 10;
 
+const DRY_RUN = flagParameter('dryRun', 'Only says whether the definition could be taken');
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const NO_ID =
   'This cannot be the id of a workflow: use 1 to 200 characters without slashes, backslashes or control characters';
@@ -47,16 +49,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     '{secret.NAME}` in ' +
     "`headers`, `body`, `form` and `auth`, when the operator has marked it with `api: true` in the team's secrets " +
     'file, and only where all that it is sent to is among the `hosts` that stand there. `proxy` is refused.',
-  parameters: [
-    ...parameters,
-    IF_MATCH,
-    {
-      name: 'dryRun',
-      in: 'query',
-      description: 'Only says whether the definition could be taken',
-      schema: { enum: FLAG, default: 'false' },
-    },
-  ],
+  parameters: [...parameters, IF_MATCH, DRY_RUN],
   requestBody: jsonBody(
     {
       type: 'object',
@@ -102,7 +95,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     const { services, caller, params, request } = call;
     const { store } = services;
     const { teamId } = caller;
-    const dryRun = queryFlag(call.query, 'dryRun');
+    const dryRun = DRY_RUN.read(call.query);
     const fields = await bodyFields(call, 'a JSON object with what a workflow file holds');
     const id = workflowIdFrom(params.workflowId, NO_ID);
     const stored = await ownWorkflow(store, teamId, id);

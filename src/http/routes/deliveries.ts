@@ -1,4 +1,5 @@
 /** Deliveries and replays: what was sent to a webhook, and sending it again. */
+
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import {
@@ -19,71 +20,40 @@ import { planReplay } from '../../webhooks/replay-plan.ts';
 import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
 import { sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
-import {
-  idCursor,
-  idCursorFrom,
-  onePage,
-  PERIOD_PARAMETERS,
-  pageLimit,
-  pageParameters,
-} from '../input/list-page.ts';
+import { byId, listOperation, PERIOD } from '../input/list-page.ts';
+import { choicesParameter } from '../input/query.ts';
 import {
   IDEMPOTENCY_KEY,
   idempotencyKeyFrom,
   invalid,
   isGeneratedId,
   keyOfFields,
-  namesSchema,
   oneOf,
-  queryNames,
-  queryPeriod,
   timeFrom,
 } from '../input/values.ts';
-import { jsonBody, jsonResponse, pageResponse, requestTime } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { webhookOf } from './webhooks.ts';
 
 const parameters = [pathParameter('deliveryId', 'Delivery id')];
 
 /** GET /v1/integrations/webhooks/{webhookId}/deliveries */
-export const listWebhookDeliveries: Operation<KeyedCall> = {
+export const listWebhookDeliveries = listOperation({
   id: 'listWebhookDeliveries',
   group: 'Integrations',
   summary: 'The deliveries of a webhook, newest first',
-  parameters: [
-    pathParameter('webhookId', 'Webhook id'),
-    {
-      name: 'state',
-      in: 'query',
-      description: `Only in these states, with commas between: ${DELIVERY_STATES.join(', ')}`,
-      schema: namesSchema(DELIVERY_STATES),
-    },
-    ...PERIOD_PARAMETERS,
-    ...pageParameters(),
-  ],
-  answer: pageResponse('deliveries', deliveryResource),
-  refusals: { field_invalid: 'A parameter has a bad value', webhook_not_found: 'No webhook found' },
-
-  async handle(call) {
-    const { query, services } = call;
-    const states = queryNames(query, 'state', DELIVERY_STATES);
-    const period = queryPeriod(query);
-    const limit = pageLimit(query);
-    const before = idCursorFrom(query, (text) => isGeneratedId('dlv', text));
-    const { teamId, id } = await webhookOf(call);
-    const found = await services.store.deliveries.list({
-      teamId,
-      webhookId: id,
-      ...(states === undefined ? {} : { states }),
-      ...period,
-      ...(before === undefined ? {} : { before }),
-      limit: limit + 1,
-    });
-    const path = `/v1/integrations/webhooks/${id}/deliveries`;
-    const page = onePage(call, found, { limit, path, cursorOf: idCursor });
-    return { deliveries: page.map(shownDelivery) };
+  name: 'deliveries',
+  resource: deliveryResource,
+  order: byId('before', 'dlv'),
+  parameters: [pathParameter('webhookId', 'Webhook id')],
+  filters: { states: choicesParameter('state', DELIVERY_STATES, 'Only in these states'), ...PERIOD },
+  refusals: { webhook_not_found: 'No webhook found' },
+  async rows(call, range) {
+    const { teamId, id: webhookId } = await webhookOf(call);
+    return call.services.store.deliveries.list({ teamId, webhookId, ...range });
   },
-};
+  show: shownDelivery,
+});
 
 /** GET /v1/deliveries/{deliveryId} */
 export const readDelivery: Operation<KeyedCall> = {

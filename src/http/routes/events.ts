@@ -1,4 +1,5 @@
 /** Events: in order for receivers that catch up, newest first for people, their types, and news for programs. */
+
 import { Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
@@ -9,28 +10,18 @@ import { anyObject, choice, integer, list, object, raw, text } from '../../std/s
 import type { StoredEvent } from '../../store/operations/events.ts';
 import { sendWithETag } from '../caching.ts';
 import {
-  idCursor,
-  idCursorFrom,
-  makeIdCursor,
+  byId,
+  listOperation,
   nextLink,
-  onePage,
-  PERIOD_PARAMETERS,
-  pageLimit,
+  PERIOD,
   pageParameters,
   WORKFLOW_FILTER,
   workflowFilter,
 } from '../input/list-page.ts';
-import {
-  invalid,
-  isGeneratedId,
-  namesSchema,
-  queryNames,
-  queryNumber,
-  queryPeriod,
-  queryValue,
-} from '../input/values.ts';
+import { choicesParameter, numberParameter, queryValue, readGiven, textParameter } from '../input/query.ts';
+import { invalid, isGeneratedId } from '../input/values.ts';
 import { jsonResponse, pageResponse } from '../openapi/content.ts';
-import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 import { EventStream, MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
 import { NEWS_KINDS } from '../streams/team-news.ts';
@@ -38,7 +29,18 @@ import { NEWS_KINDS } from '../streams/team-news.ts';
 const DEFAULT_LIMIT = 100;
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
 const MAX_LIMIT = 250;
-const MAX_WAIT_S = 25;
+const AFTER: Parameter = {
+  name: 'after',
+  in: 'query',
+  description: 'The `sequence` of the last event that is known; 0: from the beginning; `now`: only new ones',
+  // A string: generated clients of some languages cannot express a parameter of two types.
+  schema: { type: 'string', pattern: '^(now|\\d{1,15})$', default: '0', minLength: 1 },
+};
+const LIMIT = numberParameter('limit', `At most so many, ${DEFAULT_LIMIT} by default`, {
+  least: 1,
+  most: MAX_LIMIT,
+});
+const WAIT = numberParameter('wait', 'Seconds to wait for one', { most: 25 });
 
 /** GET /v1/events */
 export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
@@ -49,28 +51,7 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
   description:
     'A receiver that was away catches up: `next` is the `after` of the next call. With `wait` the answer is held ' +
     'until there is an event, or the time is over.',
-  parameters: [
-    {
-      name: 'after',
-      in: 'query',
-      description:
-        'The `sequence` of the last event that is known; 0: from the beginning; `now`: only new ones',
-      // A string: generated clients of some languages cannot express a parameter of two types.
-      schema: { type: 'string', pattern: '^(now|\\d{1,15})$', default: '0' },
-    },
-    {
-      name: 'limit',
-      in: 'query',
-      description: `At most so many, ${DEFAULT_LIMIT} by default`,
-      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
-    },
-    {
-      name: 'wait',
-      in: 'query',
-      description: 'Seconds to wait for one',
-      schema: { type: 'integer', minimum: 0, maximum: MAX_WAIT_S },
-    },
-  ],
+  parameters: [AFTER, LIMIT, WAIT],
   answer: jsonResponse(
     'The events',
     object({ events: list(eventResource), next: integer('The `after` of the next call') }),
@@ -85,11 +66,10 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
     const { services, caller, query, reply } = call;
     const { teamId } = caller;
     const { events } = services.store;
-    const isNow = queryValue(query, 'after') === 'now';
-    const asked = isNow ? undefined : afterFrom(query);
-    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
-    const waitMs = (queryNumber(query, 'wait', { least: 0, most: MAX_WAIT_S }) ?? 0) * 1_000;
-    const after = asked ?? (isNow ? await events.newestSequence({ teamId }) : 0);
+    const from = afterFrom(query);
+    const limit = LIMIT.read(query) ?? DEFAULT_LIMIT;
+    const waitMs = (WAIT.read(query) ?? 0) * 1_000;
+    const after = from ?? (await events.newestSequence({ teamId }));
     let found = await events.list({ teamId, afterSequence: after, limit });
     if (found.length === 0 && waitMs > 0) {
       const long = services.longCalls.follow(caller);
@@ -138,18 +118,21 @@ export async function eventOf({ services, caller, params }: KeyedCall): Promise<
   return event;
 }
 
+/** Undefined: only new ones. */
 function afterFrom(query: string): number | undefined {
-  try {
-    return queryNumber(query, 'after', { least: 0 });
-  } catch {
-    return invalid(
-      'The query parameter `after` must be the `sequence` of an event, or `now`, or be left out',
-    );
-  }
+  const text = queryValue(query, 'after') ?? '0';
+  if (/^(now|\d{1,15})$/.test(text)) return text === 'now' ? undefined : Number(text);
+  return invalid('The query parameter `after` must be the `sequence` of an event, or `now`, or be left out');
 }
 
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
-const EVENTS_PAGE = { usual: 100, most: 250 };
+const historyPage = pageParameters({ usual: 100, most: 250 });
+const historyOrder = byId('before', 'evt');
+const historyFilters = {
+  types: choicesParameter('type', EVENT_TYPES, 'Only of these types'),
+  ...PERIOD,
+};
+const JOB = textParameter('jobId', 'Only of this job');
 
 /** GET /v1/events/history */
 export const listEventHistory: Operation<KeyedCall> = {
@@ -159,18 +142,7 @@ export const listEventHistory: Operation<KeyedCall> = {
   description:
     'Of events of a type or of a job a bounded number is looked through for a page: it may be short, or empty, and ' +
     'have a `Link` to the next one all the same.',
-  parameters: [
-    WORKFLOW_FILTER,
-    { name: 'jobId', in: 'query', description: 'Only of this job', schema: { type: 'string' } },
-    {
-      name: 'type',
-      in: 'query',
-      description: `Only of these types, with commas between: ${EVENT_TYPES.join(', ')}`,
-      schema: namesSchema(EVENT_TYPES),
-    },
-    ...PERIOD_PARAMETERS,
-    ...pageParameters(EVENTS_PAGE),
-  ],
+  parameters: [WORKFLOW_FILTER, JOB, ...Object.values(historyFilters), ...historyPage.described],
   answer: pageResponse('events', eventResource),
   refusals: {
     field_invalid: 'A parameter has a bad value',
@@ -179,29 +151,27 @@ export const listEventHistory: Operation<KeyedCall> = {
   },
 
   async handle(call) {
-    const { services, caller, query, reply } = call;
+    const { services, caller, query, path, reply } = call;
     const { store } = services;
     const { teamId } = caller;
-    const types = queryNames(query, 'type', EVENT_TYPES);
-    const period = queryPeriod(query);
-    const limit = pageLimit(query, EVENTS_PAGE);
-    const before = idCursorFrom(query, (text) => isGeneratedId('evt', text));
+    const filter = readGiven(query, historyFilters);
+    const limit = historyPage.limitOf(query);
+    const before = historyOrder.from(query);
     const { workflowId } = await workflowFilter(call);
-    const jobId = queryValue(query, 'jobId');
+    const jobId = JOB.read(query);
     const job = isGeneratedId('job', jobId) ? await store.jobs.get({ teamId, id: jobId }) : undefined;
     const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);
     if (jobId !== undefined && !isTheirs) throw new Problem('job_not_found');
     const { events, next } = await store.events.history({
       teamId,
       limit,
-      ...period,
-      ...(types && { types }),
+      ...filter,
       ...(before !== undefined && { before }),
       ...(workflowId !== undefined && { workflowId }),
       // The events of a job are among those of its workflow.
-      ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, period) }),
+      ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, filter) }),
     });
-    if (next !== null) reply.header('link', nextLink('/v1/events/history', query, makeIdCursor(next)));
+    if (next !== null) reply.header('link', nextLink(path, query, historyOrder.of({ id: next })));
     // The bodies exactly as stored: parsing would change numbers that a double cannot hold.
     reply.type('application/json; charset=utf-8');
     return reply.send(`{"events":[${events.map(({ body }) => body).join(',')}]}`);
@@ -209,30 +179,21 @@ export const listEventHistory: Operation<KeyedCall> = {
 };
 
 /** GET /v1/events/{eventId}/deliveries */
-export const listEventDeliveries: Operation<KeyedCall> = {
+export const listEventDeliveries = listOperation({
   id: 'listEventDeliveries',
   group: 'Events',
   summary: 'Where an event went: its deliveries to all webhooks, newest first',
-  parameters: [pathParameter('eventId', 'Event id'), ...pageParameters()],
-  answer: pageResponse('deliveries', deliveryResource),
-  refusals: { field_invalid: 'A parameter has a bad value', event_not_found: 'No event found' },
-
-  async handle(call) {
-    const { services, query } = call;
-    const limit = pageLimit(query);
-    const before = idCursorFrom(query, (text) => isGeneratedId('dlv', text));
-    const { teamId, id, sequence } = await eventOf(call);
-    const found = await services.store.deliveries.ofEvent({
-      teamId,
-      sequence,
-      limit: limit + 1,
-      ...(before !== undefined && { before }),
-    });
-    const path = `/v1/events/${id}/deliveries`;
-    const page = onePage(call, found, { limit, path, cursorOf: idCursor });
-    return { deliveries: page.map(shownDelivery) };
+  name: 'deliveries',
+  resource: deliveryResource,
+  order: byId('before', 'dlv'),
+  parameters: [pathParameter('eventId', 'Event id')],
+  refusals: { event_not_found: 'No event found' },
+  async rows(call, range) {
+    const { teamId, sequence } = await eventOf(call);
+    return call.services.store.deliveries.ofEvent({ teamId, sequence, ...range });
   },
-};
+  show: shownDelivery,
+});
 
 /** The part of a period in which the job existed. */
 function within(

@@ -1,4 +1,5 @@
 /** Inspectors, which are temporary webhook receivers of this service: what they receive, and how they answer. */
+
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import {
@@ -20,14 +21,14 @@ import {
   shownInspector,
 } from '../../resources/inspector.ts';
 import { bodyFields, readBeginning } from '../input/body.ts';
-import { cursorFrom, makeCursor, onePage, pageLimit, pageParameters } from '../input/list-page.ts';
-import { invalid, isGeneratedId, queryNumber } from '../input/values.ts';
+import { byNumber, listOperation } from '../input/list-page.ts';
+import { numberParameter } from '../input/query.ts';
+import { invalid, isGeneratedId } from '../input/values.ts';
 import { jsonBody, jsonResponse, pageResponse } from '../openapi/content.ts';
 import { type Call, type KeyedCall, type Method, type Operation, pathParameter } from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_STATUS = 204;
-const REQUESTS_PAGE = { usual: 20, most: MAX_INSPECTED };
 
 const parameters = [pathParameter('inspectorId', 'Inspector id')];
 const refusals = { inspector_not_found: 'No inspector found' };
@@ -154,41 +155,23 @@ export const deleteInspector: Operation<KeyedCall> = {
 };
 
 /** GET /v1/inspectors/{inspectorId}/requests */
-export const listInspectedRequests: Operation<KeyedCall> = {
+export const listInspectedRequests = listOperation({
   id: 'listInspectedRequests',
   group: 'Inspectors',
   summary: 'What an inspector was sent, newest first, each with the verdict on its signature',
-  parameters: [
-    ...parameters,
-    {
-      name: 'after',
-      in: 'query',
-      description: 'Only those that came after the one with this number',
-      schema: { type: 'integer', minimum: 0 },
-    },
-    ...pageParameters(REQUESTS_PAGE),
-  ],
-  answer: pageResponse('requests', inspectedRequestResource),
-  refusals: { ...refusals, field_invalid: 'A parameter has a bad value' },
-
-  async handle(call) {
-    const { services, query } = call;
-    const limit = pageLimit(query, REQUESTS_PAGE);
-    const after = queryNumber(query, 'after', { least: 0 });
-    const [before] = cursorFrom(query, [1]) ?? [];
+  name: 'requests',
+  resource: inspectedRequestResource,
+  order: byNumber,
+  parameters,
+  filters: { after: numberParameter('after', 'Only those that came after the one with this number') },
+  size: { usual: 20, most: MAX_INSPECTED },
+  refusals,
+  async rows(call, range) {
     const { teamId, id } = await inspectorOf(call);
-    const found = await services.store.inspectors.requests({
-      teamId,
-      id,
-      ...(after === undefined ? {} : { after }),
-      ...(before === undefined ? {} : { before }),
-      limit: limit + 1,
-    });
-    const path = `/v1/inspectors/${id}/requests`;
-    const page = onePage(call, found, { limit, path, cursorOf: ({ number }) => makeCursor([number]) });
-    return { requests: page.map(shownInspected) };
+    return call.services.store.inspectors.requests({ teamId, id, ...range });
   },
-};
+  show: shownInspected,
+});
 
 export function isInspectorId(text: string | undefined): text is string {
   return isGeneratedId('insp', text);

@@ -1,10 +1,11 @@
 /** The log of a job, one attempt at a time or as it grows. */
+
 import type { Job } from '../../model/job.ts';
 import { ENDED, logLineResource, shownJob, shownLine, textOf } from '../../resources/job.ts';
 import { integer, list, nullable, object } from '../../std/shape.ts';
-import { queryFormat } from '../data-query.ts';
 import { nextLink } from '../input/list-page.ts';
-import { invalid, queryNumber, queryValue } from '../input/values.ts';
+import { formatParameter, numberParameter } from '../input/query.ts';
+import { invalid } from '../input/values.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, textContent } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -14,7 +15,13 @@ import { jobOf } from './jobs.ts';
 const FORMATS = ['json', 'ndjson', 'text'] as const;
 const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', text: 'text/plain; charset=utf-8' };
 const DEFAULT_LIMIT = 1_000;
-const MAX_LIMIT = 10_000;
+const FORMAT = formatParameter(FORMATS);
+const ATTEMPT = numberParameter('attempt', 'Which one; the last unless told', { least: 1 });
+const AFTER = numberParameter('after', 'Only lines after the one with this `seq`');
+const LIMIT = numberParameter('limit', `At most so many lines, ${DEFAULT_LIMIT} by default`, {
+  least: 1,
+  most: 10_000,
+});
 
 /** GET /v1/jobs/{jobId}/logs */
 export const readJobLogs: Operation<KeyedCall<'streams'>> = {
@@ -26,28 +33,7 @@ export const readJobLogs: Operation<KeyedCall<'streams'>> = {
     'attempt that still runs. As text and NDJSON the same place stands in `Link`. As `text/event-stream` the answer ' +
     'follows the log to the end of the job: messages `line` (with the `attempt`) and at last `end`, with the job; ' +
     '`Last-Event-ID` resumes it.',
-  parameters: [
-    pathParameter('jobId', 'Job id'),
-    {
-      name: 'attempt',
-      in: 'query',
-      description: 'Which one; the last unless told',
-      schema: { type: 'integer', minimum: 1 },
-    },
-    {
-      name: 'after',
-      in: 'query',
-      description: 'Only lines after the one with this `seq`',
-      schema: { type: 'integer', minimum: 0 },
-    },
-    {
-      name: 'limit',
-      in: 'query',
-      description: `At most so many lines, ${DEFAULT_LIMIT} by default`,
-      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
-    },
-    { name: 'format', in: 'query', description: 'Instead of `Accept`', schema: { enum: FORMATS } },
-  ],
+  parameters: [pathParameter('jobId', 'Job id'), ATTEMPT, AFTER, LIMIT, FORMAT],
   answer: jsonResponse(
     'The lines, in order',
     object({
@@ -70,12 +56,12 @@ export const readJobLogs: Operation<KeyedCall<'streams'>> = {
 
   async handle(call) {
     const { services, request, query, reply } = call;
-    const named = queryFormat(query, FORMATS);
+    const named = FORMAT.read(query);
     if (named === undefined && wantsStream(request.headers.accept)) return streamJobLog(call);
     const format = named ?? acceptedFormat(request.headers.accept, FORMATS);
-    const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
-    const limit = queryNumber(query, 'limit', { least: 1, most: MAX_LIMIT }) ?? DEFAULT_LIMIT;
-    const asked = queryNumber(query, 'attempt', { least: 1 });
+    const afterSeq = AFTER.read(query) ?? 0;
+    const limit = LIMIT.read(query) ?? DEFAULT_LIMIT;
+    const asked = ATTEMPT.read(query);
     // Read before its lines: once the job has ended, no further lines come.
     const job = await jobOf(call);
     const attempt = asked ?? job.attempt;
@@ -118,9 +104,9 @@ export function wantsStream(accept: string | undefined): boolean {
 /** Answers with messages `line` and a last `end`. With `attempt` in the query only that attempt is followed. */
 export async function streamJobLog(call: KeyedCall<'streams'>): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
-  const only = queryNumber(query, 'attempt', { least: 1 });
-  const afterSeq = queryNumber(query, 'after', { least: 0 }) ?? 0;
-  if (queryValue(query, 'limit') !== undefined) {
+  const only = ATTEMPT.read(query);
+  const afterSeq = AFTER.read(query) ?? 0;
+  if (LIMIT.read(query) !== undefined) {
     invalid(
       'The query parameter `limit` is not for streams, which go on to the end of the job: leave it out',
     );

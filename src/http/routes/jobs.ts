@@ -1,4 +1,5 @@
 /** Jobs: queueing, listing, counting, reading, canceling, queueing again and bringing forward. */
+
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
@@ -6,27 +7,10 @@ import { messageResource } from '../../resources/error.ts';
 import { endedSentence, jobResource, notWaitingSentence, shownJob } from '../../resources/job.ts';
 import { boolean, integer, object, type Shape } from '../../std/shape.ts';
 import { sendWithETag } from '../caching.ts';
-import {
-  idCursor,
-  idCursorFrom,
-  onePage,
-  PERIOD_PARAMETERS,
-  pageLimit,
-  pageParameters,
-  WORKFLOW_FILTER,
-  workflowFilter,
-} from '../input/list-page.ts';
-import {
-  IDEMPOTENCY_KEY,
-  idempotencyKeyFrom,
-  isGeneratedId,
-  namesSchema,
-  queryName,
-  queryNames,
-  queryPeriod,
-  workflowIdFrom,
-} from '../input/values.ts';
-import { jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
+import { byId, listOperation, PERIOD, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
+import { choiceParameter, choicesParameter } from '../input/query.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom, isGeneratedId, workflowIdFrom } from '../input/values.ts';
+import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 export const queueJob: Operation<KeyedCall> = {
@@ -79,45 +63,24 @@ const parameters = [pathParameter('jobId', 'Job id')];
 const changed = messageWith('job', jobResource);
 
 /** GET /v1/jobs */
-export const listJobs: Operation<KeyedCall> = {
+export const listJobs = listOperation({
   id: 'listJobs',
   group: 'Jobs',
   summary: 'The jobs of a team, newest first',
-  parameters: [
-    WORKFLOW_FILTER,
-    {
-      name: 'state',
-      in: 'query',
-      description: `Only in these states, with commas between: ${JOB_STATES.join(', ')}`,
-      schema: namesSchema(JOB_STATES),
-    },
-    { name: 'origin', in: 'query', description: 'Only of this origin', schema: { enum: JOB_ORIGINS } },
-    ...PERIOD_PARAMETERS,
-    ...pageParameters(),
-  ],
-  answer: pageResponse('jobs', jobResource),
-  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
-
-  async handle(call) {
-    const { services, caller, query } = call;
-    const states = queryNames(query, 'state', JOB_STATES);
-    const origin = queryName(query, 'origin', JOB_ORIGINS);
-    const period = queryPeriod(query);
-    const limit = pageLimit(query);
-    const before = idCursorFrom(query, (text) => isGeneratedId('job', text));
-    const found = await services.store.jobs.list({
-      teamId: caller.teamId,
-      ...(await workflowFilter(call)),
-      ...(states === undefined ? {} : { states }),
-      ...(origin === undefined ? {} : { origin }),
-      ...(before === undefined ? {} : { before }),
-      ...period,
-      limit: limit + 1,
-    });
-    const jobs = onePage(call, found, { limit, path: '/v1/jobs', cursorOf: idCursor });
-    return { jobs: jobs.map(shownJob) };
+  name: 'jobs',
+  resource: jobResource,
+  order: byId('before', 'job'),
+  parameters: [WORKFLOW_FILTER],
+  filters: {
+    states: choicesParameter('state', JOB_STATES, 'Only in these states'),
+    origin: choiceParameter('origin', JOB_ORIGINS, 'Only of this origin'),
+    ...PERIOD,
   },
-};
+  refusals: { workflow_not_found: 'No workflow found' },
+  rows: async (call, range) =>
+    call.services.store.jobs.list({ teamId: call.caller.teamId, ...(await workflowFilter(call)), ...range }),
+  show: shownJob,
+});
 
 /** GET /v1/jobs/counts */
 export const countJobs: Operation<KeyedCall> = {

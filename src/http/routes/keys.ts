@@ -1,4 +1,5 @@
 /** The API keys of a team: listing, creating, rotating and revoking them. */
+
 import { Problem } from '../../model/error.ts';
 import {
   type ApiKey,
@@ -13,41 +14,27 @@ import { toIsoOrNull } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../input/body.ts';
-import { idCursor, idCursorFrom, onePage, pageLimit, pageParameters } from '../input/list-page.ts';
-import {
-  FLAG,
-  IDEMPOTENCY_KEY,
-  invalid,
-  isGeneratedId,
-  keyOfFields,
-  oneOf,
-  queryFlag,
-  timeFrom,
-} from '../input/values.ts';
-import { jsonBody, jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
+import { byId, listOperation } from '../input/list-page.ts';
+import { flagParameter } from '../input/query.ts';
+import { IDEMPOTENCY_KEY, invalid, isGeneratedId, keyOfFields, oneOf, timeFrom } from '../input/values.ts';
+import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 
+const SELF = flagParameter('self', '`true` to revoke the key that makes this call');
 const parameters = [pathParameter('keyId', 'Key id')];
 /** GET /v1/keys */
-export const listKeys: Operation<KeyedCall> = {
+export const listKeys = listOperation({
   id: 'listKeys',
   group: 'Team',
   summary: 'The API keys of the team, oldest first, revoked ones included; never the keys themselves',
-  parameters: pageParameters(),
-  answer: pageResponse('keys', keyResource),
-  refusals: { field_invalid: 'A parameter has a bad value' },
-
-  async handle({ services, caller: { teamId }, query, reply }) {
-    const limit = pageLimit(query);
-    const after = idCursorFrom(query, (text) => isGeneratedId('key', text));
-    const found = await services.store.keys.list({ teamId, after, limit: limit + 1 });
-    const page = onePage({ query, reply }, found, { limit, path: '/v1/keys', cursorOf: idCursor });
-    const now = services.store.now();
-    return { keys: page.map((key) => shownKey(key, now)) };
-  },
-};
+  name: 'keys',
+  resource: keyResource,
+  order: byId('after', 'key'),
+  rows: ({ services, caller: { teamId } }, range) => services.store.keys.list({ teamId, ...range }),
+  show: (key, { services }) => shownKey(key, services.store.now()),
+});
 
 /** POST /v1/keys */
 export const createKey: Operation<KeyedCall> = {
@@ -178,15 +165,7 @@ export const revokeKey: Operation<KeyedCall> = {
   group: 'Team',
   summary: 'Revokes a key for good, at once',
   description: 'Asking twice is harmless.',
-  parameters: [
-    ...parameters,
-    {
-      name: 'self',
-      in: 'query',
-      description: '`true` to revoke the key that makes this call',
-      schema: { enum: FLAG, default: 'false' },
-    },
-  ],
+  parameters: [...parameters, SELF],
   answer: jsonResponse('The key is revoked', messageWith('key', keyResource)),
   refusals: {
     key_own: 'It is the key that makes this call, without `self=true`; or it has the scope `operator`',
@@ -194,7 +173,7 @@ export const revokeKey: Operation<KeyedCall> = {
   },
 
   async handle({ services: { store }, caller: { teamId, keyId }, params, query }) {
-    const meansSelf = queryFlag(query, 'self');
+    const meansSelf = SELF.read(query);
     const { id } = await teamKey(store, teamId, params.keyId);
     if (id === keyId && !meansSelf) throw new Problem('key_own');
     const key = await store.keys.revoke({ id, teamId });

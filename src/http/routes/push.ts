@@ -5,19 +5,13 @@ import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/p
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
 import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/staging.ts';
-import { MODES, type Mode } from '../../model/workflow.ts';
+import { MODES } from '../../model/workflow.ts';
 import { recordCounts } from '../../resources/job.ts';
 import { recordResource } from '../../resources/workflow.ts';
 import { integer, list, object, optional, text } from '../../std/shape.ts';
 import { inviteBody, lingerOn } from '../input/body.ts';
-import {
-  FLAG,
-  IDEMPOTENCY_KEY,
-  idempotencyKeyFrom,
-  queryFlag,
-  queryValue,
-  workflowIdFrom,
-} from '../input/values.ts';
+import { choiceParameter, flagParameter } from '../input/query.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom, workflowIdFrom } from '../input/values.ts';
 import { NDJSON_TYPES } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
@@ -37,6 +31,18 @@ const refusedHeaders = {
   'x-job-reason': 'Why: `invalid_record`, `output` (not the form that the content type names), `guard`',
 };
 
+const MODE = choiceParameter(
+  'mode',
+  MODES,
+  'What the push does to the records of earlier ones: the workflow’s own mode, or one that may do less ' +
+    '(`replace`, then `upsert`, then `append`)',
+);
+const ALLOW_DROP = flagParameter(
+  'allowDrop',
+  `\`true\` to let the push remove more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records, which is ` +
+    'refused otherwise. A `maxDropPercent` that the workflow itself has holds all the same',
+);
+
 export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCalls' | 'pushes'>> = {
   id: 'pushWorkflowRecords',
   weight: 'long',
@@ -47,22 +53,8 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     'Either all of its records are published or none. A push waits up to 30 seconds for the one before it.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
-    {
-      name: 'mode',
-      in: 'query',
-      description:
-        'What the push does to the records of earlier ones: the workflow’s own mode, or one that may do less ' +
-        '(`replace`, then `upsert`, then `append`)',
-      schema: { enum: MODES },
-    },
-    {
-      name: 'allowDrop',
-      in: 'query',
-      description:
-        `\`true\` to let the push remove more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records, which is ` +
-        'refused otherwise. A `maxDropPercent` that the workflow itself has holds all the same',
-      schema: { enum: FLAG, default: 'false' },
-    },
+    MODE,
+    ALLOW_DROP,
     {
       ...IDEMPOTENCY_KEY,
       description:
@@ -114,8 +106,8 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     reply.raw.once('finish', () => lingerOn(request.raw, LINGER));
     const format = formatFrom(headers['content-type']);
     const encoding = encodingFrom(headers['content-encoding']);
-    const mode = modeFrom(query);
-    const allowDrop = queryFlag(query, 'allowDrop');
+    const mode = MODE.read(query);
+    const allowDrop = ALLOW_DROP.read(query) ?? false;
     const idempotencyKey = idempotencyKeyFrom(call);
     const workflowId = workflowIdFrom(params.workflowId);
     // Until the engine has started, it takes every running job of this node for one left over from before a restart.
@@ -178,15 +170,4 @@ function encodingFrom(contentEncoding: string | string[] | undefined): PushEncod
   throw new Problem('content_unsupported', {
     sentence: 'Send the records as they are, or with the header `content-encoding`: gzip or zstd',
   });
-}
-
-function modeFrom(query: string): Mode | undefined {
-  const value = queryValue(query, 'mode');
-  const mode = MODES.find((known) => known === value);
-  if (value !== undefined && mode === undefined) {
-    throw new Problem('field_invalid', {
-      sentence: `The query parameter \`mode\` must be ${MODES.join(', ')}, or be left out`,
-    });
-  }
-  return mode;
 }

@@ -1,4 +1,5 @@
 /** The operations of the contract on webhooks: listing, subscribing and unsubscribing them. */
+
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
@@ -8,23 +9,17 @@ import { exactly, list, object } from '../../std/shape.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields, readBody } from '../input/body.ts';
 import { everyRowInTurn, workflowFilter } from '../input/list-page.ts';
-import { invalid, isGeneratedId, queryValue, queryValues, workflowIdFrom } from '../input/values.ts';
+import { queryValues, textParameter } from '../input/query.ts';
+import { invalid, isGeneratedId, workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse, URL_PATTERN } from '../openapi/content.ts';
-import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
+import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 export const listWebhooks: Operation<KeyedCall> = {
   id: 'listWebhooks',
   frozen: true,
   group: 'Integrations',
   summary: 'Shows all webhooks of a team',
-  parameters: [
-    {
-      name: 'workflowId',
-      in: 'query',
-      description: 'Only the webhooks of this workflow',
-      schema: { type: 'string', minLength: 1 },
-    },
-  ],
+  parameters: [textParameter('workflowId', 'Only the webhooks of this workflow')],
   answer: jsonResponse('The webhooks, oldest first', exactly(object({ webhooks: list(webhookResource) }))),
   refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
@@ -137,26 +132,11 @@ const THREE_WAYS =
   'Name one webhook: as the last segment of the path (…/unsubscribe/{webhookId}), ' +
   'as ?webhookId=…, or as {"webhookId": "…"} in a JSON body';
 
-const query: Parameter[] = [
-  {
-    name: 'webhookId',
-    in: 'query',
-    description: 'Webhook id. It may also stand in the path or in a JSON body',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'webhookUrl',
-    in: 'query',
-    description: 'In place of an id: unsubscribes every webhook with exactly this URL',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'workflowId',
-    in: 'query',
-    description: 'With webhookUrl: only the webhooks of this workflow',
-    schema: { type: 'string' },
-  },
-];
+const URL = textParameter(
+  'webhookUrl',
+  'In place of an id: unsubscribes every webhook with exactly this URL',
+);
+const WORKFLOW = textParameter('workflowId', 'With webhookUrl: only the webhooks of this workflow');
 
 export const unsubscribeWebhook: Operation<KeyedCall> = {
   id: 'unsubscribeWebhook',
@@ -164,7 +144,11 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'Unsubscribes an existing webhook',
   description: `${THREE_WAYS}. Where several name one, they must name the same. A body that is no JSON object is ignored.`,
-  parameters: query,
+  parameters: [
+    textParameter('webhookId', 'Webhook id. It may also stand in the path or in a JSON body'),
+    URL,
+    WORKFLOW,
+  ],
   requestBody: jsonBody(
     {
       type: 'object',
@@ -185,7 +169,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
       ...queryValues(query, 'webhookId'),
       ...(await bodyIds(request.raw)),
     ]);
-    const url = queryValue(query, 'webhookUrl');
+    const url = URL.read(query);
     if (id !== undefined && url !== undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
 
     if (id !== undefined) {
@@ -195,7 +179,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
     }
 
     if (url === undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
-    const workflowId = queryValue(query, 'workflowId');
+    const workflowId = WORKFLOW.read(query);
     const which = { teamId, url, ...(workflowId === undefined ? {} : { workflowId }) };
     const ids = await Array.fromAsync(everyRowInTurn(store.webhooks.list, which), ({ id }) => id);
     const removed = await store.webhooks.unsubscribe({ teamId, ids });

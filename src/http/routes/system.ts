@@ -1,4 +1,5 @@
 /** The service itself: whether it lives and is ready, its metrics, how it stands and what is wrong with it. */
+
 import { Problem } from '../../model/error.ts';
 import type { EffectiveSetting } from '../../model/finding.ts';
 import type { EventLoopDelay } from '../../observe/process-metrics.ts';
@@ -7,7 +8,8 @@ import { grouped } from '../../std/amounts.ts';
 import { maskedUrl } from '../../std/printable.ts';
 import { choice, list, object, optional, raw, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
-import { queryValues } from '../input/values.ts';
+import { queryValues } from '../input/query.ts';
+
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import type { Call, KeyedCall, Operation } from '../route.ts';

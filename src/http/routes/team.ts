@@ -1,4 +1,5 @@
 /** The team: whose key it is and what limits hold, how much was done, and who changed what. */
+
 import { Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
 import {
@@ -13,18 +14,17 @@ import { meResource } from '../../resources/key.ts';
 import { type Span, shownUsage, usageResource } from '../../resources/usage.ts';
 import { MAX_BODY_BYTES } from '../input/body.ts';
 import {
-  idCursorFrom,
+  byId,
+  listOperation,
   makeIdCursor,
-  nextLink,
   PAGE_SIZE,
-  PERIOD_PARAMETERS,
-  pageLimit,
-  pageParameters,
+  PERIOD,
   WORKFLOW_FILTER,
   workflowFilter,
 } from '../input/list-page.ts';
-import { invalid, isGeneratedId, queryName, queryPeriod, queryTime, queryValue } from '../input/values.ts';
-import { jsonResponse, pageResponse, requestTime } from '../openapi/content.ts';
+import { choiceParameter, textParameter, timeParameter } from '../input/query.ts';
+import { invalid, isGeneratedId } from '../input/values.ts';
+import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
 /** GET /v1/me */
@@ -67,6 +67,17 @@ const PERIODS: Readonly<Record<UsagePeriod, { usual: number; most: number }>> = 
   day: { usual: 30, most: 366 },
 };
 
+const BY = choiceParameter('by', USAGE_PERIODS, '`hour` unless told');
+const FROM = timeParameter(
+  'from',
+  `A time in the first hour or day; ${PERIODS.hour.usual} hours or ${PERIODS.day.usual} days before \`to\` unless told`,
+);
+const TO = timeParameter(
+  'to',
+  `A time behind the last; now unless told. At most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
+);
+const WEBHOOK = textParameter('webhookId', 'Only of this webhook');
+
 /** GET /v1/usage */
 export const readUsage: Operation<KeyedCall> = {
   id: 'readUsage',
@@ -76,23 +87,7 @@ export const readUsage: Operation<KeyedCall> = {
     'Of a workflow its jobs and records are told, of a webhook its deliveries, of the team all. Everything that had ' +
     'happened by `countedUntil` is counted, which is a minute or two ago. Hours are kept for three months, days for ' +
     'three years.',
-  parameters: [
-    { name: 'by', in: 'query', description: '`hour` unless told', schema: { enum: USAGE_PERIODS } },
-    {
-      name: 'from',
-      in: 'query',
-      description: `A time in the first hour or day; ${PERIODS.hour.usual} hours or ${PERIODS.day.usual} days before \`to\` unless told`,
-      schema: requestTime,
-    },
-    {
-      name: 'to',
-      in: 'query',
-      description: `A time behind the last; now unless told. At most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
-      schema: requestTime,
-    },
-    WORKFLOW_FILTER,
-    { name: 'webhookId', in: 'query', description: 'Only of this webhook', schema: { type: 'string' } },
-  ],
+  parameters: [BY, FROM, TO, WORKFLOW_FILTER, WEBHOOK],
   answer: jsonResponse('Every hour or day of the time, the oldest first', usageResource),
   refusals: {
     field_invalid: 'A parameter has a bad value',
@@ -109,12 +104,12 @@ export const readUsage: Operation<KeyedCall> = {
 };
 
 function spanFrom(query: string, now: number): Span {
-  const period = queryName(query, 'by', USAGE_PERIODS) ?? 'hour';
+  const period = BY.read(query) ?? 'hour';
   const { usual, most } = PERIODS[period];
   const length = PERIOD_MS[period];
-  const to = Math.min(now, queryTime(query, 'to') ?? now);
+  const to = Math.min(now, TO.read(query) ?? now);
   const until = Math.ceil(to / length) * length;
-  const from = periodStart(period, queryTime(query, 'from') ?? until - usual * length);
+  const from = periodStart(period, FROM.read(query) ?? until - usual * length);
   if (from >= until) invalid('The query parameter `from` must be before `to`, and in the past');
   if ((until - from) / length > most) {
     invalid(`From \`from\` to \`to\` may be at most ${most} ${period}s: ask for less, or by day`);
@@ -125,8 +120,8 @@ function spanFrom(query: string, now: number): Span {
 /** @throws Problem `workflow_not_found` or `webhook_not_found` */
 async function subjectFrom(call: KeyedCall): Promise<{ kind: UsageKind; subject: string }> {
   const { services, caller, query } = call;
-  const webhookId = queryValue(query, 'webhookId');
-  if (webhookId !== undefined && queryValue(query, 'workflowId') !== undefined) {
+  const webhookId = WEBHOOK.read(query);
+  if (webhookId !== undefined && WORKFLOW_FILTER.read(query) !== undefined) {
     invalid('Give `workflowId` or `webhookId`, not both: jobs are told of workflows, deliveries of webhooks');
   }
   if (webhookId !== undefined) {
@@ -142,10 +137,13 @@ async function subjectFrom(call: KeyedCall): Promise<{ kind: UsageKind; subject:
 /** Every team, and what belongs to the instance. */
 const EVERY_TEAM = '*';
 
-const named = (name: string, description: string) =>
-  ({ name, in: 'query', description, schema: { type: 'string' } }) as const;
+const TEAM = textParameter(
+  'team',
+  'Of which team, by its slug, or `*` for all and the instance: for keys with the scope `operator`',
+);
 
-export const listAudit: Operation<KeyedCall> = {
+/** GET /v1/audit */
+export const listAudit = listOperation({
   id: 'listAudit',
   group: 'Team',
   summary: 'Who changed what, when, and from where; newest first',
@@ -153,36 +151,24 @@ export const listAudit: Operation<KeyedCall> = {
     'Every change over the API, in the dashboard, at a shell, by workflow files, and who signed in. Jobs that were ' +
     'queued are not here: each is a record of its own. With `action`, `actor` or `target` a page may hold less than ' +
     '`limit` lines, or none, and have a next one all the same.',
-  parameters: [
-    named(
-      'team',
-      'Of which team, by its slug, or `*` for all and the instance: for keys with the scope `operator`',
-    ),
-    named('action', 'Only this operation'),
-    named('actor', 'Only what this key has done, by its id'),
-    named('target', 'Only what was done to the one with this id'),
-    ...PERIOD_PARAMETERS,
-    ...pageParameters(),
-  ],
-  answer: pageResponse('lines', auditLineResource),
-  refusals: { field_invalid: 'A parameter has a bad value', team_not_found: 'No team found' },
-
-  async handle({ services: { store }, caller, query, reply }) {
-    const limit = pageLimit(query);
-    const before = idCursorFrom(query, (id) => isGeneratedId('aud', id));
-    const wanted = { action: 'action', actorId: 'actor', targetId: 'target' } as const;
-    const given = Object.entries(wanted).map(([field, name]) => [field, queryValue(query, name)] as const);
-    const { lines, next } = await store.audit.list({
-      ...(await teamOf({ store, caller }, queryValue(query, 'team'))),
-      ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
-      ...queryPeriod(query),
-      ...(before !== undefined && { before }),
-      limit,
-    });
-    if (next !== null) reply.header('link', nextLink('/v1/audit', query, makeIdCursor(next)));
-    return { lines: lines.map(shownAuditLine) };
+  name: 'lines',
+  resource: auditLineResource,
+  order: byId('before', 'aud'),
+  parameters: [TEAM],
+  filters: {
+    action: textParameter('action', 'Only this operation'),
+    actorId: textParameter('actor', 'Only what this key has done, by its id'),
+    targetId: textParameter('target', 'Only what was done to the one with this id'),
+    ...PERIOD,
   },
-};
+  refusals: { team_not_found: 'No team found' },
+  async rows({ services: { store }, caller, query }, { limit, ...range }) {
+    const team = await teamOf({ store, caller }, TEAM.read(query));
+    const { lines, next } = await store.audit.list({ ...team, ...range, limit: limit - 1 });
+    return { rows: lines, next: next === null ? null : makeIdCursor(next) };
+  },
+  show: shownAuditLine,
+});
 
 /** The team whose lines are asked for; empty for all. */
 async function teamOf(

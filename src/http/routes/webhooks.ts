@@ -1,4 +1,5 @@
 /** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
+
 import { Problem } from '../../model/error.ts';
 import {
   knownEventsMistake,
@@ -25,25 +26,10 @@ import { testWords } from '../../webhooks/send-again.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
-import {
-  everyRowInTurn,
-  idCursor,
-  idCursorFrom,
-  onePage,
-  pageLimit,
-  pageParameters,
-  WORKFLOW_FILTER,
-  workflowFilter,
-} from '../input/list-page.ts';
-import {
-  IDEMPOTENCY_KEY,
-  idempotencyKeyFrom,
-  invalid,
-  isGeneratedId,
-  namesSchema,
-  queryNames,
-} from '../input/values.ts';
-import { jsonBody, jsonResponse, messageWith, pageResponse, URL_PATTERN } from '../openapi/content.ts';
+import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
+import { choicesParameter } from '../input/query.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom, invalid, isGeneratedId } from '../input/values.ts';
+import { jsonBody, jsonResponse, messageWith, URL_PATTERN } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const PAUSED = 'Paused over the API';
@@ -84,46 +70,30 @@ function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number
 }
 
 /** GET /v1/integrations/webhooks */
-export const listWebhookDetails: Operation<KeyedCall<'webhooks'>> = {
+export const listWebhookDetails = listOperation({
   id: 'listWebhookDetails',
   group: 'Integrations',
   summary: 'The webhooks of the team with their settings and how they stand, oldest first, in pages',
-  parameters: [
-    WORKFLOW_FILTER,
-    {
-      name: 'state',
-      in: 'query',
-      description: `Only those that stand so, with commas between: ${STANDINGS.join(', ')}`,
-      schema: namesSchema(STANDINGS),
-    },
-    ...pageParameters(),
-  ],
-  answer: pageResponse('webhooks', webhookDetailResource),
-  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
-
-  async handle(call) {
-    const { services, caller, query } = call;
-    const standings = queryNames(query, 'state', STANDINGS);
-    const limit = pageLimit(query);
-    // The webhook itself may be gone by now: its id still marks the place.
-    const after = idCursorFrom(query, (text) => isGeneratedId('wh', text));
+  name: 'webhooks',
+  resource: webhookDetailResource,
+  // The webhook itself may be gone by now: its id still marks the place.
+  order: byId('after', 'wh'),
+  parameters: [WORKFLOW_FILTER],
+  filters: { standings: choicesParameter('state', STANDINGS, 'Only those that stand so') },
+  refusals: { workflow_not_found: 'No workflow found' },
+  async rows(call, { standings, limit, after }) {
+    const { services, caller } = call;
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
     const found: Webhook[] = [];
-    const from = { ...whose, after, ...(standings === undefined ? { limit: limit + 1 } : {}) };
+    const from = { ...whose, after, ...(standings === undefined ? { limit } : {}) };
     for await (const webhook of everyRowInTurn(services.store.webhooks.list, from)) {
       if (standings?.includes(standingOf(webhook)) ?? true) found.push(webhook);
-      if (found.length > limit) break;
+      if (found.length === limit) break;
     }
-    const page = onePage(call, found, {
-      limit,
-      path: '/v1/integrations/webhooks',
-      cursorOf: idCursor,
-    });
-    const webhooks = [];
-    for (const webhook of page) webhooks.push(await shownWebhook(services.webhooks, webhook));
-    return { webhooks };
+    return found;
   },
-};
+  show: (webhook, { services }: KeyedCall<'webhooks'>) => shownWebhook(services.webhooks, webhook),
+});
 
 /** POST /v1/integrations/webhooks */
 export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {

@@ -1,4 +1,5 @@
 /** Workflows: listing, reading, pausing and resuming. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
@@ -7,16 +8,10 @@ import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
 import type { JobGlance } from '../../store/operations/job-lists.ts';
 import type { Store } from '../../store/store.ts';
 import { sendWithETag } from '../caching.ts';
-import {
-  everyRowInTurn,
-  idCursor,
-  idCursorFrom,
-  onePage,
-  pageLimit,
-  pageParameters,
-} from '../input/list-page.ts';
-import { queryNumber, queryText, workflowIdFrom } from '../input/values.ts';
-import { jsonResponse, messageWith, pageResponse } from '../openapi/content.ts';
+import { byId, everyRowInTurn, listOperation } from '../input/list-page.ts';
+import { numberParameter, textParameter } from '../input/query.ts';
+import { workflowIdFrom } from '../input/values.ts';
+import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 /** Enough for the bar chart of the dashboard. */
@@ -28,52 +23,38 @@ const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const changed = messageWith('workflow', workflowResource);
 
 /** GET /v1/workflows */
-export const listWorkflows: Operation<KeyedCall> = {
+export const listWorkflows = listOperation({
   id: 'listWorkflows',
   group: 'Workflows',
   summary: 'The workflows of a team, by id',
-  parameters: [
-    {
-      name: 'q',
-      in: 'query',
-      description: 'Only those whose id or name contains this text, in any letter case',
-      schema: { type: 'string', maxLength: MAX_SEARCH },
-    },
-    {
-      name: 'recentJobs',
-      in: 'query',
-      description: 'With so many of its newest jobs, the newest first',
-      schema: { type: 'integer', minimum: 0, maximum: MAX_RECENT_JOBS },
-    },
-    ...pageParameters(),
-  ],
-  answer: pageResponse('workflows', workflowResource),
-  refusals: { field_invalid: 'A parameter has a bad value' },
-
-  async handle({ services, caller, query, reply }) {
-    const limit = pageLimit(query);
-    const each = queryNumber(query, 'recentJobs', { least: 0, most: MAX_RECENT_JOBS });
-    const after = idCursorFrom(query, isWorkflowId);
-    const searched = queryText(query, 'q', MAX_SEARCH)?.toLowerCase();
+  name: 'workflows',
+  resource: workflowResource,
+  order: byId('after', isWorkflowId),
+  filters: {
+    q: textParameter('q', 'Only those whose id or name contains this text, in any letter case', MAX_SEARCH),
+    each: numberParameter('recentJobs', 'With so many of its newest jobs, the newest first', {
+      most: MAX_RECENT_JOBS,
+    }),
+  },
+  async rows({ services: { store }, caller }, { q, each, limit, after }) {
+    const searched = q?.toLowerCase();
     const found: Workflow[] = [];
     // A search may have to look through all of them.
-    const from = { teamId: caller.teamId, after, ...(searched === undefined ? { limit: limit + 1 } : {}) };
-    for await (const workflow of everyRowInTurn(services.store.workflows.list, from)) {
+    const from = { teamId: caller.teamId, after, ...(searched === undefined ? { limit } : {}) };
+    for await (const workflow of everyRowInTurn(store.workflows.list, from)) {
       if (searched === undefined || holds(workflow, searched)) found.push(workflow);
-      if (found.length > limit) break;
+      if (found.length === limit) break;
     }
-    const page = onePage({ query, reply }, found, { limit, path: '/v1/workflows', cursorOf: idCursor });
-    const recent = each === undefined ? undefined : await recentJobs(services.store, page, each);
-    const workflows = [];
-    for (const workflow of page) {
-      const jobs = recent === undefined ? undefined : (recent.get(workflow.id) ?? []);
-      workflows.push(await shownWorkflow(services.store, workflow, jobs));
-      // Each takes some reads, which block the event loop on SQLite.
-      await nextTurn();
-    }
-    return { workflows };
+    if (each === undefined) return found;
+    const recent = await recentJobs(store, found, each);
+    return found.map((workflow) => ({ ...workflow, recent: recent.get(workflow.id) ?? [] }));
   },
-};
+  async show({ recent, ...workflow }: Workflow & { recent?: JobGlance[] }, { services }) {
+    // Each takes some reads, which block the event loop on SQLite.
+    await nextTurn();
+    return shownWorkflow(services.store, workflow, recent);
+  },
+});
 
 /** GET /v1/workflows/{workflowId} */
 export const readWorkflow: Operation<KeyedCall> = {

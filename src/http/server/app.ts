@@ -45,6 +45,7 @@ interface Exchange {
   reply: Reply;
   match: Match | undefined;
   route: Route | undefined;
+  path: string;
   query: string;
   /** The target is `*`: the server as a whole. */
   isServer: boolean;
@@ -119,6 +120,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       reply: new Reply(request, response),
       match: found,
       route: found?.known.routes.get(request.method),
+      path,
       query,
       isServer,
       teamId: null,
@@ -183,13 +185,13 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   }
 
   async function callOperation(exchange: Exchange, route: Route): Promise<unknown> {
-    const { request, reply, query } = exchange;
+    const { request, reply, path, query } = exchange;
     const { operation } = route;
     const { weight = 'brief' } = operation;
     const hops = route.scope === null ? 0 : hopsTo(request.raw, route);
     const trace = storedTrace(exchange.traced.trace, hops);
     const params = exchange.match?.params ?? {};
-    const call = { services, operation, params, query, trace, request, reply };
+    const call = { services, operation, params, path, query, trace, request, reply };
     if (route.scope === null) {
       if (weight !== 'light') await turns.take(UNKNOWN_TEAM);
       await refuseUnknown(call, route);

@@ -1,0 +1,157 @@
+/** The parameters of a query: how they are described, and how they are read. Others are refused before, by `strict.ts`. */
+import { Problem } from '../../model/error.ts';
+import type { Parameter } from '../route.ts';
+import { invalid, oneOf, timeFrom } from './values.ts';
+
+/**
+ * Every value of one parameter, in order; empty when it is absent. Other parameters are not decoded, however
+ * badly they are encoded.
+ *
+ * @param query what follows the question mark, still encoded
+ * @throws Problem `path_invalid` when a value is not valid percent-encoded UTF-8
+ */
+export function queryValues(query: string, name: string): string[] {
+  if (query === '') return [];
+  const values: string[] = [];
+  for (const pair of query.split('&')) {
+    const equals = pair.indexOf('=');
+    const key = equals === -1 ? pair : pair.slice(0, equals);
+    if (decode(key) !== name) continue;
+    const value = equals === -1 ? '' : decode(pair.slice(equals + 1));
+    if (value === undefined) {
+      throw new Problem('path_invalid', {
+        sentence: `The query parameter \`${name}\` is not valid percent-encoded UTF-8`,
+      });
+    }
+    values.push(value);
+  }
+  return values;
+}
+
+/**
+ * The value of an optional parameter.
+ *
+ * @throws Problem `field_invalid` when it is empty or given more than once; `path_invalid` as `queryValues`. So do all
+ *   functions below.
+ */
+export function queryValue(query: string, name: string): string | undefined {
+  const values = queryValues(query, name);
+  if (values.length > 1 || values[0] === '') {
+    invalid(`The query parameter \`${name}\` must be given once and not be empty, or be left out`);
+  }
+  return values[0];
+}
+
+/** A parameter of the query: how it is described, and how it is read. */
+export interface QueryParameter<T> extends Parameter {
+  in: 'query';
+  /** @throws Problem as `queryValue`, and `field_invalid` for a bad value. Undefined when it is left out. */
+  read(query: string): T | undefined;
+}
+
+export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
+/** What a query gives of some parameters. */
+export type Given<P> = { [K in keyof P]?: P[K] extends QueryParameter<infer T> ? T : never };
+
+/**
+ * What a query gives of some parameters.
+ *
+ * @throws Problem `field_invalid`, also where a time `since` is after `until`
+ */
+export function readGiven<P extends QueryParameters>(query: string, parameters: P): Given<P> {
+  const read = Object.entries(parameters).map(([name, parameter]) => [name, parameter.read(query)] as const);
+  const given = Object.fromEntries(read.filter(([, value]) => value !== undefined));
+  if (Number(given.since) > Number(given.until)) {
+    invalid('The query parameter `since` must not be after `until`');
+  }
+  return given as Given<P>;
+}
+
+/** @param most characters */
+export function textParameter(name: string, description: string, most?: number): QueryParameter<string> {
+  const schema = { type: 'string', ...(most === undefined ? {} : { maxLength: most }), minLength: 1 };
+  return parameter({ name, description, schema }, (text, what) => {
+    if (most === undefined || (text.length <= most && !text.includes('\0'))) return text;
+    return invalid(`${what} must be text of at most ${most} characters`);
+  });
+}
+
+/** The greatest number that a parameter takes. */
+const MAX_NUMBER = 999_999_999_999_999;
+
+/** A whole number from `least` to `most`, both included. */
+export function numberParameter(
+  name: string,
+  description: string,
+  { least = 0, most = MAX_NUMBER }: { least?: number; most?: number } = {},
+): QueryParameter<number> {
+  const schema = { type: 'integer', minimum: least, maximum: most };
+  return parameter({ name, description, schema }, (text, what) => {
+    const value = Number(text);
+    if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
+    return invalid(`${what} must be a whole number from ${least} to ${most}, or be left out`);
+  });
+}
+
+/** One of the names. */
+export function choiceParameter<T extends string>(
+  name: string,
+  names: readonly T[],
+  description: string,
+): QueryParameter<T> {
+  return parameter({ name, description, schema: { enum: names } }, (text, what) => oneOf(what, text, names));
+}
+
+/** The format of an answer, which comes before what the client accepts. */
+export function formatParameter<F extends string>(formats: readonly F[]): QueryParameter<F> {
+  return choiceParameter('format', formats, 'Instead of `Accept`');
+}
+
+/** Some of the names, with commas between. */
+export function choicesParameter<T extends string>(
+  name: string,
+  names: readonly T[],
+  description: string,
+): QueryParameter<T[]> {
+  const one = `(?:${names.join('|')})`;
+  const schema = { type: 'string', pattern: `^${one}(?:,${one})*$`, minLength: 1 };
+  const all = `${description}, with commas between: ${names.join(', ')}`;
+  return parameter({ name, description: all, schema }, (text, what) =>
+    text.split(',').map((value) => oneOf(what, value.trim(), names)),
+  );
+}
+
+/** `true` or `false`; left out, it is false. */
+export function flagParameter(name: string, description: string): QueryParameter<boolean> {
+  const names = ['true', 'false'];
+  const schema = { enum: names, default: 'false' };
+  return parameter({ name, description, schema }, (text, what) => oneOf(what, text, names) === 'true');
+}
+
+/** A time in ISO 8601, read in epoch milliseconds. */
+export function timeParameter(name: string, description: string): QueryParameter<number> {
+  const schema = { type: 'string', format: 'date-time', minLength: 1 };
+  return parameter({ name, description, schema }, (text, what) => timeFrom(text, what));
+}
+
+function parameter<T>(
+  of: Omit<Parameter, 'in'>,
+  parse: (text: string, what: string) => T,
+): QueryParameter<T> {
+  return {
+    ...of,
+    in: 'query',
+    read(query) {
+      const text = queryValue(query, of.name);
+      return text === undefined ? undefined : parse(text, `The query parameter \`${of.name}\``);
+    },
+  };
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
