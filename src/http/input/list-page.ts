@@ -92,7 +92,7 @@ export function listOperation<
   As extends string,
   At,
   C extends KeyedCall = KeyedCall,
-  const P extends QueryParameters = {},
+  const P extends QueryParameters = Record<never, never>,
 >(list: List<Row, Json, P, As, At, C>): Operation<C> {
   const { name, resource, order, rows, show, size, parameters = [], refusals, ...described } = list;
   const { filters = {} as P, ...operation } = described;
