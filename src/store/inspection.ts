@@ -2,7 +2,7 @@
 import type { BackupCounts, Inspection } from './backup-files.ts';
 import { MARKER, REFUSAL } from './copy/tables.ts';
 import { NEWEST_SCHEMA } from './migrations.ts';
-import { RETIRED } from './operations/teams.ts';
+import { RETIRED_SLUGS } from './operations/teams.ts';
 import { both } from './sql.ts';
 
 const NO_COUNTS = { teams: 0, workflows: 0, jobs: 0, records: 0, events: 0, webhooks: 0, deliveries: 0 };
@@ -44,7 +44,7 @@ export const VERSIONS = both(
            postgres: 'coalesce(counted.rows, 0)',
          })} as found
   from workflow
-  join team on team.id = workflow.team_id and team.slug not like '${RETIRED}%'
+  join team on team.id = workflow.team_id and team.slug not like '${RETIRED_SLUGS}'
   left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
                    and version.number = current_version
   ${pick({

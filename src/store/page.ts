@@ -1,4 +1,4 @@
-/** Pages of the store's lists, by place or by period. Reads of SQLite hold up the event loop, so none has more than a page. */
+/** Pages of the store's lists, by place or period: reads of SQLite hold up the event loop, so none has more than one. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { firstIdAt } from '../std/id.ts';
 

@@ -149,24 +149,22 @@ export interface WorkflowRow {
   updated_at: number;
 }
 
-/** All columns that `toWorkflow` needs; without `state`, which may be long. */
-export const LISTED =
-  new Part(`team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version,
-  next_run_at, created_at, updated_at`);
-export type ListedRow = Pick<
-  WorkflowRow,
-  | 'team_id'
-  | 'id'
-  | 'definition'
-  | 'definition_hash'
-  | 'paused_at'
-  | 'archived_at'
-  | 'current_version'
-  | 'oldest_version'
-  | 'next_run_at'
-  | 'created_at'
-  | 'updated_at'
->;
+/** The columns that `toWorkflow` needs; without `state`, which may be long. */
+const NAMES = [
+  'team_id',
+  'id',
+  'definition',
+  'definition_hash',
+  'paused_at',
+  'archived_at',
+  'current_version',
+  'oldest_version',
+  'next_run_at',
+  'created_at',
+  'updated_at',
+] as const;
+export const LISTED = new Part(NAMES.join(', '));
+export type ListedRow = Pick<WorkflowRow, (typeof NAMES)[number]>;
 
 export function toWorkflow(row: ListedRow): Workflow {
   return {

@@ -117,18 +117,14 @@ export async function begin(
 
 /** The reaper does the same, but only where a server runs; `flowhook data import` works without one. */
 async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
-  if (!isLost(tx, job)) return false;
+  if (job.origin !== 'push' || !isOverdue(tx, job)) return false;
   // Checked again under the lock: its holder may have renewed the lease at this moment.
   const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
   const locked = await lockRunning(tx, held);
-  if (locked === undefined || !isLost(tx, locked.job)) return false;
+  if (locked === undefined || !isOverdue(tx, locked.job)) return false;
   const error = 'The process that had the records of this push ended without a word';
   await endAbandoned(tx, locked.job, error);
   return true;
-}
-
-function isLost(tx: Tx, job: JobRow): boolean {
-  return job.origin === 'push' && isOverdue(tx, job);
 }
 
 /**

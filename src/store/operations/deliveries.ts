@@ -117,7 +117,7 @@ export async function list(
   input: DeliveryFilter & { before?: string; limit: number },
 ): Promise<DeliverySummary[]> {
   const { teamId, webhookId, states = DELIVERY_STATES, since = 0, limit, before } = input;
-  let end: Place = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
+  let end: HistoryPlace = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
   if (before !== undefined) {
     const last = await placeOf(view, { teamId, webhookId, id: before });
     if (last === undefined) return [];
@@ -135,17 +135,11 @@ export async function list(
   return rows.map(toSummary);
 }
 
-/** The position of a delivery in the history of its webhook. */
-export interface Place {
-  createdAt: number;
-  id: string;
-}
-
 function placeOf(
   view: View,
   at: { teamId: string; webhookId: string; id: string },
-): Promise<Place | undefined> {
-  return view.db.get<Place>`
+): Promise<HistoryPlace | undefined> {
+  return view.db.get<HistoryPlace>`
     select created_at as "createdAt", id from delivery where team_id = ${at.teamId} and id = ${at.id}
       and webhook_id = ${at.webhookId}`;
 }

@@ -253,63 +253,29 @@ export async function history(
   view: View,
   input: EventFilter & { before?: string; limit: number },
 ): Promise<EventPage> {
-  const { teamId, workflowId } = input;
-  const { first, end, since, until, most } = scanRange(input);
+  const { teamId, workflowId, jobId, types, limit } = input;
+  const { first, end, since, until } = idsBetween('evt', input);
+  const isSought = types !== undefined || jobId !== undefined;
+  const most = isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1;
   const [index, ofWorkflow] =
     workflowId === undefined ? ['event_id', ''] : ['event_workflow', 'and workflow_id = $7'];
-  const scanned = await view.db.all<ScannedEvent>(
+  // Without the bodies, which are read only of those on the page.
+  const scanned = await view.db.all<{ id: string; type: EventType; jobId: string | null }>(
     `select id, type, job_id as "jobId" from event /* use ${index} */
      where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
      order by id desc limit $4`,
-    teamId,
-    first,
-    end,
-    most,
-    since,
-    until,
+    ...[teamId, first, end, most, since, until],
     ...(workflowId === undefined ? [] : [workflowId]),
   );
-  const { ids, next } = pageOf(scanned, { ...input, most });
-  const events = await view.db.all<StoredEvent>`
-    ${EVENT} where team_id = ${teamId} and id = any(${ids}) order by id desc`;
-  return { events, next };
-}
-
-/** What filtering needs of an event; its body is read only if it is on the page. */
-interface ScannedEvent {
-  id: string;
-  type: EventType;
-  jobId: string | null;
-}
-
-/** How many events are scanned for a page: there is no index over types or jobs. */
-const MAX_SCANNED = 2_000;
-
-/** The range of ids to scan, newest first, and at most how many. */
-function scanRange({
-  since,
-  until,
-  before,
-  types,
-  jobId,
-  limit,
-}: EventFilter & { before?: string; limit: number }): ReturnType<typeof idsBetween> & { most: number } {
-  const isSought = types !== undefined || jobId !== undefined;
-  return {
-    ...idsBetween('evt', { since, until, before }),
-    most: isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1,
-  };
-}
-
-/** @param scanned the events in the range of `scanRange`, newest first */
-function pageOf(
-  scanned: readonly ScannedEvent[],
-  { most, types, jobId, limit }: { most: number; limit: number } & Pick<EventFilter, 'types' | 'jobId'>,
-): { ids: string[]; next: string | null } {
   const fitting = scanned.filter(
     (event) => (types?.includes(event.type) ?? true) && (jobId === undefined || event.jobId === jobId),
   );
   const ids = fitting.slice(0, limit).map(({ id }) => id);
-  if (fitting.length > limit) return { ids, next: ids.at(-1) ?? null };
-  return { ids, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
+  const events = await view.db.all<StoredEvent>`
+    ${EVENT} where team_id = ${teamId} and id = any(${ids}) order by id desc`;
+  if (fitting.length > limit) return { events, next: ids.at(-1) ?? null };
+  return { events, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
 }
+
+/** How many events are scanned for a page: there is no index over types or jobs. */
+const MAX_SCANNED = 2_000;

@@ -129,7 +129,7 @@ async function longest(view: View, { teamId, workflowId }: WorkflowPlace): Promi
   return Math.max(1, row?.bytes ?? 0);
 }
 
-export interface Place {
+interface Place {
   /** The table, as `t`. */
   table: string;
   /** The primary key after `team_id`. */
@@ -140,8 +140,8 @@ export interface Place {
   /** How many rows one call scans. */
   rows: number;
   joins?: string;
-  /** SQL for the id of its workflow. */
-  workflow: string;
+  /** SQL for the id of its workflow; by default its own column. */
+  workflow?: string;
   /** SQL for `HeldText.about`. */
   about?: string;
 }
@@ -156,43 +156,21 @@ const OF_AN_ATTEMPT = {
   workflow: 'event.workflow_id',
   about: 'event.body',
 } as const;
-
+const OF_A_JOB = { table: 'job', keys: ['id'], first: [''], rows: 500 } as const;
 const OF_AN_INSPECTOR = {
   table: 'inspected_request',
   keys: ['inspector_id', 'number'],
   first: ['', 0],
   rows: 20,
-  workflow: 't.workflow_id',
 } as const;
 
-export const PLACES: Readonly<Record<TextPlace, Place>> = {
-  event: {
-    table: 'event',
-    keys: ['sequence'],
-    first: [0],
-    column: 'body',
-    rows: 200,
-    workflow: 't.workflow_id',
-  },
+const PLACES: Readonly<Record<TextPlace, Place>> = {
+  event: { table: 'event', keys: ['sequence'], first: [0], column: 'body', rows: 200 },
   response: { ...OF_AN_ATTEMPT, column: 'response' },
   attemptDetails: { ...OF_AN_ATTEMPT, column: 'details' },
   attemptError: { ...OF_AN_ATTEMPT, column: 'error' },
-  pausedReason: {
-    table: 'webhook',
-    keys: ['id'],
-    first: [''],
-    column: 'paused_reason',
-    rows: 500,
-    workflow: 't.workflow_id',
-  },
-  jobError: {
-    table: 'job',
-    keys: ['id'],
-    first: [''],
-    column: 'error',
-    rows: 500,
-    workflow: 't.workflow_id',
-  },
+  pausedReason: { table: 'webhook', keys: ['id'], first: [''], column: 'paused_reason', rows: 500 },
+  jobError: { ...OF_A_JOB, column: 'error' },
   jobLog: {
     table: 'job_log',
     keys: ['job_id', 'attempt', 'part', 'seq'],
@@ -202,23 +180,9 @@ export const PLACES: Readonly<Record<TextPlace, Place>> = {
     joins: 'join job on job.team_id = t.team_id and job.id = t.job_id',
     workflow: 'job.workflow_id',
   },
-  jobProgress: {
-    table: 'job',
-    keys: ['id'],
-    first: [''],
-    column: 'progress',
-    rows: 500,
-    workflow: 't.workflow_id',
-  },
+  jobProgress: { ...OF_A_JOB, column: 'progress' },
   state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
-  fields: {
-    table: 'version',
-    keys: ['workflow_id', 'number'],
-    first: ['', 0],
-    column: 'fields',
-    rows: 200,
-    workflow: 't.workflow_id',
-  },
+  fields: { table: 'version', keys: ['workflow_id', 'number'], first: ['', 0], column: 'fields', rows: 200 },
   inspectedRequest: { ...OF_AN_INSPECTOR, column: 'request' },
   inspectedBody: { ...OF_AN_INSPECTOR, column: 'body' },
 };
@@ -228,7 +192,7 @@ const STATEMENTS = Object.fromEntries(
   Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
 ) as Record<TextPlace, ReturnType<typeof statements>>;
 
-function statements({ table, keys, column, joins = '', workflow, about }: Place) {
+function statements({ table, keys, column, joins = '', workflow = 't.workflow_id', about }: Place) {
   const list = keys.map((key) => `t.${key}`).join(', ');
   const marks = (first: number) => keys.map((_, n) => `$${first + n}`).join(', ');
   const then = 2 + keys.length;

@@ -21,19 +21,16 @@ export async function once<T>(
   const parts = partsOf(idempotencyKey);
   if (parts === undefined) return make();
   const { key, sent } = parts;
-  const at = [teamId, operation, target, key] as const;
   // The row stays locked until the commit, so that of two concurrent calls only one runs `make`.
-  const row = await tx.db.get<{ result_id: string; sent: string | null }>(
-    `insert into idempotency (team_id, operation, target, key, result_id, created_at)
-     values ($1, $2, $3, $4, '', $5)
-     on conflict (team_id, operation, target, key) do update set
-       result_id = case when idempotency.created_at > $6 then idempotency.result_id else '' end,
-       created_at = case when idempotency.created_at > $6 then idempotency.created_at else $5 end
-     returning result_id, sent`,
-    ...at,
-    tx.now,
-    tx.now - REMEMBERED_MS,
-  );
+  const since = tx.now - REMEMBERED_MS;
+  const row = await tx.db.get<{ result_id: string; sent: string | null }>`
+    insert into idempotency (team_id, operation, target, key, result_id, created_at)
+    values (${teamId}, ${operation}, ${target}, ${key}, '', ${tx.now})
+    on conflict (team_id, operation, target, key) do update set
+      result_id = case when idempotency.created_at > ${since} then idempotency.result_id else '' end,
+      created_at = case when idempotency.created_at > ${since} then idempotency.created_at
+                   else excluded.created_at end
+    returning result_id, sent`;
   if (row !== undefined && row.result_id !== NOTHING) {
     refuseOther(row.sent, sent);
     tx.repeated = true;
@@ -41,14 +38,9 @@ export async function once<T>(
   }
   const made = await make();
   if (made === undefined) return undefined;
-  await tx.db.run(
-    `update idempotency set result_id = $5, created_at = $6, sent = $7
-     where team_id = $1 and operation = $2 and target = $3 and key = $4`,
-    ...at,
-    JSON.stringify(made),
-    tx.now,
-    sent,
-  );
+  await tx.db.run`
+    update idempotency set result_id = ${JSON.stringify(made)}, created_at = ${tx.now}, sent = ${sent}
+    where team_id = ${teamId} and operation = ${operation} and target = ${target} and key = ${key}`;
   await forget(tx, teamId);
   return made;
 }

@@ -113,35 +113,26 @@ export async function requests(
   }));
 }
 
-const SIGNERS = `
-  select id as "webhookId", secret,
-    case when previous_until > $1 then previous_secret end as "previousSecret"
-  from webhook
-  where team_id = $2 and state <> 'deleted' and id in (
-    select * from (
-      select delivery.webhook_id from event cross join delivery /* use delivery_event */
-      where event.team_id = $2 and event.id = $3
-        and delivery.team_id = event.team_id and delivery.event_sequence = event.sequence
-      limit $5) of_event
-    union all
-    select * from (
-      select id from webhook /* use webhook_same */
-      where team_id = $2 and url = $4 and state <> 'deleted' limit $5) of_url)`;
-
 /** Webhooks with a delivery of this event, and those with exactly this URL; at most `limit` of each. */
 export async function signers(
   view: View,
   input: { teamId: string; eventId: string; url: string; limit: number },
 ): Promise<Signer[]> {
   const { teamId, eventId, url, limit } = input;
-  const rows = await view.db.all<{ webhookId: string; secret: string; previousSecret: string | null }>(
-    SIGNERS,
-    view.now,
-    teamId,
-    eventId,
-    url,
-    limit,
-  );
+  const rows = await view.db.all<{ webhookId: string; secret: string; previousSecret: string | null }>`
+    select id as "webhookId", secret,
+      case when previous_until > ${view.now} then previous_secret end as "previousSecret"
+    from webhook
+    where team_id = ${teamId} and state <> 'deleted' and id in (
+      select * from (
+        select delivery.webhook_id from event cross join delivery /* use delivery_event */
+        where event.team_id = ${teamId} and event.id = ${eventId}
+          and delivery.team_id = event.team_id and delivery.event_sequence = event.sequence
+        limit ${limit}) of_event
+      union all
+      select * from (
+        select id from webhook /* use webhook_same */
+        where team_id = ${teamId} and url = ${url} and state <> 'deleted' limit ${limit}) of_url)`;
   return rows.map(({ webhookId, secret, previousSecret }) => ({
     webhookId,
     secrets: previousSecret === null ? [secret] : [secret, previousSecret],

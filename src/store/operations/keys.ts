@@ -98,20 +98,15 @@ export async function revoke(
   tx: Tx,
   { id, teamId }: { id: string; teamId?: string },
 ): Promise<ApiKey | undefined> {
-  const of = [id, teamId ?? null];
-  const row = await tx.db.get<KeyRow>(
-    `update api_key set revoked_at = $3
-     where id = $1 and team_id = coalesce($2, team_id) and revoked_at is null returning ${COLUMNS}`,
-    ...of,
-    tx.now,
-  );
+  const team = teamId ?? null;
+  const row = await tx.db.get<KeyRow>`
+    update api_key set revoked_at = ${tx.now}
+    where id = ${id} and team_id = coalesce(${team}, team_id) and revoked_at is null returning ${COLUMNS}`;
   await touchKeys(tx);
   if (row !== undefined) return toKey(row);
   tx.repeated = true;
-  const before = await tx.db.get<KeyRow>(
-    `select ${COLUMNS} from api_key where id = $1 and team_id = coalesce($2, team_id)`,
-    ...of,
-  );
+  const before = await tx.db.get<KeyRow>`
+    select ${COLUMNS} from api_key where id = ${id} and team_id = coalesce(${team}, team_id)`;
   return before && toKey(before);
 }
 
@@ -136,11 +131,9 @@ export async function rotate(
   const key = await insert(tx, { teamId, name, scopes, expiresAt, hash, prefix });
   if (overlapMs === 0) await revoke(tx, { id });
   else {
-    await tx.db.run(
-      'update api_key set expires_at = least(coalesce(expires_at, $1), $1) where id = $2',
-      tx.now + overlapMs,
-      id,
-    );
+    const end = tx.now + overlapMs;
+    await tx.db
+      .run`update api_key set expires_at = least(coalesce(expires_at, ${end}), ${end}) where id = ${id}`;
   }
   return key;
 }

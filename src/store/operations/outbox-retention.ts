@@ -210,7 +210,11 @@ async function pruneTeam(
     .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
     .map(({ sequence }) => sequence);
   const seen = end === -1 ? events.length : end + 1;
-  const enough = await tx.db.get<{ sequence: number }>(ENOUGH, teamId, old, limit);
+  // The event at which the deliveries of some become more than one call deletes: those behind it need not be looked at.
+  const enough = await tx.db.get<{ sequence: number }>`
+    select event_sequence as sequence from delivery /* use delivery_event */
+    where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
+    order by event_sequence, id limit 1 offset ${limit}`;
   const first = enough === undefined ? old : old.filter((sequence) => sequence <= enough.sequence);
   const left = await deleteEvents(tx, { teamId, sequences: first, limit });
   if (left.firstLeft !== undefined) return { done: false, sequence: left.firstLeft - 1, cost: limit };
@@ -218,11 +222,6 @@ async function pruneTeam(
   const done = end !== -1 || events.length < limit;
   return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
 }
-
-/** The event at which the deliveries of some become more than one call deletes: those behind it need not be looked at. */
-const ENOUGH = `
-  select event_sequence as sequence from delivery /* use delivery_event */
-  where team_id = $1 and event_sequence = any($2::bigint[]) order by event_sequence, id limit 1 offset $3`;
 
 /** Deletes up to `limit` deliveries, and the events that have none left; returns the first event that still has some. */
 async function deleteEvents(

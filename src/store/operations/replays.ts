@@ -7,13 +7,7 @@ import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/d
 import { newId } from '../../std/id.ts';
 import type { InTeam } from '../rows.ts';
 import { both, insertAll, Part, type Tx, touchLane, type View } from '../sql.ts';
-import {
-  type DeliveryFilter,
-  type DeliverySummary,
-  type HistoryPlace,
-  ofStates,
-  type Place,
-} from './deliveries.ts';
+import { type DeliveryFilter, type DeliverySummary, type HistoryPlace, ofStates } from './deliveries.ts';
 import { DELIVERY_COLUMNS } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { IS_ORDERED, type LaneName, OF_WEBHOOK } from './lanes.ts';
@@ -69,9 +63,17 @@ async function again(
   tx: Tx,
   { teamId, webhookId, ids }: Parameters<typeof replay>[1],
 ): Promise<SentAgain[] | undefined> {
+  // The event is locked, so that it is not deleted for its age before its new delivery waits.
   const originals = await Promise.all(
-    ids.map((id) =>
-      tx.db.get<{ webhookId: string; sequence: number }>(ORIGINAL, teamId, id, webhookId ?? null),
+    ids.map(
+      (id) => tx.db.get<{ webhookId: string; sequence: number }>`
+        select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
+        from delivery
+        join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
+        join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
+        where delivery.team_id = ${teamId} and delivery.id = ${id} and webhook.state <> 'deleted'
+          and webhook.id = coalesce(${webhookId ?? null}, webhook.id)
+        for key share of event`,
     ),
   );
   if (originals.includes(undefined)) return undefined;
@@ -83,16 +85,6 @@ async function again(
   }
   return sent;
 }
-
-// The event is locked, so that it is not deleted for its age before its new delivery waits.
-const ORIGINAL = `
-  select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
-  from delivery
-  join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
-  join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
-  where delivery.team_id = $1 and delivery.id = $2 and webhook.state <> 'deleted'
-    and webhook.id = coalesce($3, webhook.id)
-  for key share of event`;
 
 async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAgain> {
   await lockWebhook(tx, lane);
@@ -158,20 +150,13 @@ export async function startReplay(
 
 async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<Replay | undefined> {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
-  const row = await tx.db.get<ReplayRow>(
-    `insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
-     select team_id, $3, id, $4, $5, $6, 'running', $7
-     from webhook where team_id = $1 and id = $2 and state <> 'deleted'
-     returning ${REPLAY}`,
-    teamId,
-    webhookId,
-    newId('rpl', tx.now),
-    JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state))),
-    since,
-    // Otherwise it would select its own deliveries, without end.
-    Math.min(until, tx.now),
-    tx.now,
-  );
+  const chosen = JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state)));
+  // Not up to later than now: it would select its own deliveries, without end.
+  const row = await tx.db.get<ReplayRow>`
+    insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
+    select team_id, ${newId('rpl', tx.now)}, id, ${chosen}, ${since}, ${Math.min(until, tx.now)}, 'running', ${tx.now}
+    from webhook where team_id = ${teamId} and id = ${webhookId} and state <> 'deleted'
+    returning ${REPLAY}`;
   // The lane of an ordered webhook stops until everything is in its place.
   if (row !== undefined) touchLane(tx, teamId, webhookId);
   return row && toReplay(row);
@@ -249,7 +234,7 @@ export async function replayable(
 }
 
 /** The place before everything of a period: behind every id of the millisecond before. */
-export function startOf(since: number): Place {
+export function startOf(since: number): HistoryPlace {
   return { createdAt: since - 1, id: '\uffff' };
 }
 
@@ -259,7 +244,7 @@ export type Selected = Sibling & { sequence: number };
 /** The next deliveries of a selection, oldest first. */
 export async function select(
   view: View,
-  input: LaneName & { states: readonly DeliveryState[]; until: number; after: Place; limit: number },
+  input: LaneName & { states: readonly DeliveryState[]; until: number; after: HistoryPlace; limit: number },
 ): Promise<Selected[]> {
   const { teamId, webhookId, states, until, after, limit } = input;
   if (states.length === 0) return [];

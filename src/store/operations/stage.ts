@@ -349,13 +349,9 @@ export async function remove(
     removed += closed.length;
     bytes += closed.reduce((sum, row) => sum + row.bytes, 0);
   }
-  await tx.db.run(
-    `update workflow set staged_removed = staged_removed + $3, staged_bytes = staged_bytes - $4
-     where team_id = $1 and id = $2`,
-    ...at,
-    removed,
-    bytes,
-  );
+  await tx.db.run`
+    update workflow set staged_removed = staged_removed + ${removed}, staged_bytes = staged_bytes - ${bytes}
+    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
   return { dealtWith };
 }
 
@@ -403,11 +399,9 @@ export async function sweep(
     });
   }
   if (isFull(room)) return { done: false };
-  await tx.db.run(
-    `update workflow
-     set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
-     where team_id = $1 and id = $2`,
-    ...at,
-  );
+  await tx.db.run`
+    update workflow
+    set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
+    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
   return { done: true };
 }

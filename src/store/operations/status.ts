@@ -22,13 +22,6 @@ export interface DueStatus {
   /** Since when the longest overdue delivery has been due; epoch milliseconds. */
   oldestDueAt: number | null;
 }
-
-// Ordered by all columns of `job_slot`, so that no other index fits.
-const JOBS = `
-  select state, count(*)::integer as count from
-    (select state from job /* use job_slot */ where ${UNFINISHED}
-     order by team_id, workflow_id, slot limit $1) unfinished
-  group by state`;
 // Of a page of lanes, as JSON.
 const NAMED = {
   sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
@@ -70,7 +63,12 @@ export async function schema(view: View): Promise<{ found: number; newest: numbe
 }
 
 export async function work(view: View, { most }: { most: number }): Promise<WorkStatus> {
-  const rows = await view.db.all<{ state: string; count: number }>(JOBS, most);
+  // Ordered by all columns of `job_slot`, so that no other index fits.
+  const rows = await view.db.all<{ state: string; count: number }>`
+    select state, count(*)::integer as count from
+      (select state from job /* use job_slot */ where ${UNFINISHED}
+       order by team_id, workflow_id, slot limit ${most}) unfinished
+    group by state`;
   const jobs = Object.fromEntries(rows.map(({ state, count }) => [state, count]));
   const { queued = 0, running = 0, retrying = 0 } = jobs;
   return {

@@ -30,6 +30,11 @@ export interface SigningKey {
   createdAt: number;
 }
 
+/** Prefix of the slug of a retired team, which is not valid in a slug; behind the slug follows the id. */
+const RETIRED = 'deleted:';
+/** For `like`. */
+export const RETIRED_SLUGS = `${RETIRED}%`;
+
 const TEAM = new Part('select id, slug, created_at as "createdAt" from team');
 
 /** The team with this slug, created if it is missing. */
@@ -52,18 +57,11 @@ export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | u
 
 /** A page of the teams, by id, which is the order in which they were made. */
 export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
-  return view.db.all<Team>(
-    `${TEAM} where id > $1 and slug not like '${RETIRED}%' order by id limit $2`,
-    after,
-    limit,
-  );
+  return view.db.all<Team>`
+    ${TEAM} where id > ${after} and slug not like ${RETIRED_SLUGS} order by id limit ${limit}`;
 }
 
-/**
- * Stores a signing key unless the team has one; returns the one it has.
- *
- * Locks the team, so that of several nodes one stores its key and the others find it.
- */
+/** Stores a signing key unless the team has one; returns the one it has, also when several nodes do so at once. */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
   await tx.db.lock`select 1 from team where id = ${key.teamId} for update`;
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);
@@ -111,10 +109,12 @@ export async function retire(
   await tx.db.run`
     update job /* use job_slot */ set parked = 1 where team_id = ${teamId} and ${UNFINISHED}`;
   await tx.db.run`
-    update webhook set state = 'deleted', deleted_at = ${tx.now} where team_id = ${teamId}
-      and state <> 'deleted'`;
+    update webhook set state = 'deleted', deleted_at = ${tx.now}
+    where team_id = ${teamId} and state <> 'deleted'`;
   await tx.db.run`update inspector set expires_at = ${tx.now} where team_id = ${teamId}`;
-  await tx.db.run`update team set slug = ${retiredSlug(team)} where id = ${teamId}`;
+  // Frees the slug. The mark is not a column of its own, so that nodes of the previous version understand it: they see a
+  // team without keys and workflows.
+  await tx.db.run`update team set slug = ${`${RETIRED}${team.slug}:${teamId}`} where id = ${teamId}`;
   await tx.db.run`delete from api_key where team_id = ${teamId}`;
   await touchKeys(tx);
   Object.assign(tx.touched, { jobs: true, deliveries: true, lanes: null });
@@ -126,12 +126,9 @@ export async function retired(
   view: View,
   { after = '', limit }: Page,
 ): Promise<{ id: string; slug: string }[]> {
-  const rows = await view.db.all<{ id: string; slug: string }>(
-    `select id, slug from team where id > $1 and slug like '${RETIRED}%' order by id limit $2`,
-    after,
-    limit,
-  );
-  return rows.map(({ id, slug }) => ({ id, slug: slugBefore(slug) }));
+  const rows = await view.db.all<{ id: string; slug: string }>`
+    select id, slug from team where id > ${after} and slug like ${RETIRED_SLUGS} order by id limit ${limit}`;
+  return rows.map(({ id, slug }) => ({ id, slug: slug.slice(RETIRED.length, slug.lastIndexOf(':')) }));
 }
 
 /**
@@ -197,22 +194,6 @@ async function emptyOf(
         ...keys.map((column) => row[column] as Value),
       ),
   });
-}
-
-/** Prefix of the slug of a retired team, which is not valid in a slug. */
-export const RETIRED = 'deleted:';
-
-/**
- * Frees the team's slug, and marks the team so that an interrupted deletion can be resumed. The mark is not a column of
- * its own, so that nodes of the previous version understand it: they see a team without keys and workflows.
- */
-export function retiredSlug({ id, slug }: { id: string; slug: string }): string {
-  return `${RETIRED}${slug}:${id}`;
-}
-
-/** The slug that a retired team had. */
-export function slugBefore(retired: string): string {
-  return retired.slice(RETIRED.length, retired.lastIndexOf(':'));
 }
 
 const OF_NO_TEAM = ['instance', 'team', 'job'];

@@ -17,7 +17,7 @@ import {
   type UsagePeriod,
 } from '../../model/usage.ts';
 import { type ColumnType, deletion, insertAll, type Tx, type View } from '../sql.ts';
-import { RETIRED } from './teams.ts';
+import { RETIRED_SLUGS } from './teams.ts';
 
 /** Whose usage, and for which hours or days: those that begin at `from` or later and before `until`. */
 export interface UsageQuery {
@@ -39,22 +39,10 @@ const COUNTED_UNTIL = 'usage_counted_until';
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence
   from team left join usage_place place on place.team_id = team.id
-  where team.slug not like '${RETIRED}%'
+  where team.slug not like '${RETIRED_SLUGS}'
     and coalesce(place.sequence, 0) <
       (select sequence from event where event.team_id = team.id order by event.sequence desc limit 1)
   order by team.id limit $1 for key share of team skip locked`;
-const EVENTS = `
-  select sequence, type, workflow_id as "workflowId", created_at as "createdAt",
-         case when type = 'workflow_finished' then body end as body
-  from event where team_id = $1 and sequence > $2 order by sequence limit $3`;
-const LAST_OF_A_STEP = `
-  select started_at as at from attempt /* use attempt_age */
-  where started_at > $1 and started_at <= $2 order by started_at limit 1 offset $3`;
-const ATTEMPTS = `
-  select team_id as "teamId", number, started_at as "startedAt", duration_ms as "durationMs", outcome, status,
-         (select webhook_id from delivery
-          where delivery.team_id = attempt.team_id and delivery.id = attempt.delivery_id) as "webhookId"
-  from attempt /* use attempt_age */ where started_at > $1 and started_at <= $2 order by started_at`;
 
 /**
  * Aggregates the events and attempts stored since the last call, at most some `limit` per call; call until `done`.
@@ -78,11 +66,14 @@ export async function count(
 async function countEvents(tx: Tx, tally: UsageTally, limit: number): Promise<number> {
   let room = limit;
   for (const team of await tx.db.all<{ teamId: string; sequence: number }>(TEAMS_BEHIND, limit)) {
-    const events = await tx.db.all<CountedEvent>(EVENTS, team.teamId, team.sequence, room);
+    const events = await tx.db.all<CountedEvent>`
+      select sequence, type, workflow_id as "workflowId", created_at as "createdAt",
+             case when type = 'workflow_finished' then body end as body
+      from event where team_id = ${team.teamId} and sequence > ${team.sequence} order by sequence limit ${room}`;
     for (const event of events) tally.addEvent(team.teamId, event);
     await tx.db.run`
-      insert into usage_place (team_id, sequence) values (${team.teamId},
-        ${events.at(-1)?.sequence ?? team.sequence})
+      insert into usage_place (team_id, sequence)
+      values (${team.teamId}, ${events.at(-1)?.sequence ?? team.sequence})
       on conflict (team_id) do update set sequence = excluded.sequence`;
     room -= events.length;
     if (room <= 0) break;
@@ -100,9 +91,16 @@ async function countAttempts(
   if (before >= end && before <= tx.now) return true;
   // A time in the future was stored before the clock was set back.
   const from = Math.min(before, end);
-  const last = await tx.db.get<{ at: number }>(LAST_OF_A_STEP, from, end, limit - 1);
+  const last = await tx.db.get<{ at: number }>`
+    select started_at as at from attempt /* use attempt_age */
+    where started_at > ${from} and started_at <= ${end} order by started_at limit 1 offset ${limit - 1}`;
   const until = last?.at ?? end;
-  for (const attempt of await tx.db.all<CountedAttempt>(ATTEMPTS, from, until)) tally.addAttempt(attempt);
+  const attempts = await tx.db.all<CountedAttempt>`
+    select team_id as "teamId", number, started_at as "startedAt", duration_ms as "durationMs", outcome, status,
+           (select webhook_id from delivery
+            where delivery.team_id = attempt.team_id and delivery.id = attempt.delivery_id) as "webhookId"
+    from attempt /* use attempt_age */ where started_at > ${from} and started_at <= ${until} order by started_at`;
+  for (const attempt of attempts) tally.addAttempt(attempt);
   await tx.db.run`update instance set value = ${String(until)} where name = ${COUNTED_UNTIL}`;
   return last === undefined;
 }
@@ -129,24 +127,20 @@ const COUNTS = {
 export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<void> {
   if (rows.length === 0) return;
   await lockUsage(tx);
-  const inUse = await tx.db.all<{ id: string }>(
-    `select id from team where id = any($1::text[]) and slug not like '${RETIRED}%' order by id for key share`,
-    [...new Set(rows.map(({ teamId }) => teamId))],
-  );
+  const inUse = await tx.db.all<{ id: string }>`
+    select id from team where id = any(${[...new Set(rows.map(({ teamId }) => teamId))]}::text[])
+      and slug not like ${RETIRED_SLUGS} order by id for key share`;
   const teams = new Set(inUse.map(({ id }) => id));
   const sums = rows
     .filter(({ teamId }) => teams.has(teamId))
     .map(async ({ teamId, kind, subject, period, start, counts }) => {
-      const key = [teamId, kind, subject, period, start] as const;
-      const before = await tx.db.get<{ counts: string }>(
-        `select counts from usage
-         where team_id = $1 and kind = $2 and subject = $3 and period = $4 and start = $5 limit 1`,
-        ...key,
-      );
+      const before = await tx.db.get<{ counts: string }>`
+        select counts from usage where team_id = ${teamId} and kind = ${kind} and subject = ${subject}
+          and period = ${period} and start = ${start} limit 1`;
       const sum = noUsage();
       if (before !== undefined) addUsage(sum, JSON.parse(before.counts));
       addUsage(sum, counts);
-      return [...key, JSON.stringify(sum)];
+      return [teamId, kind, subject, period, start, JSON.stringify(sum)];
     });
   await insertAll(
     tx.db,

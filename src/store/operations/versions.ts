@@ -154,8 +154,7 @@ export async function prune(
     const done = records.done && (await deleteVersions(tx, workflow, oldest.version, limit));
     if (!done) return { done: false, next: records.next };
     await tx.db.run`
-      update workflow set pruned_version = ${oldest.version} where team_id = ${workflow.team_id}
-        and id = ${workflow.id}`;
+      update workflow set pruned_version = ${oldest.version} where team_id = ${teamId} and id = ${workflowId}`;
   }
   return { done: oldest.done, next: PRUNE_START };
 }
@@ -175,8 +174,8 @@ async function moveOldest(
   const version = workflow.oldest_version + prunable;
   if (version > workflow.oldest_version) {
     await tx.db.run`
-      update workflow set oldest_version = ${version} where team_id = ${workflow.team_id}
-        and id = ${workflow.id}`;
+      update workflow set oldest_version = ${version}
+      where team_id = ${workflow.team_id} and id = ${workflow.id}`;
   }
   return { version, done: prunable < successors.length || successors.length < limit };
 }
@@ -231,21 +230,15 @@ async function deleteRecords(
 
 async function deleteVersions(
   tx: Tx,
-  workflow: WorkflowRow,
+  { team_id: teamId, id: workflowId }: WorkflowRow,
   oldest: number,
   limit: number,
 ): Promise<boolean> {
-  const at = [workflow.team_id, workflow.id] as const;
-  const old = await tx.db.all<{ number: number }>(
-    `select number from version where team_id = $1 and workflow_id = $2 and number < $3 order by number limit $4`,
-    ...at,
-    oldest,
-    limit,
-  );
-  await tx.db.run(
-    'delete from version where team_id = $1 and workflow_id = $2 and number <= $3',
-    ...at,
-    old.at(-1)?.number ?? 0,
-  );
+  const old = await tx.db.all<{ number: number }>`
+    select number from version where team_id = ${teamId} and workflow_id = ${workflowId} and number < ${oldest}
+    order by number limit ${limit}`;
+  await tx.db.run`
+    delete from version where team_id = ${teamId} and workflow_id = ${workflowId}
+      and number <= ${old.at(-1)?.number ?? 0}`;
   return old.length < limit;
 }

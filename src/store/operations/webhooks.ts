@@ -80,11 +80,8 @@ export async function subscribe(
   if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
   if (active >= limit) return { outcome: 'limit_reached' };
   if (same !== undefined) {
-    return {
-      outcome: 'existing',
-      webhook: (await resume(tx, { teamId, id: same.id })) as Webhook,
-      resumed: true,
-    };
+    const webhook = (await resume(tx, { teamId, id: same.id })) as Webhook;
+    return { outcome: 'existing', webhook, resumed: true };
   }
 
   await requireRoom(tx, teamId, 'webhooks');
@@ -125,11 +122,7 @@ async function activeCount(tx: Tx, teamId: string, workflowId: string | null): P
   return row?.count ?? 0;
 }
 
-/**
- * Ends the pause and clears `failingSince` and `breaker`.
- *
- * Ends a pause, also for `subscribe`.
- */
+/** Ends the pause and clears `failingSince` and `breaker`. */
 export async function resume(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>`
     update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
@@ -205,20 +198,19 @@ export const MAX_CANCELED = 500;
 export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promise<boolean> {
   const room = tx.cancels ?? { left: MAX_CANCELED };
   for (const { teamId, id } of webhooks) {
-    if (room.left > 0) room.left -= await tx.db.run(CANCEL, teamId, id, room.left);
+    if (room.left <= 0) return true;
+    room.left -= await tx.db.run`
+      with waiting as materialized (
+        select id from delivery /* use delivery_order */
+        where team_id = ${teamId} and webhook_id = ${id} and state = 'waiting' and event_sequence > 0
+        order by class, event_sequence, id limit ${room.left}
+      )
+      update delivery set state = 'canceled', next_at = null
+      from waiting where delivery.team_id = ${teamId} and delivery.id = waiting.id and delivery.state = 'waiting'`;
     if (room.left <= 0) return true;
   }
   return false;
 }
-
-const CANCEL = `
-  with waiting as materialized (
-    select id from delivery /* use delivery_order */
-    where team_id = $1 and webhook_id = $2 and state = 'waiting' and event_sequence > 0
-    order by class, event_sequence, id limit $3
-  )
-  update delivery set state = 'canceled', next_at = null
-  from waiting where delivery.team_id = $1 and delivery.id = waiting.id and delivery.state = 'waiting'`;
 
 /** How many webhooks one call looks at. */
 const MAX_REMOVED = 20;
@@ -261,15 +253,6 @@ export interface PrunePlace {
 /** Before the first. */
 export const PRUNE_START: PrunePlace = { deletedAt: -1, teamId: '', id: '' };
 
-const REMOVED = `
-  select deleted_at as "deletedAt", team_id as "teamId", id from webhook /* use webhook_removed */
-  where state = 'deleted' and deleted_at < $1 and (deleted_at, team_id, id) > ($2, $3, $4)
-  order by deleted_at, team_id, id limit $5`;
-
-const PRUNE = `
-  delete from webhook where team_id = $1 and id = $2 and state = 'deleted' and not exists (
-    select 1 from delivery /* use delivery_history */ where delivery.team_id = $1 and delivery.webhook_id = $2)`;
-
 /**
  * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.
  * Looks at up to `limit` of them per call; call until `done`.
@@ -281,8 +264,19 @@ export async function prune(
   { olderMs, limit, after }: { olderMs: number; limit: number; after: PrunePlace },
 ): Promise<{ pruned: number; next: PrunePlace | null }> {
   const { deletedAt, teamId, id } = after;
-  const removed = await tx.db.all<PrunePlace>(REMOVED, tx.now - olderMs, deletedAt, teamId, id, limit);
-  const gone = await Promise.all(removed.map((one) => tx.db.run(PRUNE, one.teamId, one.id)));
+  const removed = await tx.db.all<PrunePlace>`
+    select deleted_at as "deletedAt", team_id as "teamId", id from webhook /* use webhook_removed */
+    where state = 'deleted' and deleted_at < ${tx.now - olderMs}
+      and (deleted_at, team_id, id) > (${deletedAt}, ${teamId}, ${id})
+    order by deleted_at, team_id, id limit ${limit}`;
+  const gone = await Promise.all(
+    removed.map(
+      (one) => tx.db.run`
+        delete from webhook where team_id = ${one.teamId} and id = ${one.id} and state = 'deleted'
+          and not exists (select 1 from delivery /* use delivery_history */
+                          where delivery.team_id = webhook.team_id and delivery.webhook_id = webhook.id)`,
+    ),
+  );
   const pruned = removed.filter((_, at) => gone[at] === 1);
   // Only PostgreSQL has leases.
   const pruneLane = tx.db.pick({

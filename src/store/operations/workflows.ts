@@ -116,27 +116,19 @@ export async function applied(
   view: View,
   { after, limit }: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>,
 ): Promise<AppliedWorkflow[]> {
-  const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>(
-    READ_APPLIED,
-    after?.teamId ?? '',
-    after?.id ?? '',
-    limit,
-  );
+  // PostgreSQL cannot read a field of JSON that holds an escaped NUL or half a surrogate pair anywhere, and fails the
+  // whole statement. Definitions with an escape are therefore read here: otherwise the definition of one team would stop
+  // those of all teams from being compared.
+  const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>`
+    select team_id as "teamId", id, definition_hash as "definitionHash",
+      case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
+      case when strpos(definition, '\\u') > 0 then definition end as unread
+    from workflow where (team_id, id) > (${after?.teamId ?? ''}, ${after?.id ?? ''}) and archived_at is null
+    order by team_id, id limit ${limit}`;
   return rows.map(({ unread, ...row }) =>
     unread === null ? row : { ...row, sourceType: (JSON.parse(unread) as Definition).source.type },
   );
 }
-
-/**
- * PostgreSQL cannot read a field of JSON that holds an escaped NUL or half a surrogate pair anywhere, and fails the
- * whole statement. Definitions with an escape are therefore read here: otherwise the definition of one team would stop
- * those of all teams from being compared.
- */
-const READ_APPLIED = `
-  select team_id as "teamId", id, definition_hash as "definitionHash",
-    case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
-    case when strpos(definition, '\\u') > 0 then definition end as unread
-  from workflow where (team_id, id) > ($1, $2) and archived_at is null order by team_id, id limit $3`;
 
 /**
  * Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it archived.
