@@ -8,6 +8,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../model/error.ts';
+import type { Workflow } from '../model/workflow.ts';
 import type { Sealer } from '../std/seal.ts';
 import { isBackupName } from '../store/backup-files.ts';
 import type { SuppressionRow } from '../store/operations/erasure.ts';
@@ -107,7 +108,7 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
   }
   const { mentions } = createRedactor(person);
   for (const { id, definition } of definitions) {
-    if (mentions(definition)) left.add(id, 'definition', 1);
+    if (mentions(JSON.stringify(definition))) left.add(id, 'definition', 1);
   }
 
   const isLeft = left.list().length > 0;
@@ -153,8 +154,8 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
 export async function openScope(
   store: Store,
   { teamId, workflowId }: { teamId: string; workflowId: string | null },
-): Promise<{ scope: Scope; definitions: { id: string; definition: string }[] }> {
-  const all = await Array.fromAsync(everyRow(store.erasure.workflows, { teamId }));
+): Promise<{ scope: Scope; definitions: Pick<Workflow, 'id' | 'definition'>[] }> {
+  const all = await Array.fromAsync(everyRow(store.workflows.list, { teamId, archived: true }));
   const definitions = workflowId === null ? all : all.filter(({ id }) => id === workflowId);
   if (workflowId !== null && definitions.length === 0) throw new Problem('workflow_not_found');
   return { scope: { teamId, workflowId, workflows: definitions.map(({ id }) => id) }, definitions };

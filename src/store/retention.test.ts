@@ -93,7 +93,7 @@ test('deletes what an interrupted deletion left, after a delay, and nothing else
   assert.deepEqual(await store.teams.retired({ limit: 100 }), [{ id: gone.teamId, slug: 'acme' }]);
   await chore.tick();
   assert.deepEqual(await store.teams.retired({ limit: 100 }), []);
-  assert.deepEqual(await store.erasure.workflows({ teamId: gone.teamId, limit: 100 }), []);
+  assert.deepEqual(await store.workflows.list({ teamId: gone.teamId, archived: true, limit: 100 }), []);
   assert.deepEqual(forgotten, [gone]);
   assert.equal((await store.records.version(stays))?.total, 2);
 });

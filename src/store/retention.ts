@@ -119,7 +119,7 @@ export function deletionResumption(
       const interrupted = retired.filter(({ id }) => seen.has(id));
       seen = new Set(retired.map(({ id }) => id));
       for (const { id: teamId, slug } of interrupted) {
-        for await (const { id } of everyRow(store.erasure.workflows, { teamId })) {
+        for await (const { id } of everyRow(store.workflows.list, { teamId, archived: true })) {
           await forget({ teamId, workflowId: id });
         }
         await inSteps((limit) => store.teams.delete({ teamId, limit }), TEAM_STEPS, signal);

@@ -178,12 +178,14 @@ export async function exportTeam(
     await writeFile(path, content, { flag: 'wx', mode: 0o600 });
   };
   await write('team.json', pretty({ id: teamId, slug, createdAt: toIso(createdAt) }));
-  const active = new Set<string>();
-  for await (const { id } of everyRow(store.workflows.list, { teamId })) active.add(id);
-  for await (const { id, definition } of everyRow(store.erasure.workflows, { teamId })) {
-    await write(`workflows/${id}.json`, pretty(JSON.parse(definition)));
+  for await (const workflow of everyRow(store.workflows.list, { teamId, archived: true })) {
+    const { id, definition, archivedAt } = workflow;
+    await write(`workflows/${id}.json`, pretty(definition));
     const place = { teamId, workflowId: id };
-    await write(`data/${id}.ndjson`, active.has(id) ? recordsOf(store, place) : archivedOf(store, place));
+    await write(
+      `data/${id}.ndjson`,
+      archivedAt === null ? recordsOf(store, place) : archivedOf(store, place),
+    );
   }
   const webhooks = [];
   for await (const webhook of everyRow(store.webhooks.list, { teamId }))

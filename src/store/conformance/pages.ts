@@ -88,7 +88,8 @@ const LISTS: List[] = [
   {
     name: 'workflows and archived ones',
     make: makeOwn,
-    read: async ({ store, teamId }, page) => idsOf(await store.erasure.workflows({ teamId, ...page })),
+    read: async ({ store, teamId }, page) =>
+      idsOf(await store.workflows.list({ teamId, archived: true, ...page })),
   },
   {
     name: 'workflows with old versions',

@@ -21,15 +21,6 @@ export interface SuppressionRow {
 /** How many records one transaction removes at most. */
 const MAX_REMOVED = 100;
 
-/** A page of a team's workflows, by id, archived ones included, with their definitions as JSON text. */
-export function workflows(
-  view: View,
-  { teamId, after = '', limit }: { teamId: string } & Page,
-): Promise<{ id: string; definition: string }[]> {
-  return view.db.all<{ id: string; definition: string }>`
-    select id, definition from workflow where team_id = ${teamId} and id > ${after} order by id limit ${limit}`;
-}
-
 /** Replaces each text that still equals `was`. Returns how many. */
 export async function rewrite(
   tx: Tx,

@@ -102,7 +102,7 @@ export const OPERATIONS = {
   },
   erasure: {
     ...reads(content, 'scanRecords', 'scanTexts'),
-    ...reads(erasure, 'workflows', 'suppressed'),
+    ...reads(erasure, 'suppressed'),
     ...writes(erasure, 'rewrite', 'remove', 'suppress'),
   },
   audit: { ...reads(audit, 'list'), ...writes(audit, 'add', 'prune') },

@@ -100,14 +100,14 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Workflow 
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
-/** A page of a team's workflows that are not archived, by id. */
+/** A page of a team's workflows, by id, with those that are archived only if asked for. */
 export async function list(
   view: View,
-  { teamId, after = '', limit }: { teamId: string } & Page,
+  { teamId, archived = false, after = '', limit }: { teamId: string; archived?: boolean } & Page,
 ): Promise<Workflow[]> {
   const rows = await view.db.all<ListedRow>`
-    select ${LISTED} from workflow where team_id = ${teamId} and id > ${after} and archived_at is null
-    order by id limit ${limit}`;
+    select ${LISTED} from workflow
+    where team_id = ${teamId} and id > ${after} and (archived_at is null or ${archived}) order by id limit ${limit}`;
   return rows.map(toWorkflow);
 }
 
