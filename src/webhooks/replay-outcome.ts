@@ -7,6 +7,8 @@ import type { Store } from '../store/store.ts';
 const PART = 500;
 /** Deliveries looked at per reading: what a larger replay has sent last is not counted. */
 const MAX_LOOKED_AT = 100_000;
+/** A replay makes deliveries due one after the other, within this. The first retry after a failure comes later. */
+const SOON_MS = 2_000;
 /** Kinds of failures that are told; the others count as failed. */
 const MAX_FAILURES = 20;
 
@@ -34,7 +36,7 @@ interface ReplayFailure {
 }
 
 export async function replayOutcome(
-  { deliveries }: Pick<Store, 'deliveries'>,
+  { deliveries, now }: Pick<Store, 'deliveries' | 'now'>,
   { teamId, id, createdAt }: { teamId: string; id: string; createdAt: number },
 ): Promise<ReplayOutcome> {
   const sum = { arrived: 0, underWay: 0, failed: 0, canceled: 0 };
@@ -44,7 +46,7 @@ export async function replayOutcome(
   for (let looked = 0; !isComplete && looked < MAX_LOOKED_AT; looked += PART) {
     const part = await deliveries.replayed({ teamId, id, after, limit: PART });
     for (const delivery of part) {
-      const kind = kindOf(delivery, createdAt);
+      const kind = kindOf(delivery, { createdAt, now: now() });
       sum[kind] += 1;
       if (kind === 'failed') count(failures, delivery);
     }
@@ -56,7 +58,14 @@ export async function replayOutcome(
   return { ...sum, failures: most, isComplete };
 }
 
-function kindOf({ state, last }: ReplayedDelivery, begunAt: number) {
+/**
+ * One that was under way when the replay made it due ends as an attempt that began before: what says that it was tried
+ * is that it is due later again.
+ */
+function kindOf(
+  { state, nextAt, last }: ReplayedDelivery,
+  { createdAt, now }: { createdAt: number; now: number },
+) {
   switch (state) {
     case 'delivered':
       return 'arrived';
@@ -65,7 +74,7 @@ function kindOf({ state, last }: ReplayedDelivery, begunAt: number) {
     case 'dead':
       return 'failed';
     default:
-      return last !== null && last.at >= begunAt ? 'failed' : 'underWay';
+      return last !== null && (last.at >= createdAt || (nextAt ?? 0) > now + SOON_MS) ? 'failed' : 'underWay';
   }
 }
 

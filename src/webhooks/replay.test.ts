@@ -5,6 +5,7 @@ import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { silentLogger } from '../observe/log.ts';
 import { webhookRetention } from '../store/retention.ts';
 import { webhookReplay } from './replay.ts';
+import { replayOutcome } from './replay-outcome.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const quiet = { log: silentLogger, random: () => 0.5, nodeId: 'local' };
@@ -31,6 +32,37 @@ test('replays a selection in parts, no faster than it is sent, each event once',
   assert.deepEqual([done?.state, done?.made], ['done', 300]);
   assert.equal(receiver.arrived.length, 600);
   assert.equal(new Set(receiver.arrived.map(({ id }) => id)).size, 300);
+});
+
+test('counts an attempt that was under way when the replay made its delivery due', async (t) => {
+  const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
+  let isHeld = false;
+  const arrived = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const receiver = await endpoint(t, async ({ response }) => {
+    if (isHeld) {
+      arrived.resolve();
+      await release.promise;
+    }
+    response.writeHead(401).end();
+  });
+  const webhookId = await subscribe(receiver.url, ['workflow_queued']);
+  await runs(1);
+  const one = lanes();
+  await one.tick();
+  isHeld = true;
+  advance(10_000);
+  const retried = one.tick();
+  await arrived.promise;
+  advance(10);
+  const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['waiting'] });
+  assert.ok(started);
+  await webhookReplay({ store, ...quiet }).tick();
+  assert.equal((await replayOutcome(store, started)).underWay, 1);
+  release.resolve();
+  await retried;
+  const { underWay, failed } = await replayOutcome(store, started);
+  assert.deepEqual({ underWay, failed }, { underWay: 0, failed: 1 });
 });
 
 test('replays to an ordered webhook strictly in the order of the events, also what waits', async (t) => {

@@ -31,6 +31,8 @@ export interface Replay {
 export interface ReplayedDelivery {
   sequence: number;
   state: DeliveryState;
+  /** When it is due next; null when it has ended. */
+  nextAt: number | null;
   /** Its last attempt; null before the first, and when that is no longer kept. */
   last: DeliverySummary['last'];
 }
@@ -194,7 +196,7 @@ export async function replayed(
   { teamId, id, after, limit }: { teamId: string; id: string; after: number; limit: number },
 ): Promise<ReplayedDelivery[]> {
   const rows = await view.db.all<ReplayedRow>`
-    select sent.event_sequence as sequence, sent.state,
+    select sent.event_sequence as sequence, sent.state, sent.next_at as "nextAt",
            attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
     from (
       select * from delivery
