@@ -212,17 +212,11 @@ export async function applyAtStart(
     return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
   }
   const applying = applyWorkflows(store, { ...files, prune: false, force: false });
-  const waited = new AbortController();
-  let isLate = false;
-  try {
-    const report = await Promise.race([applying, pause(PATIENCE_MS, undefined, { signal: waited.signal })]);
-    isLate = report === undefined;
-    return report;
-  } finally {
-    waited.abort();
+  const report = await Promise.race([applying, pause(PATIENCE_MS, undefined, { ref: false })]);
+  if (report === undefined) {
     applying.catch((err) => {
-      // An error in time is thrown to the caller, who reports it.
-      if (isLate && !signal.aborted) log.error({ err }, 'workflows.not_applied');
+      if (!signal.aborted) log.error({ err }, 'workflows.not_applied');
     });
   }
+  return report;
 }
