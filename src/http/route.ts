@@ -37,11 +37,11 @@ export interface Operation<C extends Call> extends Declared {
   summary: string;
   description?: string;
   /** It answers with `sendWithETag`. */
-  tagged?: true;
+  etag?: true;
   /** How it is treated under overload; `brief` by default. */
   weight?: Weight;
   /** The request timeout does not apply to its body: the operation bounds that by itself. */
-  hasTime?: true;
+  streamsBody?: true;
   /** The 200, as an OpenAPI response object. */
   answer: object;
   /** Further answers that are no errors, by status or `default`. */

@@ -28,7 +28,7 @@ const SOLE_NODE = 'local';
 export interface Foundation {
   store: Store;
   /** The store, for changes that the start itself makes: the audit names the service as their author. */
-  ofStart: Store;
+  serviceStore: Store;
   nodeId: string;
   sealer: Sealer;
   lastUsed: LastUsed;
@@ -80,17 +80,17 @@ export async function openFoundation(
   const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
   const sealer = await openSealer(config, store);
-  const ofStart = authoredBy(store, localAuthor('service'));
+  const serviceStore = authoredBy(store, localAuthor('service'));
   const lastUsed = new LastUsed({ store, log, random });
   started.push(() => lastUsed.stop());
   const authenticator = new Authenticator(store, lastUsed);
   started.push(() => authenticator.close());
-  const team = await ofStart.teams.ensure({ slug: DEFAULT_TEAM });
+  const team = await serviceStore.teams.ensure({ slug: DEFAULT_TEAM });
   const { bootstrapKey } = config;
   if (bootstrapKey !== undefined && input.servesApi) {
-    await storeBootstrapKey(ofStart, { team, key: bootstrapKey });
+    await storeBootstrapKey(serviceStore, { team, key: bootstrapKey });
   }
-  return { store, ofStart, nodeId, sealer, lastUsed, authenticator, team };
+  return { store, serviceStore, nodeId, sealer, lastUsed, authenticator, team };
 }
 
 export interface Observation {

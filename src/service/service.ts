@@ -117,7 +117,7 @@ export async function startService(
       servesApi: has('api'),
       started,
     });
-    const { store, nodeId, sealer, ofStart, lastUsed, authenticator, team } = foundation;
+    const { store, nodeId, sealer, serviceStore, lastUsed, authenticator, team } = foundation;
     const hasDashboard = config.dashboard && has('api');
     const dashboard = hasDashboard
       ? openDashboard({
@@ -257,7 +257,7 @@ export async function startService(
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
     // Only after listening has succeeded: the key is shown once, by a start that does not fail.
-    const first = has('api') ? await mintFirstKey(ofStart, { team, nodeId }) : undefined;
+    const first = has('api') ? await mintFirstKey(serviceStore, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
     if (has('sender')) lanes.start();

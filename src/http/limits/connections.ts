@@ -90,7 +90,7 @@ const REFUSAL = refusalBytes(
 export interface Timeouts {
   /** For the headers of a request, and from opening a connection to its first request. */
   headersMs: number;
-  /** For a request with its body, unless its operation `hasTime`. */
+  /** For a request with its body, unless its operation `streamsBody`. */
   requestMs: number;
   /** Between two requests on one connection. */
   keepAliveMs: number;

@@ -64,7 +64,7 @@ export function describeRoutes(routes: readonly Route[]) {
 function describe(route: Route): object {
   const { operation, scope } = route;
   // Only what OpenAPI knows: those of the query can also be read.
-  const parameters = [...(operation.parameters ?? []), ...(operation.tagged ? [IF_NONE_MATCH] : [])].map(
+  const parameters = [...(operation.parameters ?? []), ...(operation.etag ? [IF_NONE_MATCH] : [])].map(
     ({ name, in: place, required, description, schema }) => ({
       name,
       in: place,
@@ -82,11 +82,11 @@ function describe(route: Route): object {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
     responses: {
-      200: withHeaders(operation.answer, operation.tagged ? TAG : {}),
+      200: withHeaders(operation.answer, operation.etag ? TAG : {}),
       ...Object.fromEntries(
         Object.entries(operation.otherAnswers ?? {}).map(([status, answer]) => [status, withHeaders(answer)]),
       ),
-      ...(operation.tagged
+      ...(operation.etag
         ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
         : {}),
       ...(operation.otherAnswers?.default === undefined
@@ -114,7 +114,7 @@ function refusedBy({ operation, scope, method }: Route): Record<number, object> 
     ...(scope === null || scope === 'any' || isFrozen
       ? {}
       : { scope_missing: 'The key does not have the scope that this needs' }),
-    ...operation.refusals,
+    ...operation.errors,
   }) as [ErrorCode, Refusal][];
   const own = Map.groupBy(codes, ([code]) => statusOf(code, { isFrozen }));
   const strict: Partial<Record<ErrorCode, string>> = isStrict(operation)
@@ -202,9 +202,9 @@ function withHeaders(
   return { ...answer, headers: { ...answer.headers, ...headers, ...REQUEST_ID } };
 }
 
-/** @param refusals with the same status */
-function refused(refusals: readonly Refusal[]): object {
-  const all = refusals.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
+/** @param errors with the same status */
+function refused(errors: readonly Refusal[]): object {
+  const all = errors.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
   const answer = jsonResponse(
     all.map(({ description }) => description).join('; or: '),
     errorResource,

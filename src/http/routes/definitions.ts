@@ -125,7 +125,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
 export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
   id: 'readWorkflowDefinition',
   group: 'Workflows',
-  tagged: true,
+  etag: true,
   summary: 'Shows what a workflow is made of: as it was written, and with every default',
   description:
     'The `ETag` serves as `If-Match` of a change. A file is told by the nodes that have it, and may be newer than ' +

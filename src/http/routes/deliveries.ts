@@ -59,7 +59,7 @@ export const listWebhookDeliveries = listOperation({
 export const readDelivery: Operation<KeyedCall> = {
   id: 'readDelivery',
   group: 'Integrations',
-  tagged: true,
+  etag: true,
   summary:
     'Shows one delivery: the event, what each attempt came to and where its time went, and the next try',
   parameters,

@@ -97,7 +97,7 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
 export const readEvent: Operation<KeyedCall> = {
   id: 'readEvent',
   group: 'Events',
-  tagged: true,
+  etag: true,
   summary: 'Shows one event, exactly as webhooks are sent it',
   parameters: [pathParameter('eventId', 'Event id')],
   answer: jsonResponse('The event', eventResource),

@@ -115,7 +115,7 @@ export const countJobs: Operation<KeyedCall> = {
 export const readJob: Operation<KeyedCall> = {
   id: 'readJob',
   group: 'Jobs',
-  tagged: true,
+  etag: true,
   summary: 'Shows one job: where it stands, and why it failed if it did',
   parameters,
   answer: jsonResponse('The job', jobResource),

@@ -33,7 +33,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
     readOpenApi: {
       id: 'readOpenApi',
       group: 'Service',
-      tagged: true,
+      etag: true,
       summary: 'This description, as OpenAPI 3.1',
       answer: jsonResponse('The description', anyObject()),
 
@@ -46,7 +46,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
     readOpenApiYaml: {
       id: 'readOpenApiYaml',
       group: 'Service',
-      tagged: true,
+      etag: true,
       summary: 'This description, as OpenAPI 3.1 in YAML',
       answer: {
         description: 'The description',
@@ -62,7 +62,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
     readReference: {
       id: 'readReference',
       group: 'Service',
-      tagged: true,
+      etag: true,
       summary: 'This description, as a page to read',
       answer: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },
 

@@ -98,7 +98,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
       headers: refusedHeaders,
     },
   },
-  hasTime: true,
+  streamsBody: true,
 
   async handle(call) {
     const { services, caller, params, query, trace, request, reply } = call;

@@ -152,7 +152,7 @@ export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
 export const readWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'readWebhook',
   group: 'Integrations',
-  tagged: true,
+  etag: true,
   summary: 'Shows one webhook: how it is called, and how it stands',
   parameters,
   answer: jsonResponse('The webhook', webhookDetailResource),

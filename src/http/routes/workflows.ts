@@ -60,7 +60,7 @@ export const listWorkflows = listOperation({
 export const readWorkflow: Operation<KeyedCall> = {
   id: 'readWorkflow',
   group: 'Workflows',
-  tagged: true,
+  etag: true,
   summary: 'Shows one workflow: where its records come from, when it runs, and how its jobs stand',
   parameters,
   answer: jsonResponse('The workflow', workflowResource),

@@ -319,9 +319,9 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       unknownMethod,
       isFrozen: (method, target) => isOfContract(find(splitTarget(target).path)?.known.routes.get(method)),
       // Only with a valid key.
-      hasTime(socket) {
+      streamsBody(socket) {
         const exchange = latest.get(socket);
-        return exchange?.route?.operation.hasTime === true && exchange.teamId !== null;
+        return exchange?.route?.operation.streamsBody === true && exchange.teamId !== null;
       },
       log,
     }),

@@ -8,13 +8,13 @@ import { silentLogger } from '../../observe/log.ts';
 import { createClientErrorHandler } from './client-error.ts';
 
 /** Sends half a body, lets the server find that it took too long, sends the rest, and answers what came back. */
-async function sendSlowly(t: TestContext, hasTime: boolean): Promise<{ status: number; text: string }> {
+async function sendSlowly(t: TestContext, streamsBody: boolean): Promise<{ status: number; text: string }> {
   const answering = new WeakMap<object, ServerResponse>();
   const handle = createClientErrorHandler({
     answerOf: (socket) => answering.get(socket),
     isFrozen: () => false,
     unknownMethod: () => new Problem('route_not_found'),
-    hasTime: () => hasTime,
+    streamsBody: () => streamsBody,
     log: silentLogger,
   });
   const server = createServer(
@@ -62,6 +62,6 @@ test('a request that takes too long is refused', async (t) => {
   assert.match(text, /took too long to arrive/);
 });
 
-test('a request whose operation `hasTime` is read to its end', async (t) => {
+test('a request whose operation `streamsBody` is read to its end', async (t) => {
   assert.deepEqual(await sendSlowly(t, true), { status: 200, text: '11 bytes' });
 });

@@ -31,7 +31,7 @@ export function createClientErrorHandler(input: {
   unknownMethod(target: string): Problem;
   isFrozen(method: string, target: string): boolean;
   /** Whether the body that arrives on a connection may take longer than the timeout. */
-  hasTime(socket: Duplex): boolean;
+  streamsBody(socket: Duplex): boolean;
   log: Logger;
 }): (error: Error, socket: Duplex) => void {
   const closing = new WeakSet<Duplex>();
@@ -40,8 +40,8 @@ export function createClientErrorHandler(input: {
     const current = input.answerOf(socket);
     // The parser keeps reporting errors in the bytes that follow the first.
     if (closing.has(socket)) return;
-    // Node reports this once for each request: an operation that `hasTime` bounds its body by itself.
-    if (error.code === TOO_SLOW && current !== undefined && input.hasTime(socket)) return;
+    // Node reports this once for each request: an operation that `streamsBody` bounds its body by itself.
+    if (error.code === TOO_SLOW && current !== undefined && input.streamsBody(socket)) return;
     // Browsers open connections ahead and may never use them: those are closed without an answer.
     const isUnused = error.code === TOO_SLOW && socket instanceof Socket && socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
