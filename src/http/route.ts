@@ -47,7 +47,7 @@ export interface Operation<C extends Call> extends Declared {
   /** Further answers that are no errors, by status or `default`. */
   otherAnswers?: Readonly<Record<string, object>>;
   /** Its errors, besides an invalid key. */
-  refusals?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
+  errors?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**
    * Answers a call whose route, method and key have been checked. What it returns is sent as JSON with status 200,
    * unless it sends the reply itself and returns that.

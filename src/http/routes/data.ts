@@ -41,7 +41,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
     },
     { 'application/x-ndjson': textContent(), 'text/csv': textContent() },
   ),
-  refusals: {
+  errors: {
     field_invalid: 'A known query parameter has a bad value',
     workflow_not_found: 'No workflow found, or no such version of its data',
     range_not_satisfiable: 'The range lies outside of the answer',
@@ -187,7 +187,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     CHANGES_FORMAT,
   ],
   answer: jsonResponse('The changes', list(changeResource), {}, { 'application/x-ndjson': textContent() }),
-  refusals: {
+  errors: {
     field_invalid: '`since` is missing, or a parameter has a bad value',
     workflow_not_found: 'No workflow found, or no such version of its data',
     version_pruned: 'The version `since` is no longer kept: read everything again',
@@ -224,7 +224,7 @@ export const listWorkflowVersions = listOperation({
   resource: versionResource,
   order: byNumber,
   parameters: [pathParameter('workflowId', 'Workflow ID')],
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
   async rows({ services: { store }, caller, params }, range) {
     const place = { teamId: caller.teamId, workflowId: workflowIdFrom(params.workflowId) };
     await openVersion(store, place);

@@ -32,7 +32,7 @@ const DRY_RUN = flagParameter('dryRun', 'Only says whether the definition could 
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const NO_ID =
   'This cannot be the id of a workflow: use 1 to 200 characters without slashes, backslashes or control characters';
-const refusals = {
+const errors = {
   precondition_failed: 'It was changed since the answer that `If-Match` names',
   workflow_of_file: 'The workflow is defined by a file of the operator',
 };
@@ -84,11 +84,11 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     'The workflow; without it, that it could be made so',
     object({ message: text(), workflow: optional(workflowResource) }),
   ),
-  refusals: {
+  errors: {
     definition_invalid: 'The definition is not valid: every mistake by the name of the setting',
     field_invalid: 'A parameter has a bad value',
     workflow_not_found: 'This cannot be the id of a workflow',
-    ...refusals,
+    ...errors,
   },
 
   async handle(call) {
@@ -141,7 +141,7 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
       definition: anyObject('With every default filled in'),
     }),
   ),
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { services, caller, params } = call;
@@ -163,7 +163,7 @@ export const deleteWorkflow: Operation<KeyedCall> = {
   description: 'Its records and webhooks are kept for when it is made again.',
   parameters,
   answer: jsonResponse('The workflow is archived', messageResource),
-  refusals: { workflow_not_found: 'No workflow found', workflow_of_file: refusals.workflow_of_file },
+  errors: { workflow_not_found: 'No workflow found', workflow_of_file: errors.workflow_of_file },
 
   async handle({ services: { store }, caller: { teamId }, params }) {
     const id = workflowIdFrom(params.workflowId);

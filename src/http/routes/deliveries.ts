@@ -47,7 +47,7 @@ export const listWebhookDeliveries = listOperation({
   order: byId('before', 'dlv'),
   parameters: [pathParameter('webhookId', 'Webhook id')],
   filters: { states: choicesParameter('state', DELIVERY_STATES, 'Only in these states'), ...PERIOD },
-  refusals: { webhook_not_found: 'No webhook found' },
+  errors: { webhook_not_found: 'No webhook found' },
   async rows(call, range) {
     const { teamId, id: webhookId } = await webhookOf(call);
     return call.services.store.deliveries.list({ teamId, webhookId, ...range });
@@ -64,7 +64,7 @@ export const readDelivery: Operation<KeyedCall> = {
     'Shows one delivery: the event, what each attempt came to and where its time went, and the next try',
   parameters,
   answer: jsonResponse('The delivery', deliveryDetailResource),
-  refusals: { delivery_not_found: 'No delivery found' },
+  errors: { delivery_not_found: 'No delivery found' },
 
   async handle(call) {
     const { services, caller, params } = call;
@@ -86,7 +86,7 @@ export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
     'a password in its URL, are never shown: `***` stands there.',
   parameters,
   answer: jsonResponse('The command', deliveryCommandResource),
-  refusals: { delivery_not_found: 'No delivery found, or its webhook is gone' },
+  errors: { delivery_not_found: 'No delivery found, or its webhook is gone' },
 
   async handle({ services: { webhooks }, caller: { teamId }, params }) {
     return deliveryCommand(webhooks, { teamId, id: deliveryIdFrom(params.deliveryId) });
@@ -113,7 +113,7 @@ export const replayDelivery: Operation<KeyedCall> = {
     }),
     { location: 'Where that delivery can be read' },
   ),
-  refusals: {
+  errors: {
     field_invalid: 'The header `idempotency-key` is empty or too long',
     delivery_not_found: 'No delivery found, or its webhook is gone',
   },
@@ -211,7 +211,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
     }),
     { location: 'Of a selection by time: where the replay can be read' },
   ),
-  refusals: {
+  errors: {
     field_invalid: 'A field is not valid',
     webhook_not_found: 'No webhook found, or it has no such delivery',
     idempotency_key_reused: 'The `idempotency-key` came with another body before',
@@ -233,7 +233,7 @@ export const readReplay: Operation<KeyedCall> = {
   summary: 'How far a replay is',
   parameters: [pathParameter('webhookId', 'Webhook id'), pathParameter('replayId', 'Replay id')],
   answer: jsonResponse('The replay', replayResource),
-  refusals: { replay_not_found: 'No replay found' },
+  errors: { replay_not_found: 'No replay found' },
 
   async handle({ services, caller, params }) {
     const { replayId: id, webhookId } = params;

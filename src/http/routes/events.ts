@@ -57,7 +57,7 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
     object({ events: list(eventResource), next: integer('The `after` of the next call') }),
     { Link: 'With `rel="next"`, when `limit` was reached' },
   ),
-  refusals: {
+  errors: {
     field_invalid: 'A parameter has a bad value',
     overloaded: { description: 'Too many calls wait', headers: { 'retry-after': 'Seconds' } },
   },
@@ -101,7 +101,7 @@ export const readEvent: Operation<KeyedCall> = {
   summary: 'Shows one event, exactly as webhooks are sent it',
   parameters: [pathParameter('eventId', 'Event id')],
   answer: jsonResponse('The event', eventResource),
-  refusals: { event_not_found: 'No event found' },
+  errors: { event_not_found: 'No event found' },
 
   async handle(call) {
     return sendWithETag(call, (await eventOf(call)).body);
@@ -144,7 +144,7 @@ export const listEventHistory: Operation<KeyedCall> = {
     'have a `Link` to the next one all the same.',
   parameters: [WORKFLOW_FILTER, JOB, ...Object.values(historyFilters), ...historyPage.described],
   answer: pageResponse('events', eventResource),
-  refusals: {
+  errors: {
     field_invalid: 'A parameter has a bad value',
     workflow_not_found: 'No workflow found',
     job_not_found: 'No job found',
@@ -187,7 +187,7 @@ export const listEventDeliveries = listOperation({
   resource: deliveryResource,
   order: byId('before', 'dlv'),
   parameters: [pathParameter('eventId', 'Event id')],
-  refusals: { event_not_found: 'No event found' },
+  errors: { event_not_found: 'No event found' },
   async rows(call, range) {
     const { teamId, sequence } = await eventOf(call);
     return call.services.store.deliveries.ofEvent({ teamId, sequence, ...range });
@@ -246,7 +246,7 @@ export const readSample: Operation<KeyedCall> = {
     raw({ type: 'array', minItems: 1, maxItems: 1, items: eventResource.schema }),
     { 'x-sample': '`real`, or `typical` when there is none' },
   ),
-  refusals: { event_type_not_found: 'No such type of event' },
+  errors: { event_type_not_found: 'No such type of event' },
 
   async handle({ services, caller: { teamId }, params, reply }) {
     const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
@@ -290,7 +290,7 @@ export const openStream: Operation<KeyedCall<'streams'>> = {
     description: 'The stream',
     content: { 'text/event-stream': { schema: { type: 'string' } } },
   },
-  refusals: {
+  errors: {
     field_invalid: '`Last-Event-ID` is none of this stream',
     overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },
   },

@@ -31,7 +31,7 @@ import { disconnectSignal } from '../server/exchange.ts';
 const DEFAULT_STATUS = 204;
 
 const parameters = [pathParameter('inspectorId', 'Inspector id')];
-const refusals = { inspector_not_found: 'No inspector found' };
+const errors = { inspector_not_found: 'No inspector found' };
 
 /** POST /v1/inspectors */
 export const createInspector: Operation<KeyedCall<'inspection'>> = {
@@ -52,7 +52,7 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
     { required: false, example: EXAMPLE_ANSWER },
   ),
   answer: jsonResponse('The inspector', inspectorResource, { location: 'Where the inspector can be read' }),
-  refusals: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
+  errors: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
 
   async handle(call) {
     const {
@@ -101,7 +101,7 @@ export const readInspector: Operation<KeyedCall<'inspection'>> = {
   summary: 'Shows one inspector',
   parameters,
   answer: jsonResponse('The inspector', inspectorResource),
-  refusals,
+  errors,
 
   async handle(call) {
     const { inspection } = call.services;
@@ -125,7 +125,7 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
     { example: EXAMPLE_ANSWER },
   ),
   answer: jsonResponse('The inspector', inspectorResource),
-  refusals: { ...refusals, field_invalid: 'A field is not valid' },
+  errors: { ...errors, field_invalid: 'A field is not valid' },
 
   async handle(call) {
     const { services, caller } = call;
@@ -145,7 +145,7 @@ export const deleteInspector: Operation<KeyedCall> = {
   summary: 'Removes an inspector with all that it was sent',
   parameters,
   answer: jsonResponse('It is gone', messageResource),
-  refusals,
+  errors,
 
   async handle({ services, caller: { teamId }, params: { inspectorId: id } }) {
     const isThere = isInspectorId(id) && (await services.store.inspectors.remove({ teamId, id }));
@@ -165,7 +165,7 @@ export const listInspectedRequests = listOperation({
   parameters,
   filters: { after: numberParameter('after', 'Only those that came after the one with this number') },
   size: { usual: 20, most: MAX_INSPECTED },
-  refusals,
+  errors,
   async rows(call, range) {
     const { teamId, id } = await inspectorOf(call);
     return call.services.store.inspectors.requests({ teamId, id, ...range });
@@ -218,7 +218,7 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
       204: { description: 'It is kept' },
       default: kept('It is kept, and the inspector has been told to answer so'),
     },
-    refusals: {
+    errors: {
       request_malformed: 'The body ended too early',
       inspector_not_found: 'No inspector found',
       overloaded: { description: 'It takes no more at this moment', headers: { 'retry-after': 'Seconds' } },

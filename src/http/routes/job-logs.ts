@@ -48,7 +48,7 @@ export const readJobLogs: Operation<KeyedCall<'streams'>> = {
       'text/event-stream': textContent('Messages `line` and `end`'),
     },
   ),
-  refusals: {
+  errors: {
     field_invalid: 'A parameter has a bad value',
     job_not_found: 'No job found',
     overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },

@@ -32,7 +32,7 @@ export const queueJob: Operation<KeyedCall> = {
     'x-job-id': 'The job',
     location: 'Where the job can be read',
   }),
-  refusals: {
+  errors: {
     job_already_queued: {
       description: 'Bad request, for example because a job is already queued for the workflow',
       headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
@@ -76,7 +76,7 @@ export const listJobs = listOperation({
     origin: choiceParameter('origin', JOB_ORIGINS, 'Only of this origin'),
     ...PERIOD,
   },
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
   rows: async (call, range) =>
     call.services.store.jobs.list({ teamId: call.caller.teamId, ...(await workflowFilter(call)), ...range }),
   show: shownJob,
@@ -101,7 +101,7 @@ export const countJobs: Operation<KeyedCall> = {
       complete: boolean('Whether those that have ended are all counted'),
     }),
   ),
-  refusals: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const of = { teamId: call.caller.teamId, ...(await workflowFilter(call)) };
@@ -119,7 +119,7 @@ export const readJob: Operation<KeyedCall> = {
   summary: 'Shows one job: where it stands, and why it failed if it did',
   parameters,
   answer: jsonResponse('The job', jobResource),
-  refusals: { job_not_found: 'No job found' },
+  errors: { job_not_found: 'No job found' },
 
   async handle(call) {
     return sendWithETag(call, JSON.stringify(shownJob(await jobOf(call))));
@@ -134,7 +134,7 @@ export const cancelJob: Operation<KeyedCall> = {
   description: 'Nothing of a canceled job is published. Asking twice is harmless.',
   parameters,
   answer: jsonResponse('The job is canceled, or will be shortly', changed),
-  refusals: { job_ended: 'The job has already ended', job_not_found: 'No job found' },
+  errors: { job_ended: 'The job has already ended', job_not_found: 'No job found' },
 
   async handle({ services, caller, params }) {
     const id = jobIdFrom(params.jobId);
@@ -161,7 +161,7 @@ export const rerunJob: Operation<KeyedCall> = {
     'x-job-id': 'The new job',
     location: 'Where the new job can be read',
   }),
-  refusals: {
+  errors: {
     job_already_queued: {
       description: 'Bad request, for example because a job is already queued for the workflow',
       headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
@@ -192,7 +192,7 @@ export const runJobNow: Operation<KeyedCall> = {
   summary: 'Brings a job forward that waits for its next attempt',
   parameters,
   answer: jsonResponse('The job is due now', changed),
-  refusals: { job_not_waiting: 'The job does not wait', job_not_found: 'No job found' },
+  errors: { job_not_waiting: 'The job does not wait', job_not_found: 'No job found' },
 
   async handle({ services, caller, params }) {
     const id = jobIdFrom(params.jobId);

@@ -80,7 +80,7 @@ export const createKey: Operation<KeyedCall> = {
     },
   ],
   answer: jsonResponse('The key', mintedKeyResource),
-  refusals: {
+  errors: {
     field_invalid: 'A field is not valid, or the key would expire later than the one that makes this call',
     key_made_before: 'A call with this `idempotency-key` has made a key',
     idempotency_key_reused: 'A call with this `idempotency-key` has asked for another key',
@@ -133,7 +133,7 @@ export const rotateKey: Operation<KeyedCall> = {
     { required: false },
   ),
   answer: jsonResponse('The new key', mintedKeyResource),
-  refusals: {
+  errors: {
     field_invalid:
       '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the one that makes this call',
     key_not_found: 'No key found, or it is revoked or expired',
@@ -167,7 +167,7 @@ export const revokeKey: Operation<KeyedCall> = {
   description: 'Asking twice is harmless.',
   parameters: [...parameters, SELF],
   answer: jsonResponse('The key is revoked', messageWith('key', keyResource)),
-  refusals: {
+  errors: {
     key_own: 'It is the key that makes this call, without `self=true`; or it has the scope `operator`',
     key_not_found: 'No key found',
   },

@@ -57,7 +57,7 @@ export const eraseFromWorkflow: Operation<KeyedCall<'erasure'>> = {
       backups: integer('How many older copies of the database may hold the person'),
     }),
   ),
-  refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { services, caller, params } = call;
@@ -119,7 +119,7 @@ export const exportAboutPerson: Operation<KeyedCall<'erasure'>> = {
       },
     },
   },
-  refusals: { field_invalid: 'Bad request' },
+  errors: { field_invalid: 'Bad request' },
 
   async handle(call) {
     const { services, caller, reply } = call;

@@ -83,7 +83,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     }),
     { 'x-job-id': 'The job', location: 'Where the job can be read' },
   ),
-  refusals: {
+  errors: {
     not_push: 'The workflow does not receive pushes or is paused, or a parameter is not valid',
     workflow_not_found: 'No workflow found',
     push_timeout: 'The push took longer than `limits.timeout`',

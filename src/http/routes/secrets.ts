@@ -22,7 +22,7 @@ export const readWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Shows the secret that a receiver verifies the `v1` signature with',
   parameters,
   answer: jsonResponse('The secret', object({ secret })),
-  refusals: { webhook_not_found: 'No webhook found' },
+  errors: { webhook_not_found: 'No webhook found' },
 
   async handle({ services, caller, params }) {
     const id = webhookIdFrom(params.webhookId);
@@ -53,7 +53,7 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
     { required: false },
   ),
   answer: jsonResponse('The new secret', object({ message: text(), secret, overlapUntil: text() })),
-  refusals: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
+  errors: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
 
   async handle(call) {
     const { services, caller, params } = call;
@@ -84,7 +84,7 @@ const answer = jsonResponse(
     ),
   }),
 );
-const refusals = { team_not_found: 'No team found' };
+const errors = { team_not_found: 'No team found' };
 
 /** GET /.well-known/webhook-signing-keys/{teamId} */
 export const readSigningKeys: Operation<Call<'webhooks'>> = {
@@ -93,7 +93,7 @@ export const readSigningKeys: Operation<Call<'webhooks'>> = {
   summary: 'Shows the public signing keys of a team',
   parameters: [pathParameter('teamId', 'Team id')],
   answer,
-  refusals,
+  errors,
 
   async handle({ services, params: { teamId } }) {
     const team = isGeneratedId('team', teamId) ? await services.store.teams.get({ teamId }) : undefined;
@@ -108,7 +108,7 @@ export const readDefaultSigningKeys: Operation<Call<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Shows the public signing keys of the team `default`, which every instance begins with',
   answer,
-  refusals,
+  errors,
 
   // Always of this team, also where it is the only one: whoever asks without a key must not learn whether there are others.
   async handle({ services }) {

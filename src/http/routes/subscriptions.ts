@@ -21,7 +21,7 @@ export const listWebhooks: Operation<KeyedCall> = {
   summary: 'Shows all webhooks of a team',
   parameters: [textParameter('workflowId', 'Only the webhooks of this workflow')],
   answer: jsonResponse('The webhooks, oldest first', exactly(object({ webhooks: list(webhookResource) }))),
-  refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { services, caller } = call;
@@ -93,7 +93,7 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
   }),
-  refusals: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { services, caller, reply } = call;
@@ -158,7 +158,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
     { required: false, example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' } },
   ),
   answer: jsonResponse('Unsubscribed', messageResource),
-  refusals: {
+  errors: {
     field_invalid: 'Bad request: no webhook is named, or several that differ',
     webhook_not_found: 'No webhook found',
   },

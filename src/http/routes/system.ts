@@ -62,7 +62,7 @@ export const ready: Operation<Call<'isReady' | 'isStopping' | 'node' | 'overload
       ),
     }),
   ),
-  refusals: {
+  errors: {
     not_ready: 'Not now',
     stopping: 'The service is stopping',
     database_unavailable: 'The database does not answer',
@@ -114,7 +114,7 @@ export const readMetrics: Operation<
     description: 'One line for each number',
     content: { 'text/plain': { schema: { type: 'string' } } },
   },
-  refusals: {
+  errors: {
     unauthorized: 'The client is not one of those that need no key, and its key is not good',
     scope_missing: 'The key does not have the scope `operator`',
     route_not_found: '`FLOWHOOK_METRICS` is off',

@@ -89,7 +89,7 @@ export const readUsage: Operation<KeyedCall> = {
     'three years.',
   parameters: [BY, FROM, TO, WORKFLOW_FILTER, WEBHOOK],
   answer: jsonResponse('Every hour or day of the time, the oldest first', usageResource),
-  refusals: {
+  errors: {
     field_invalid: 'A parameter has a bad value',
     workflow_not_found: 'No workflow or webhook found',
   },
@@ -161,7 +161,7 @@ export const listAudit = listOperation({
     targetId: textParameter('target', 'Only what was done to the one with this id'),
     ...PERIOD,
   },
-  refusals: { team_not_found: 'No team found' },
+  errors: { team_not_found: 'No team found' },
   async rows({ services: { store }, caller, query }, { limit, ...range }) {
     const team = await teamOf({ store, caller }, TEAM.read(query));
     const { lines, next } = await store.audit.list({ ...team, ...range, limit: limit - 1 });

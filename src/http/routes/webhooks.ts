@@ -35,7 +35,7 @@ import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
-const refusals = { webhook_not_found: 'No webhook found' };
+const errors = { webhook_not_found: 'No webhook found' };
 const changed = messageWith('webhook', webhookDetailResource);
 
 const settings = {
@@ -80,7 +80,7 @@ export const listWebhookDetails = listOperation({
   order: byId('after', 'wh'),
   parameters: [WORKFLOW_FILTER],
   filters: { standings: choicesParameter('state', STANDINGS, 'Only those that stand so') },
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
   async rows(call, { standings, limit, after }) {
     const { services, caller } = call;
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
@@ -127,7 +127,7 @@ export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
     'x-webhook-id': 'The webhook',
     location: 'Where the webhook can be read',
   }),
-  refusals: { field_invalid: 'A field is not valid' },
+  errors: { field_invalid: 'A field is not valid' },
 
   async handle(call) {
     const {
@@ -156,7 +156,7 @@ export const readWebhook: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Shows one webhook: how it is called, and how it stands',
   parameters,
   answer: jsonResponse('The webhook', webhookDetailResource),
-  refusals,
+  errors,
 
   async handle(call) {
     const webhook = await webhookOf(call);
@@ -173,9 +173,9 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
   parameters: [...parameters, IF_MATCH],
   requestBody: jsonBody(settings),
   answer: jsonResponse('The webhook is changed', changed),
-  refusals: {
+  errors: {
     field_invalid: 'A field is not valid',
-    ...refusals,
+    ...errors,
     precondition_failed: 'Its settings were changed since the answer that `If-Match` names',
   },
 
@@ -202,7 +202,7 @@ export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
     object({ message: text(), eventId: text(), deliveryId: text() }),
     { location: 'Where the delivery can be read' },
   ),
-  refusals: { field_invalid: 'The header `idempotency-key` is empty or too long', ...refusals },
+  errors: { field_invalid: 'The header `idempotency-key` is empty or too long', ...errors },
 
   async handle(call) {
     const idempotencyKey = idempotencyKeyFrom(call);
@@ -231,7 +231,7 @@ export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
     { required: false },
   ),
   answer: jsonResponse('The webhook is paused', changed),
-  refusals: { field_invalid: '`reason` is not valid', ...refusals },
+  errors: { field_invalid: '`reason` is not valid', ...errors },
 
   async handle(call) {
     const { services, caller, params } = call;
@@ -250,7 +250,7 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Ends the pause of a webhook: what has waited is sent',
   parameters,
   answer: jsonResponse('The webhook is active', changed),
-  refusals,
+  errors,
 
   async handle({ services, caller, params }) {
     const id = webhookIdFrom(params.webhookId);

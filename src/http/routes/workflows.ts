@@ -64,7 +64,7 @@ export const readWorkflow: Operation<KeyedCall> = {
   summary: 'Shows one workflow: where its records come from, when it runs, and how its jobs stand',
   parameters,
   answer: jsonResponse('The workflow', workflowResource),
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const workflow = await workflowOf(call);
@@ -81,7 +81,7 @@ export const pauseWorkflow: Operation<KeyedCall> = {
   description: 'Its records and webhooks are not affected. Asking twice is harmless.',
   parameters,
   answer: jsonResponse('The workflow is paused', changed),
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
 
   async handle({ services, caller, params }) {
     const id = workflowIdFrom(params.workflowId);
@@ -98,7 +98,7 @@ export const resumeWorkflow: Operation<KeyedCall> = {
   summary: 'Ends the pause of a workflow. Runs that fell into it are not made up for',
   parameters,
   answer: jsonResponse('The workflow runs again', changed),
-  refusals: { workflow_not_found: 'No workflow found' },
+  errors: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { store } = call.services;
