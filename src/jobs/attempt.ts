@@ -6,9 +6,9 @@
 import { FencedError } from '../model/error.ts';
 import {
   type AfterFailure,
+  type AttemptLease,
   afterFailure,
   type FailureReason,
-  type Held,
   type LogLevel,
 } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
@@ -126,7 +126,7 @@ export async function runAttempt(
   signals: RunSignals,
 ): Promise<AttemptEnd> {
   const { job, workflow } = claimed;
-  const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+  const held: AttemptLease = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const traced = job.trace === null ? (deps.tracing?.arrive(undefined) ?? UNTRACED) : tracedAttempt(job);
   const log = deps.log.child({
     workflowId: workflow.id,
@@ -264,7 +264,7 @@ async function publishLines(
 ): Promise<{ published: Published; ingested: Ingested }> {
   const { store, reporter, signal, log } = attempt;
   const { definition } = producer;
-  const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+  const held: AttemptLease = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const startedAt = store.now();
   const run = await producer.start(attempt);
   const stop = () => run.stop();

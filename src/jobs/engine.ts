@@ -9,7 +9,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
 import { Problem } from '../model/error.ts';
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { killLeftover } from '../sources/process/groups.ts';
 import { removeLeftoverFiles } from '../sources/process/run-files.ts';
@@ -54,7 +54,7 @@ export class Engine {
   /** Whether a claim failed without a clear answer: it may have been committed all the same. */
   #isUnsure = false;
   /** Attempts that ended here, but whose end the store did not record. None of them is a crash. */
-  #unended: Held[] = [];
+  #unended: AttemptLease[] = [];
   #isStopping = false;
 
   constructor(options: EngineOptions) {

@@ -8,7 +8,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { Problem } from '../model/error.ts';
-import { type Held, LEASE_MS } from '../model/job.ts';
+import { type AttemptLease, LEASE_MS } from '../model/job.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Interruption } from './attempt.ts';
@@ -24,7 +24,7 @@ export interface LeaseOptions {
 }
 
 export class Lease {
-  readonly held: Held;
+  readonly held: AttemptLease;
   readonly #abort = new AbortController();
   readonly #cancel = new AbortController();
   /** Whether it was aborted because the store failed to renew it. */
@@ -32,7 +32,7 @@ export class Lease {
   /** When the request that last granted or renewed it was sent, by the monotonic clock. */
   renewedAt: number;
 
-  constructor(held: Held, renewedAt: number) {
+  constructor(held: AttemptLease, renewedAt: number) {
     this.held = held;
     this.renewedAt = renewedAt;
   }
@@ -55,7 +55,7 @@ export class Lease {
     this.#cancel.abort();
   }
 
-  is({ jobId, attempt }: Held): boolean {
+  is({ jobId, attempt }: AttemptLease): boolean {
     return this.held.jobId === jobId && this.held.attempt === attempt;
   }
 }
@@ -75,7 +75,7 @@ export class Leases {
   }
 
   /** Keeps a lease from now on. @param renewedAt when the request that granted it was sent */
-  hold(held: Held, renewedAt: number): Lease {
+  hold(held: AttemptLease, renewedAt: number): Lease {
     const lease = new Lease(held, renewedAt);
     // If this node lost the job and has it again, the old attempt must not run beside the new one.
     for (const old of this.#held) if (old.held.jobId === held.jobId) old.abort('fenced');
@@ -93,7 +93,7 @@ export class Leases {
   }
 
   /** Whether exactly this attempt runs here; then its lease is renewed at once. It may only seem expired after a clock jump. */
-  renew(held: Held): boolean {
+  renew(held: AttemptLease): boolean {
     const isHere = [...this.#held].some((lease) => lease.is(held) && !lease.isAborted);
     if (isHere) this.#beatSoon();
     return isHere;
@@ -113,7 +113,7 @@ export class Leases {
       const held = leases.map((lease) => lease.held);
       const { lost, canceled, late = [] } = await store.jobs.beat({ nodeId, held, leaseMs: this.leaseMs });
       for (const lease of leases) {
-        const isNamed = (found: readonly Held[]) => found.some((one) => lease.is(one));
+        const isNamed = (found: readonly AttemptLease[]) => found.some((one) => lease.is(one));
         if (isNamed(late)) continue;
         lease.renewedAt = Math.max(lease.renewedAt, sentAt);
         if (isNamed(lost)) lease.abort('fenced');

@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
 import { Problem } from '../model/error.ts';
-import type { Held, Job, RecordCounts } from '../model/job.ts';
+import type { AttemptLease, Job, RecordCounts } from '../model/job.ts';
 import { removalWarning } from '../model/staging.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import { Shares } from '../std/fair-share.ts';
@@ -218,7 +218,7 @@ async function attempt(
 ): Promise<Pushed> {
   const { job } = begun.claimed;
   const claimed = { ...begun.claimed, workflow: withinCeilings(begun.claimed.workflow, deps.ceilings) };
-  const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+  const held: AttemptLease = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const lease = deps.leases.hold(held, begun.sentAt);
   try {
     const end = await runAttempt(deps, claimed, pushProducer(push, claimed, outer), lease.signals);
@@ -245,7 +245,7 @@ async function attempt(
 /** Produces the lines of an attempt from the body of a request. */
 function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSignal): Producer {
   const { format, encoding } = push;
-  const held: Held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
+  const held: AttemptLease = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const hash = push.idempotencyKey === null ? undefined : hashOf(push);
   const stop = new AbortController();
   return {
@@ -297,7 +297,7 @@ function canceledPush(job: Job): Problem {
 }
 
 /** This node no longer holds the job: it ended as lost, or publishing was retried after it had succeeded. */
-async function afterFence(store: Store, { teamId, jobId }: Held): Promise<Pushed> {
+async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
   if (job?.state === 'finished') return pushedBy(job);
   if (job?.state === 'canceled') throw canceledPush(job);

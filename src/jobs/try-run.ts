@@ -6,7 +6,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FailureReason, Held, LogLevel, RecordCounts } from '../model/job.ts';
+import type { AttemptLease, FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
@@ -339,7 +339,7 @@ async function beginJob({ store, place }: Scratch): Promise<ClaimedJob> {
   return claimed;
 }
 
-function heldBy({ job }: ClaimedJob): Held {
+function heldBy({ job }: ClaimedJob): AttemptLease {
   return { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
 }
 

@@ -112,7 +112,7 @@ export function logLineBytes(text: string): number {
 }
 
 /** Names one attempt of one job: the right to write for it. */
-export interface Held {
+export interface AttemptLease {
   teamId: string;
   jobId: string;
   attempt: number;

@@ -5,7 +5,7 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import { planWrites, type StagedWrite } from '../model/staging.ts';
 import type { Mode } from '../model/workflow.ts';
@@ -29,7 +29,7 @@ export interface IngestThreadData {
  * still be on its way to the database; all earlier ones must have been staged.
  */
 export type ToIngest =
-  | { run: number; begin: { held: Held; settings: IngestSettings } }
+  | { run: number; begin: { held: AttemptLease; settings: IngestSettings } }
   | { run: number; plan: readonly string[] }
   | { run: number; end: true }
   | { close: true };
@@ -54,7 +54,7 @@ export interface Refusal {
 }
 
 interface Run {
-  held: Held;
+  held: AttemptLease;
   mode: Mode;
   reader: BatchReader;
   /** The records of the previous batch, which may not be staged yet. */

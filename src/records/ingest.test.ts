@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type TestContext, test } from 'node:test';
 import { FencedError } from '../model/error.ts';
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import { DEFAULT_LIMITS, type Definition } from '../model/workflow.ts';
 import { silentLogger } from '../observe/log.ts';
@@ -30,7 +30,7 @@ interface Bench {
   at: { teamId: string; workflowId: string };
   /** Ingests for an attempt that has been claimed. */
   bring(
-    held: Held,
+    held: AttemptLease,
     lines: AsyncIterable<string[]> | string[],
     changes?: Partial<Definition>,
   ): Promise<Ingested>;

@@ -1,6 +1,6 @@
 /** Stages the records of a run, in batches under the next version, which readers do not see until it is published. */
 import { setImmediate } from 'node:timers/promises';
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
 import type { Store } from '../store/store.ts';
 import type { SkippedRecord } from './ingest-batch.ts';
@@ -45,7 +45,7 @@ export interface Ingested {
  */
 export async function ingest(
   { store, ingester, onSkipped }: IngestDeps,
-  input: { held: Held; definition: Definition; lines: AsyncIterable<readonly string[]> },
+  input: { held: AttemptLease; definition: Definition; lines: AsyncIterable<readonly string[]> },
 ): Promise<Ingested> {
   const { held, definition } = input;
   await sweep(store, held);
@@ -96,7 +96,7 @@ export async function ingest(
 }
 
 /** Marks as removed the records that a run in `replace` mode did not contain. Call it once the run has succeeded. */
-export async function removeUnseen(store: Store, held: Held, seen: SeenSet): Promise<void> {
+export async function removeUnseen(store: Store, held: AttemptLease, seen: SeenSet): Promise<void> {
   let afterSeq = 0;
   for (;;) {
     // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
@@ -129,7 +129,7 @@ function add(total: Ingested, batch: PlannedBatch, written: readonly number[], m
   }
 }
 
-async function sweep(store: Store, held: Held): Promise<void> {
+async function sweep(store: Store, held: AttemptLease): Promise<void> {
   for (;;) {
     const { done } = await store.records.sweep({ held, limit: STEP });
     if (done) return;

@@ -2,7 +2,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
@@ -55,7 +55,7 @@ export class Ingester {
   }
 
   /** Begins a run on the current thread. A run whose thread dies cannot continue. */
-  begin(input: { held: Held; settings: IngestSettings }): IngestRun {
+  begin(input: { held: AttemptLease; settings: IngestSettings }): IngestRun {
     if (this.#closed) throw new Problem('stopping');
     const thread = this.#thread ?? this.#start();
     this.#runs += 1;

@@ -1,5 +1,5 @@
 /** Operations of the Store that take several transactions: made of those of the table, the same on both databases. */
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import type { StagedWrite } from '../model/staging.ts';
 import type { CallsOf } from './operation.ts';
 import { type Settlement, settlementRow } from './operations/settle.ts';
@@ -13,7 +13,7 @@ export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   return {
     jobs: {
       /** Returns attempts to the queue at a graceful stop: due at once, no retry used up. Ignores those no longer held. */
-      async release({ held }: { held: readonly Held[] }): Promise<void> {
+      async release({ held }: { held: readonly AttemptLease[] }): Promise<void> {
         await Promise.all(held.map((one) => jobs.release({ held: one })));
       },
     },
@@ -35,7 +35,7 @@ function inParts(parts: Calls['records']) {
       held,
       writes,
     }: {
-      held: Held;
+      held: AttemptLease;
       writes: readonly StagedWrite[];
     }): Promise<{ seqs: number[] }> {
       const seqs: number[] = [];
@@ -49,7 +49,7 @@ function inParts(parts: Calls['records']) {
      * Marks records of the current version (at most 500) as removed in the next one, except those that this run has
      * written. Takes several transactions if they are long.
      */
-    async remove({ held, seqs }: { held: Held; seqs: readonly number[] }): Promise<void> {
+    async remove({ held, seqs }: { held: AttemptLease; seqs: readonly number[] }): Promise<void> {
       let left = seqs;
       do {
         const { dealtWith } = await parts.remove({ held, seqs: left });

@@ -11,11 +11,11 @@
  * do.
  *
  * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `database_busy`, `stopping`). An
- * operation that takes a `Held` rejects with `FencedError`, and changes nothing, when that attempt is no longer
+ * operation that takes a `AttemptLease` rejects with `FencedError`, and changes nothing, when that attempt is no longer
  * running.
  */
 import type { DeliveryClass, DueDelivery } from '../model/delivery.ts';
-import type { Held } from '../model/job.ts';
+import type { AttemptLease } from '../model/job.ts';
 import type { composed } from './composed.ts';
 import type { CallsOf } from './operation.ts';
 import type { ClaimedJob } from './operations/attempts.ts';
@@ -84,9 +84,9 @@ export interface OwnOperations {
      */
     beat(input: {
       nodeId: string;
-      held: readonly Held[];
+      held: readonly AttemptLease[];
       leaseMs: number;
-    }): Promise<{ lost: Held[]; canceled: Held[]; late?: Held[] }>;
+    }): Promise<{ lost: AttemptLease[]; canceled: AttemptLease[]; late?: AttemptLease[] }>;
   };
   deliveries: {
     /**

@@ -7,7 +7,13 @@ import { test } from 'node:test';
 import { Engine, type EngineOptions } from '../../src/jobs/engine.ts';
 import { Leases } from '../../src/jobs/leases.ts';
 import { submitJob } from '../../src/jobs/submit.ts';
-import { type Held, type Job, LEASE_MS, type LogLine, type ProcessMark } from '../../src/model/job.ts';
+import {
+  type AttemptLease,
+  type Job,
+  LEASE_MS,
+  type LogLine,
+  type ProcessMark,
+} from '../../src/model/job.ts';
 import type { Definition } from '../../src/model/workflow.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { Ingester } from '../../src/records/ingester.ts';
@@ -39,7 +45,7 @@ export interface Bench {
   /** Looks, turn by turn of the event loop, until the job is as it should be. */
   until(id: string, holds: (job: Job) => boolean): Promise<Job>;
   /** Likewise until an attempt of it has a child process. */
-  running(id: string): Promise<{ held: Held; process: ProcessMark }>;
+  running(id: string): Promise<{ held: AttemptLease; process: ProcessMark }>;
 }
 
 /** Runs a case with a store and an engine of its own, neither of them started. */
@@ -139,7 +145,7 @@ export function commandSource(command: string[]): Definition['source'] {
 }
 
 /** What another process would have done: claims the job for this node and then never speaks of it again. */
-export async function claimAndVanish(store: Store): Promise<Held> {
+export async function claimAndVanish(store: Store): Promise<AttemptLease> {
   const [claimed] = await store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS, perTeam: 100 });
   assert.ok(claimed);
   return { teamId: claimed.job.teamId, jobId: claimed.job.id, attempt: claimed.job.attempt };

@@ -1,7 +1,7 @@
 /** The life of jobs and deliveries through the store, without the sources and receivers: as many as the database bears. */
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import type { Held } from '../../src/model/job.ts';
+import type { AttemptLease } from '../../src/model/job.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { load, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
 import { heldOf, makeJob, makeWorkflow } from '../../src/store/conformance/setup.ts';
@@ -93,7 +93,7 @@ export async function makeBesideLoads(
   };
 }
 
-async function run(store: Store, held: readonly Held[]): Promise<void> {
+async function run(store: Store, held: readonly AttemptLease[]): Promise<void> {
   assert.deepEqual(await store.jobs.beat({ nodeId: NODE, held, leaseMs: LEASE_MS }), {
     lost: [],
     canceled: [],

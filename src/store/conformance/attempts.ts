@@ -1,7 +1,7 @@
 /** Attempts: claiming, heartbeats, reclaiming, releasing, and fencing of stale ones. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import { type Held, type Job, MAX_CRASHES } from '../../model/job.ts';
+import { type AttemptLease, type Job, MAX_CRASHES } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import {
   allEvents,
@@ -106,13 +106,13 @@ export function testAttempts(open: Open): void {
   });
 
   it('renews leases and names the attempts that are lost', async ({ store, advance }) => {
-    const held: Held[] = [];
+    const held: AttemptLease[] = [];
     for (const id of ['a', 'b']) held.push(await makeRunning(store, await makeWorkflow(store, { id })));
     advance(20_000);
-    const stale = { ...(held[1] as Held), attempt: 9 };
+    const stale = { ...(held[1] as AttemptLease), attempt: 9 };
     const { lost } = await store.jobs.beat({
       nodeId: 'node-a',
-      held: [held[0] as Held, stale],
+      held: [held[0] as AttemptLease, stale],
       leaseMs: 30_000,
     });
     assert.deepEqual(lost, [stale]);
@@ -210,7 +210,7 @@ export function testAttempts(open: Open): void {
   });
 
   it('rolls back only the fenced one of many simultaneous operations', async ({ store }) => {
-    const running: Held[] = [];
+    const running: AttemptLease[] = [];
     for (let n = 0; n < 10; n++)
       running.push(await makeRunning(store, await makeWorkflow(store, { id: `w${n}` })));
     const results = await Promise.allSettled(
@@ -229,8 +229,8 @@ export function testAttempts(open: Open): void {
   });
 }
 
-/** Every operation that names a `Held` and must be refused when it is stale. */
-const heldOperations: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
+/** Every operation that names a `AttemptLease` and must be refused when it is stale. */
+const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promise<unknown>> = {
   'jobs.setProcess': (store, held) => store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } }),
   'jobs.fail': (store, held) => failAttempt(store, held),
   'jobs.endCanceled': (store, held) => store.jobs.endCanceled({ held }),
@@ -251,7 +251,7 @@ const heldOperations: Record<string, (store: Store, held: Held) => Promise<unkno
 };
 
 /** All that a fenced operation might have changed. */
-async function snapshot(store: Store, { teamId, jobId }: Held): Promise<unknown> {
+async function snapshot(store: Store, { teamId, jobId }: AttemptLease): Promise<unknown> {
   const job = (await store.jobs.get({ teamId, id: jobId })) as Job;
   const running = job.state === 'running';
   return {

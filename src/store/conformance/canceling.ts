@@ -1,7 +1,7 @@
 /** Canceling a job, and bringing a waiting one forward. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import { load } from './sending.ts';
 import {
@@ -180,7 +180,7 @@ export function testCanceling(open: Open): void {
 }
 
 /** Every way in which an attempt ends, once somebody wants its job canceled. */
-const ENDS: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
+const ENDS: Record<string, (store: Store, held: AttemptLease) => Promise<unknown>> = {
   'is ended by its holder': (store, held) => store.jobs.endCanceled({ held }),
   'fails for good': (store, held) => failAttempt(store, held),
   'fails and would be retried': (store, held) =>
@@ -196,7 +196,7 @@ const ENDS: Record<string, (store: Store, held: Held) => Promise<unknown>> = {
   },
 };
 
-async function assertCanceled(store: Store, held: Held): Promise<void> {
+async function assertCanceled(store: Store, held: AttemptLease): Promise<void> {
   const { state, reason, error, finishedAt, version } = await jobOf(store, held);
   assert.deepEqual([state, reason, error, finishedAt, version], ['canceled', null, by, store.now(), null]);
   const events = (await allEvents(store, held.teamId)).filter((event) => event.jobId === held.jobId);

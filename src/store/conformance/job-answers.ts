@@ -1,14 +1,14 @@
 /** What runs report in the model check of jobs: each report must be accepted exactly while its attempt runs. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
-import { afterFailure, type Held } from '../../model/job.ts';
+import { type AttemptLease, afterFailure } from '../../model/job.ts';
 import type { World } from './job-invariants.ts';
 import { jobOf, publish, stageRecords } from './setup.ts';
 
 export const RETRIES = { max: 2, backoffMs: 1_000 };
 
 /** Lets a run say something, which must be refused exactly when its attempt no longer runs. */
-export async function say(world: World, held: Held, b: number): Promise<void> {
+export async function say(world: World, held: AttemptLease, b: number): Promise<void> {
   const before = await jobOf(world.store, held);
   const holds = before.state === 'running' && before.attempt === held.attempt;
   try {
@@ -22,7 +22,7 @@ export async function say(world: World, held: Held, b: number): Promise<void> {
   if (after.state !== 'running' || after.attempt !== held.attempt) forget(world, held);
 }
 
-export function forget(world: World, held: Held): void {
+export function forget(world: World, held: AttemptLease): void {
   for (const node of world.nodes) node.held = node.held.filter((other) => other !== held);
   if (!world.ghosts.includes(held)) world.ghosts.push(held);
 }
@@ -32,7 +32,7 @@ const ANSWERS = [published, published, failed, failedForGood, stage, endIfCancel
 export const PUBLISHES = ANSWERS.indexOf(published);
 export const ENDS_CANCELED = ANSWERS.indexOf(endIfCanceled);
 
-async function published(world: World, held: Held): Promise<void> {
+async function published(world: World, held: AttemptLease): Promise<void> {
   const { store } = world;
   const seqs = await stage(world, held);
   const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 100 });
@@ -50,39 +50,39 @@ async function published(world: World, held: Held): Promise<void> {
 }
 
 /** Writes the one record of the workflow, which names the attempt that wrote it. */
-async function stage({ store }: World, held: Held): Promise<number[]> {
+async function stage({ store }: World, held: AttemptLease): Promise<number[]> {
   while (!(await store.records.sweep({ held, limit: 2 })).done);
   return stageRecords(store, held, 'replace', [{ id: 'a', body: JSON.stringify(recordOf(held)) }]);
 }
 
-function recordOf({ jobId, attempt }: Held) {
+function recordOf({ jobId, attempt }: AttemptLease) {
   return { id: 'a', by: `${jobId} ${attempt}` };
 }
 
-async function failed({ store }: World, held: Held): Promise<void> {
+async function failed({ store }: World, held: AttemptLease): Promise<void> {
   const { failures } = await jobOf(store, held);
   const now = { failures: failures + 1, nowMs: store.now(), random: 0.5 };
   const then = afterFailure({ reason: 'error', retries: RETRIES, ...now });
   await store.jobs.fail({ held, reason: 'error', error: 'It failed', failures: failures + 1, then });
 }
 
-async function failedForGood({ store }: World, held: Held): Promise<void> {
+async function failedForGood({ store }: World, held: AttemptLease): Promise<void> {
   const then = { state: 'failed' } as const;
   await store.jobs.fail({ held, reason: 'timeout', error: 'It took too long', failures: 1, then });
 }
 
-async function endIfCanceled(world: World, held: Held): Promise<void> {
+async function endIfCanceled(world: World, held: AttemptLease): Promise<void> {
   const { cancelRequestedAt } = await jobOf(world.store, held);
   if (cancelRequestedAt === null) return reported(world, held);
   return world.store.jobs.endCanceled({ held });
 }
 
-async function reported({ store }: World, held: Held): Promise<void> {
+async function reported({ store }: World, held: AttemptLease): Promise<void> {
   const progress = { records: 1, bytes: 1, pages: null, message: 'At work' };
   const lines = [{ seq: 1, at: store.now(), level: 'info' as const, text: 'At work' }];
   await store.jobs.report({ held, progress, lines });
 }
 
-async function mark({ store }: World, held: Held): Promise<void> {
+async function mark({ store }: World, held: AttemptLease): Promise<void> {
   await store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } });
 }

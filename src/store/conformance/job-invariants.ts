@@ -1,6 +1,6 @@
 /** What must hold of jobs at every moment, checked through the Store as any node could. */
 import assert from 'node:assert/strict';
-import { type Held, hasEnded, type Job } from '../../model/job.ts';
+import { type AttemptLease, hasEnded, type Job } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import { type Opened, readVersion } from './setup.ts';
 
@@ -18,9 +18,9 @@ export interface World {
   opened: Opened;
   store: Store;
   workflows: readonly Workflow[];
-  nodes: { id: string; held: Held[] }[];
+  nodes: { id: string; held: AttemptLease[] }[];
   /** Attempts that nobody holds any more; they may still answer, late. */
-  ghosts: Held[];
+  ghosts: AttemptLease[];
   /** The team of every job so far, by the job's id. */
   jobs: Map<string, string>;
   /** Ended jobs, as they were when they were first seen to have ended. */

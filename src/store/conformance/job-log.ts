@@ -1,6 +1,6 @@
 /** What an attempt reports while it runs: progress and log. */
 import assert from 'node:assert/strict';
-import { type Held, type LogLine, logLineBytes } from '../../model/job.ts';
+import { type AttemptLease, type LogLine, logLineBytes } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import {
   caseWith,
@@ -115,11 +115,15 @@ function lines(first: number, count: number, text: string): LogLine[] {
   }));
 }
 
-function log(store: Store, { teamId, jobId, attempt }: Held, page: { afterSeq: number; limit: number }) {
+function log(
+  store: Store,
+  { teamId, jobId, attempt }: AttemptLease,
+  page: { afterSeq: number; limit: number },
+) {
   return store.jobs.log({ teamId, jobId, attempt, ...page });
 }
 
-async function readLog(store: Store, held: Held, limit: number): Promise<LogLine[]> {
+async function readLog(store: Store, held: AttemptLease, limit: number): Promise<LogLine[]> {
   const all: LogLine[] = [];
   for (;;) {
     const page = await log(store, held, { afterSeq: all.at(-1)?.seq ?? 0, limit });

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type Held, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
+import { type AttemptLease, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
 import type { Schedule } from '../../model/workflow.ts';
 import { ENDS_CANCELED, forget, PUBLISHES, RETRIES, say } from './job-answers.ts';
 import { checkInvariants, newWorld, type Workflow, type World } from './job-invariants.ts';
@@ -145,7 +145,7 @@ async function beat(world: World, a: number, b: number): Promise<void> {
   const held = [...node.held];
   const told = await world.store.jobs.beat({ nodeId: node.id, held, leaseMs: LEASE_MS });
   const jobs = await Promise.all(held.map((one) => jobOf(world.store, one)));
-  const isHeld = (job: Job, { attempt }: Held) => job.state === 'running' && job.attempt === attempt;
+  const isHeld = (job: Job, { attempt }: AttemptLease) => job.state === 'running' && job.attempt === attempt;
   const lost = held.filter((one, n) => !isHeld(jobs[n] as Job, one));
   const canceled = held.filter((one, n) => {
     const job = jobs[n] as Job;

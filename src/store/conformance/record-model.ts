@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
 import type { Retention } from '../operations/versions.ts';
 import type { Store } from '../store.ts';
@@ -175,7 +175,7 @@ async function perform(world: World, { mode, lost, last, publishes }: Run): Prom
 /** What ingest does, up to an operation at which it is cut off. */
 async function write(
   world: World,
-  held: Held,
+  held: AttemptLease,
   mode: Mode,
   { batches, prune: pruning }: Attempt,
   cutAfter: number,

@@ -1,6 +1,6 @@
 /** Records: what a version holds, and in which order. */
 import assert from 'node:assert/strict';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import {
   caseWith,
@@ -222,7 +222,7 @@ export function testRecords(open: Open): void {
   });
 }
 
-async function publishedOf(store: Store, held: Held) {
+async function publishedOf(store: Store, held: AttemptLease) {
   const published = await publish(store, held);
   assert.match(published.outcome, /^(published|unchanged)$/);
   return published as Exclude<typeof published, { outcome: 'guarded' | 'canceled' }>;

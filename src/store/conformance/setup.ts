@@ -1,7 +1,7 @@
 /** What all conformance cases share: an opened store, a clock, and ways to make and read things. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AfterFailure, FailureReason, Held, Job } from '../../model/job.ts';
+import type { AfterFailure, AttemptLease, FailureReason, Job } from '../../model/job.ts';
 import { planWrites } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { StoredEvent } from '../operations/events.ts';
@@ -117,14 +117,17 @@ export async function makeMany<Made>(count: number, make: (n: number) => Promise
 export const CLAIM = { nodeId: 'node-a', limit: 10, leaseMs: 30_000, perTeam: 100 } as const;
 
 /** Claims the one job that is due. */
-export async function claimOne(store: Store): Promise<Held> {
+export async function claimOne(store: Store): Promise<AttemptLease> {
   const claimed = await store.jobs.claim({ ...CLAIM, limit: 1 });
   assert.equal(claimed.length, 1);
   return heldOf(claimed[0]?.job as Job);
 }
 
 /** Queues a job and claims it. */
-export async function makeRunning(store: Store, at: { teamId: string; workflowId: string }): Promise<Held> {
+export async function makeRunning(
+  store: Store,
+  at: { teamId: string; workflowId: string },
+): Promise<AttemptLease> {
   await makeJob(store, at);
   return claimOne(store);
 }
@@ -132,7 +135,7 @@ export async function makeRunning(store: Store, at: { teamId: string; workflowId
 /** Ends an attempt as failed, and its job with it unless something else follows. */
 export function failAttempt(
   store: Store,
-  held: Held,
+  held: AttemptLease,
   changes: { reason?: FailureReason; error?: string; failures?: number; follows?: AfterFailure } = {},
 ): Promise<void> {
   const { reason = 'error', error = 'It did not work', failures = 1 } = changes;
@@ -140,7 +143,7 @@ export function failAttempt(
   return store.jobs.fail({ held, reason, error, failures, then });
 }
 
-export function heldOf(job: Job): Held {
+export function heldOf(job: Job): AttemptLease {
   return { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
 }
 
@@ -152,7 +155,7 @@ export function people(names: Record<string, string>): { id: string; body: strin
 /** Compares, decides and stages as ingest does. Answers the `seq` of every record, those that stay first. */
 export async function stageRecords(
   store: Store,
-  held: Held,
+  held: AttemptLease,
   mode: Mode,
   records: readonly { id: string; body: string }[],
 ): Promise<number[]> {
@@ -174,7 +177,7 @@ export async function stageRecords(
 /** Publishes what a run has staged; without guards, unless `changes` has some. */
 export function publish(
   store: Store,
-  held: Held,
+  held: AttemptLease,
   changes: Partial<Omit<Parameters<Store['records']['publish']>[0], 'held'>> = {},
 ) {
   const guards = { minRecords: 0, maxDropPercent: null };
@@ -182,7 +185,10 @@ export function publish(
 }
 
 /** Begins a push that must find its slot free. */
-export async function beginPush(store: Store, at: { teamId: string; workflowId: string }): Promise<Held> {
+export async function beginPush(
+  store: Store,
+  at: { teamId: string; workflowId: string },
+): Promise<AttemptLease> {
   const begun = await store.jobs.begin({ ...at, nodeId: 'node-a', leaseMs: 30_000, idempotencyKey: null });
   assert.equal(begun.outcome, 'begun');
   return heldOf((begun as { claimed: { job: Job } }).claimed.job);

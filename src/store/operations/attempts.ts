@@ -5,10 +5,10 @@
 
 import {
   type AfterFailure,
+  type AttemptLease,
   afterCrash,
   afterRelease,
   type FailureReason,
-  type Held,
   isWaiting,
   type Job,
   type JobOrigin,
@@ -66,7 +66,7 @@ export async function hasSeveralTeams(view: View): Promise<boolean> {
 
 /** A running job whose holder is gone, and the process that may have been left behind. */
 export interface Abandoned {
-  held: Held;
+  held: AttemptLease;
   workflowId: string;
   /** The node that claimed it or, for a push, received it. */
   nodeId: string | null;
@@ -131,7 +131,7 @@ async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
  * Notes a hash of what a push with an idempotency key has sent, before it is published, so that a push with the same
  * key can be compared with it. Throws FencedError.
  */
-export async function noteSent(tx: Tx, { held, sent }: { held: Held; sent: string }): Promise<void> {
+export async function noteSent(tx: Tx, { held, sent }: { held: AttemptLease; sent: string }): Promise<void> {
   const { workflow_id: workflowId } = await heldJob(tx, held);
   await tx.db.run`
     update idempotency set sent = ${sent}
@@ -160,7 +160,7 @@ async function start(tx: Tx, input: Parameters<typeof begin>[1], row: WorkflowRo
 /** Stores the child process of an attempt; null once it has ended. */
 export async function setProcess(
   tx: Tx,
-  { held, process }: { held: Held; process: ProcessMark | null },
+  { held, process }: { held: AttemptLease; process: ProcessMark | null },
 ): Promise<void> {
   const marked = await tx.db.run`
     update job set process_pid = ${process?.pid ?? null}, process_started_at = ${process?.startedAt ?? null}
@@ -179,7 +179,7 @@ export async function fail(
     then: follows,
     ...end
   }: {
-    held: Held;
+    held: AttemptLease;
     reason: FailureReason;
     error: string;
     failures: number;
@@ -191,7 +191,7 @@ export async function fail(
 }
 
 /** Gives one attempt back, so that the job can be retried without counting a failure. */
-export async function release(tx: Tx, { held }: { held: Held }): Promise<void> {
+export async function release(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const job = (await lockRunning(tx, held))?.job;
   if (job === undefined) return;
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
@@ -230,7 +230,7 @@ export async function abandoned(view: View, { nodeId }: { nodeId: string | null 
  */
 export async function reclaim(
   tx: Tx,
-  { held, nodeId, error }: { held: Held; nodeId: string | null; error: string },
+  { held, nodeId, error }: { held: AttemptLease; nodeId: string | null; error: string },
 ): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
   // Checked again under the lock: its holder may have renewed the lease since.
@@ -281,7 +281,7 @@ async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
 }
 
 /** Ends a running attempt as canceled, once its holder has stopped the run. Event: `workflow_canceled`. */
-export async function endCanceled(tx: Tx, { held }: { held: Held }): Promise<void> {
+export async function endCanceled(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const { job } = await lockHeld(tx, held);
   if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
   await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });

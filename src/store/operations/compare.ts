@@ -1,5 +1,5 @@
 /** What a run reads before it can decide what to write: the rows of given ids, and all current rows. */
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/staging.ts';
 import { both, forEach, MAX_BATCH, type Sql, type View } from '../sql.ts';
 import { fenced } from './jobs.ts';
@@ -17,7 +17,7 @@ export interface Compared {
 /** The workflow that an attempt writes to, and N, the version under which it writes; else throws FencedError. */
 async function heldWorkflow(
   db: Sql,
-  held: Held,
+  held: AttemptLease,
 ): Promise<{ workflowId: string; version: number; nextSeq: number }> {
   const workflow = await db.get<{ workflowId: string; version: number; nextSeq: number }>`
     select workflow.id as "workflowId", current_version + 1 as version, next_seq as "nextSeq"
@@ -70,7 +70,7 @@ function bodyOfSize(body: string, size: string): string {
  */
 export async function compare(
   view: View,
-  { held, ids, sizes }: { held: Held; ids: readonly string[]; sizes?: readonly number[] },
+  { held, ids, sizes }: { held: AttemptLease; ids: readonly string[]; sizes?: readonly number[] },
 ): Promise<Compared> {
   if (ids.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const look = async (db: Sql): Promise<Compared> => {
@@ -99,7 +99,7 @@ const CURRENT = both(
  */
 export async function currentSeqs(
   view: View,
-  { held, afterSeq, rows }: { held: Held; afterSeq: number; rows: number },
+  { held, afterSeq, rows }: { held: AttemptLease; afterSeq: number; rows: number },
 ): Promise<{ seqs: number[]; lastSeq: number; done: boolean }> {
   const { workflowId, nextSeq } = await heldWorkflow(view.db, held);
   const { teamId } = held;

@@ -3,7 +3,7 @@
  * two parts, its beginning and its end; what lies between is dropped.
  */
 import type { Progress } from '../../model/job.ts';
-import { type Held, type LogLine, logLineBytes } from '../../model/job.ts';
+import { type AttemptLease, type LogLine, logLineBytes } from '../../model/job.ts';
 import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
 import { fenced, heldJob } from './jobs.ts';
 
@@ -25,7 +25,7 @@ const END = 1;
  */
 export async function report(
   tx: Tx,
-  input: { held: Held; progress?: Progress; lines?: readonly LogLine[]; restart?: boolean },
+  input: { held: AttemptLease; progress?: Progress; lines?: readonly LogLine[]; restart?: boolean },
 ): Promise<void> {
   const { held, progress, lines = [], restart = false } = input;
   if (lines.length === 0 && !restart) {
@@ -43,13 +43,13 @@ export async function report(
   await Promise.all([add(tx, held, additions), dropBefore > 0 ? deleteEnd(tx, held, dropBefore) : undefined]);
 }
 
-function setProgress(tx: Tx, { teamId, jobId, attempt }: Held, progress: Progress): Promise<number> {
+function setProgress(tx: Tx, { teamId, jobId, attempt }: AttemptLease, progress: Progress): Promise<number> {
   return tx.db.run`
     update job set progress = ${JSON.stringify(progress)} where team_id = ${teamId} and id = ${jobId}
       and attempt = ${attempt} and state = 'running'`;
 }
 
-function stored(view: View, { teamId, jobId, attempt }: Held): Promise<Chunk[]> {
+function stored(view: View, { teamId, jobId, attempt }: AttemptLease): Promise<Chunk[]> {
   return view.db.all<Chunk>`
     select part, seq, last_seq, bytes from job_log
     where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt} order by part, seq`;
@@ -70,7 +70,11 @@ const TO_THE_ROW = `
   set last_seq = excluded.last_seq, bytes = job_log.bytes + excluded.bytes,
       body = job_log.body || '\n' || excluded.body`;
 
-function add(tx: Tx, { teamId, jobId, attempt }: Held, additions: readonly Addition[]): Promise<void> {
+function add(
+  tx: Tx,
+  { teamId, jobId, attempt }: AttemptLease,
+  additions: readonly Addition[],
+): Promise<void> {
   const rows = additions.map(({ part, seq, lastSeq, bytes, body }) => {
     return [teamId, jobId, attempt, part, seq, lastSeq, bytes, body];
   });
@@ -78,7 +82,7 @@ function add(tx: Tx, { teamId, jobId, attempt }: Held, additions: readonly Addit
 }
 
 /** Deletes the rows of the end of a log that are before a line. */
-async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: Held, before: number): Promise<void> {
+async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: AttemptLease, before: number): Promise<void> {
   await tx.db.run`
     delete from job_log where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt}
       and part = ${END} and seq < ${before}`;

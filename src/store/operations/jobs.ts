@@ -8,7 +8,7 @@
 
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
-import type { Held, Job, JobOrigin } from '../../model/job.ts';
+import type { AttemptLease, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import {
@@ -187,21 +187,21 @@ export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJ
  * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError unless this
  * attempt is still the one that runs.
  */
-export async function lockHeld(tx: View, held: Held): Promise<LockedJob> {
+export async function lockHeld(tx: View, held: AttemptLease): Promise<LockedJob> {
   const locked = await lockRunning(tx, held);
   if (locked === undefined) throw fenced(held);
   return locked;
 }
 
 /** As `lockHeld`, but returns undefined when this attempt no longer runs. */
-export async function lockRunning(tx: View, held: Held): Promise<LockedJob | undefined> {
+export async function lockRunning(tx: View, held: AttemptLease): Promise<LockedJob | undefined> {
   const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
   const { job } = locked ?? {};
   return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;
 }
 
 /** The fence for changes of the job's own row only: locks that row, or throws FencedError. */
-export async function heldJob(tx: Tx, held: Held): Promise<JobRow> {
+export async function heldJob(tx: Tx, held: AttemptLease): Promise<JobRow> {
   const row = await tx.db.get<JobRow>`
     select * from job where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt}
       and state = 'running' for update`;
@@ -209,7 +209,7 @@ export async function heldJob(tx: Tx, held: Held): Promise<JobRow> {
   return row;
 }
 
-export function fenced({ jobId, attempt }: Held): FencedError {
+export function fenced({ jobId, attempt }: AttemptLease): FencedError {
   return new FencedError(`Attempt ${attempt} of job ${jobId} does not run any more`);
 }
 

@@ -1,7 +1,7 @@
 /** Publishing: the one small transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
-import type { Held, RecordCounts } from '../../model/job.ts';
+import type { AttemptLease, RecordCounts } from '../../model/job.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
   type ChangedRecord,
@@ -41,7 +41,7 @@ const DIFFERENCES_STEP = 10;
  */
 export async function publish(
   tx: Tx,
-  input: { held: Held; guards: Guards; state: unknown; fields: readonly string[]; mode?: Mode },
+  input: { held: AttemptLease; guards: Guards; state: unknown; fields: readonly string[]; mode?: Mode },
 ): Promise<Published> {
   const { held, guards, state, fields, mode } = input;
   const [{ job, workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);

@@ -9,7 +9,7 @@
  * finds each of them by the primary key, whatever the planner believes of the table; an `update … from unnest(…)` may
  * scan all records of a workflow. If a row did not exist, the inserted one has an empty body, which no record has.
  */
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
 import {
   atATime,
@@ -43,7 +43,7 @@ interface Run {
 /** Carries out the first of the writes, as many as one transaction should; returns their `seq`s. */
 export async function stage(
   tx: Tx,
-  { held, writes }: { held: Held; writes: readonly StagedWrite[] },
+  { held, writes }: { held: AttemptLease; writes: readonly StagedWrite[] },
 ): Promise<{ seqs: number[] }> {
   if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
@@ -328,7 +328,7 @@ const CLOSE_MISSING = both((pick) =>
 /** Closes the first of these records, as many as one transaction should; returns how many it has dealt with. */
 export async function remove(
   tx: Tx,
-  { held, seqs }: { held: Held; seqs: readonly number[] },
+  { held, seqs }: { held: AttemptLease; seqs: readonly number[] },
 ): Promise<{ dealtWith: number }> {
   if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
@@ -381,7 +381,7 @@ const REOPEN_CLOSED = both(
  */
 export async function sweep(
   tx: Tx,
-  { held, limit }: { held: Held; limit: number },
+  { held, limit }: { held: AttemptLease; limit: number },
 ): Promise<{ done: boolean }> {
   const [{ workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
   const at = [workflow.team_id, workflow.id] as const;

@@ -3,7 +3,7 @@
  * that keeps its job locked does not make its node lose the others.
  */
 import { Problem } from '../../model/error.ts';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import type { Tx } from '../sql.ts';
 import type { Store } from '../store.ts';
 
@@ -16,12 +16,12 @@ const LOCK_PART = 15;
 /** Makes `beat` from its two transactions. */
 export function beating(renew: {
   free(input: BeatInput): ReturnType<typeof renewFree>;
-  locked(input: Omit<BeatInput, 'held'> & { held: Held }): ReturnType<typeof renewLocked>;
+  locked(input: Omit<BeatInput, 'held'> & { held: AttemptLease }): ReturnType<typeof renewLocked>;
 }): Store['jobs']['beat'] {
   return async (input) => {
     const { locked, ...told } = await renew.free(input);
-    const late: Held[] = [];
-    const single = async (held: Held) => {
+    const late: AttemptLease[] = [];
+    const single = async (held: AttemptLease) => {
       try {
         const renewed = await renew.locked({ ...input, held });
         if (renewed !== 'renewed') told[renewed].push(held);
@@ -47,7 +47,7 @@ const byKey = (name: string) => `
 export async function renewFree(
   tx: Tx,
   { nodeId, held, leaseMs }: BeatInput,
-): Promise<Told & { locked: Held[] }> {
+): Promise<Told & { locked: AttemptLease[] }> {
   const rows = await tx.db.all<{ place: number; renewed: boolean; canceled: boolean }>(
     `with held as materialized (
        select mine.place, job.team_id, job.id, job.attempt
@@ -82,7 +82,7 @@ export async function renewFree(
 /** Renews one job, and waits a while for its lock. */
 export async function renewLocked(
   tx: Tx,
-  { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: Held },
+  { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: AttemptLease },
 ): Promise<'renewed' | 'lost' | 'canceled'> {
   const [, row] = await Promise.all([
     tx.db.run(`set local lock_timeout = ${Math.ceil(leaseMs / LOCK_PART)}`),

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { FencedError } from '../../model/error.ts';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, definition, heldOf, makeWorkflow, people, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
@@ -30,7 +30,7 @@ interface World {
   nodeId: string;
   at: { teamId: string; workflowId: string };
   /** What runs, on whichever node. */
-  held: Held[];
+  held: AttemptLease[];
   /** A number below this one. */
   any(below: number): number;
 }
@@ -40,7 +40,7 @@ test('sixteen callers on two nodes do everything at once, and the tables fit tog
   const stores = [await open(), await open()] as const;
   after(() => Promise.all(stores.map((store) => store.close())));
   const places = await makePlaces(stores[0]);
-  const held: Held[] = [];
+  const held: AttemptLease[] = [];
   const any = randomFrom(20_261_121);
   await Promise.all(
     Array.from({ length: CALLERS }, async (_, n) => {

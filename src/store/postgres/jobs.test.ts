@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { FencedError } from '../../model/error.ts';
-import { type Held, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
+import { type AttemptLease, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
 import { silentLogger } from '../../observe/log.ts';
 import {
   allEvents,
@@ -214,11 +214,11 @@ test('nobody claims what was queued while its workflow was paused', async () => 
 });
 
 test('a beat renews what is free though one of its jobs is locked, and that one as soon as it is not', async () => {
-  const held: Held[] = [];
+  const held: AttemptLease[] = [];
   for (const id of ['a', 'b', 'c']) {
     held.push(await makeRunning(nodes[0], await makeWorkflow(nodes[0], { id })));
   }
-  const [first, second, third] = held as [Held, Held, Held];
+  const [first, second, third] = held as [AttemptLease, AttemptLease, AttemptLease];
   // Short, and so is the wait for what is locked.
   const beat = { nodeId: 'node-a', held, leaseMs: 3_000 };
   await nodes[0].jobs.cancel({ teamId: third.teamId, id: third.jobId, by: 'Canceled by a test' });

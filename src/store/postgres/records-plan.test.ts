@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import { NO_QUOTAS } from '../../model/quota.ts';
 import { planWrites, type StagedWrite } from '../../model/staging.ts';
 import { silentLogger } from '../../observe/log.ts';
@@ -168,7 +168,7 @@ function some(start: number, count: number, name: string): { id: string; body: s
   }));
 }
 
-function publish(held: Held) {
+function publish(held: AttemptLease) {
   return store.records.publish({
     held,
     guards: { minRecords: 0, maxDropPercent: null },

@@ -4,7 +4,7 @@ import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { localAuthor } from '../../model/audit.ts';
 import { FencedError, Problem } from '../../model/error.ts';
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { authoredBy } from '../audited.ts';
 import {
@@ -125,7 +125,7 @@ test('different calls of a team share a transaction, each with its own outcome a
   const held = (await store.jobs.claim({ ...CLAIM, limit: 4 })).map(({ job }) => heldOf(job));
   const waiting = await store.jobs.list({ teamId, states: ['queued'], limit: 9 });
   assert.deepEqual([held.length, waiting.length], [4, 2]);
-  const [stale, ...running] = held as [Held, ...Held[]];
+  const [stale, ...running] = held as [AttemptLease, ...AttemptLease[]];
   const authored = authoredBy(store, localAuthor('command'));
 
   const fails = running.map((one) => failAttempt(store, one));

@@ -1,5 +1,5 @@
 /** Claiming due jobs for a node, fairly between teams, and the heartbeats of those that run. */
-import type { Held } from '../../model/job.ts';
+import type { AttemptLease } from '../../model/job.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
@@ -187,9 +187,9 @@ async function start(
 export async function beat(
   tx: Tx,
   { nodeId, held, leaseMs }: Parameters<Store['jobs']['beat']>[0],
-): Promise<{ lost: Held[]; canceled: Held[] }> {
-  const lost: Held[] = [];
-  const canceled: Held[] = [];
+): Promise<{ lost: AttemptLease[]; canceled: AttemptLease[] }> {
+  const lost: AttemptLease[] = [];
+  const canceled: AttemptLease[] = [];
   for (const { teamId, jobId, attempt } of held) {
     const renewed = await tx.db.get<{ canceledAt: number | null }>(
       `update job set lease_until = $1
