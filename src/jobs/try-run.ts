@@ -3,18 +3,19 @@
  * checks, comparison and guards as those of a job, into a temporary database. The published records are copied there
  * first, so that the trial can tell what would change, and takes no more memory than a job.
  */
+
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AttemptLease, FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
-import type { Definition } from '../model/workflow.ts';
+import type { Definition, WorkflowRef } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';
 import { type Ingested, ingest } from '../records/ingest.ts';
 import type { SkippedRecord } from '../records/ingest-batch.ts';
 import { Ingester } from '../records/ingester.ts';
-import { PARSED_ROWS, type Place, pageRows } from '../records/read.ts';
+import { PARSED_ROWS, pageRows } from '../records/read.ts';
 import type { Suppression } from '../records/suppress.ts';
 import type { RunAs } from '../sources/process/environment.ts';
 import type { Run } from '../sources/run.ts';
@@ -45,7 +46,7 @@ interface TryRunInput {
   /** The system user that it runs as; undefined: this one. */
   runAs: RunAs | undefined;
   /** The published records; undefined without a database, or if it has no such workflow. */
-  current: { store: Store; place: Place; suppression: Suppression | undefined } | undefined;
+  current: { store: Store; place: WorkflowRef; suppression: Suppression | undefined } | undefined;
   onLog(line: { level: LogLevel; text: string }): void;
   /** Called with the current step and the number of records it has processed. */
   onProgress(step: 'copying' | 'running' | 'comparing', records: number): void;
@@ -246,7 +247,12 @@ function failureOf(end: AttemptEnd, invalidRecord: RunFailure | undefined): Fail
 }
 
 /** The first differences between two versions; none when they are the same. */
-async function differences(store: Store, place: Place, since: number, until: number): Promise<ChangedRow[]> {
+async function differences(
+  store: Store,
+  place: WorkflowRef,
+  since: number,
+  until: number,
+): Promise<ChangedRow[]> {
   const found: ChangedRow[] = [];
   let after: ChangesCursor | null = null;
   do {
@@ -291,13 +297,13 @@ const LEASE_MS = 365 * 86_400_000;
 interface Scratch {
   store: Store;
   ingester: Ingester;
-  place: Place;
+  place: WorkflowRef;
 }
 
 /** The published records to copy. */
 interface PublishedRecords {
   store: Store;
-  place: Place;
+  place: WorkflowRef;
   version: DataVersion;
 }
 

@@ -64,6 +64,12 @@ export interface Definition {
   asSent?: Record<string, unknown>;
 }
 
+/** Names a workflow. */
+export interface WorkflowRef {
+  teamId: string;
+  workflowId: string;
+}
+
 /** One workflow as it stands in the database. Times in epoch milliseconds. */
 export interface Workflow {
   teamId: string;

@@ -2,8 +2,10 @@
  * Caches whole response bodies, so that a version is read from the database and compressed only once: large ones in
  * files, small ones in memory.
  */
+
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { WorkflowRef } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import { Shares } from '../std/fair-share.ts';
 import type { Store } from '../store/store.ts';
@@ -14,8 +16,7 @@ import {
   checkStillThere,
   mostBytes,
   nameOf,
-  type Place,
-  samePlace,
+  sameWorkflow,
   VersionGoneError,
   type VersionReader,
 } from './read.ts';
@@ -178,7 +179,7 @@ export class BodyCache {
    * read finds them complete. A body that is not read has no successor built ahead. Resolves with whether a build was
    * started; never rejects.
    */
-  async buildAhead(place: Place): Promise<boolean> {
+  async buildAhead(place: WorkflowRef): Promise<boolean> {
     const read = this.#of(place).filter(({ isComplete, wasRead }) => isComplete && wasRead);
     if (read.length === 0) return false;
     const version = await this.#store.records.version(place).catch(() => undefined);
@@ -197,7 +198,7 @@ export class BodyCache {
   }
 
   /** Removes every body of a workflow and breaks off their readers, because records of it were erased. */
-  async forget(place: Place): Promise<void> {
+  async forget(place: WorkflowRef): Promise<void> {
     this.#small.forget(place);
     await this.#breakOff(this.#of(place), new VersionGoneError('Records were erased while they were read'));
   }
@@ -223,8 +224,8 @@ export class BodyCache {
     await this.#removing;
   }
 
-  #of(place: Place): BodyFile[] {
-    return [...this.#files.values()].filter(({ of }) => samePlace(of.place, place));
+  #of(place: WorkflowRef): BodyFile[] {
+    return [...this.#files.values()].filter(({ of }) => sameWorkflow(of.place, place));
   }
 
   async #breakOff(files: readonly BodyFile[], why: Error): Promise<void> {
@@ -383,7 +384,7 @@ export class SmallBodyCache {
   readonly #store: VersionReader;
   readonly #maxBytes: number;
   /** By name, least recently read first. */
-  readonly #kept = new Map<string, { place: Place; bytes: Buffer }>();
+  readonly #kept = new Map<string, { place: WorkflowRef; bytes: Buffer }>();
   #bytes = 0;
   #forgotten = 0;
 
@@ -415,9 +416,9 @@ export class SmallBodyCache {
   }
 
   /** Drops the bodies of a workflow whose records were erased. */
-  forget(place: Place): void {
+  forget(place: WorkflowRef): void {
     this.#forgotten += 1;
-    for (const [name, kept] of this.#kept) if (samePlace(kept.place, place)) this.#drop(name);
+    for (const [name, kept] of this.#kept) if (sameWorkflow(kept.place, place)) this.#drop(name);
   }
 
   clear(): void {

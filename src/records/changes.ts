@@ -1,11 +1,13 @@
 /** The changes of a workflow's records between two versions, one JSON object for each changed record. */
+
 import { Problem } from '../model/error.ts';
 import { differenceOf } from '../model/same-json.ts';
+import type { WorkflowRef } from '../model/workflow.ts';
 import { ownTurn } from '../std/fair-share.ts';
 import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
-import { checkStillThere, openVersion, PARSED_ROWS, type Place, pageRows } from './read.ts';
+import { checkStillThere, openVersion, PARSED_ROWS, pageRows } from './read.ts';
 
 /** The texts of records that are compared in one turn of the event loop: a few milliseconds. */
 const COMPARED_CHARACTERS = 65_536;
@@ -22,7 +24,7 @@ export interface Span {
  */
 export async function openSpan(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   asked: { since: number; until: number | undefined },
 ): Promise<Span> {
   const newest = await openVersion(store, place);
@@ -54,7 +56,7 @@ export async function openSpan(
  */
 export async function* readChanges(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   { since, until }: Span,
   format: 'json' | 'ndjson',
 ): AsyncGenerator<Uint8Array> {

@@ -1,7 +1,8 @@
 /** Reads whole versions of a workflow's records, page by page from the database, as bodies of responses. */
-import { createHash } from 'node:crypto';
 
+import { createHash } from 'node:crypto';
 import { Problem } from '../model/error.ts';
+import type { WorkflowRef } from '../model/workflow.ts';
 import { ownTurn } from '../std/fair-share.ts';
 import type { RecordPage } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
@@ -19,13 +20,7 @@ export const PARSED_ROWS = 500;
 /** Pages between two checks whether the version is still complete; one more check follows the last page. */
 const CHECK_PAGES = 8;
 
-/** The workflow whose records are meant. */
-export interface Place {
-  teamId: string;
-  workflowId: string;
-}
-
-export function samePlace(one: Place, other: Place): boolean {
+export function sameWorkflow(one: WorkflowRef, other: WorkflowRef): boolean {
   return one.teamId === other.teamId && one.workflowId === other.workflowId;
 }
 
@@ -47,7 +42,7 @@ export class VersionGoneError extends Error {
  */
 export async function openVersion(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   number?: number,
   instead = 'Leave `version` out to read the newest',
 ): Promise<DataVersion> {
@@ -74,7 +69,7 @@ export async function openVersion(
  */
 export async function* readWhole(
   store: VersionReader,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   format: Formatter,
 ): AsyncGenerator<Uint8Array> {
@@ -92,7 +87,7 @@ export async function* readWhole(
 
 async function* pages(
   store: VersionReader,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   { separator, asIs }: Formatter,
 ): AsyncGenerator<RecordPage> {
@@ -128,7 +123,7 @@ export function pageRows(version: DataVersion, most: number): number {
 /** @throws VersionGoneError */
 export async function checkStillThere(
   store: VersionReader,
-  place: Place,
+  place: WorkflowRef,
   version: { number: number; erasures: number },
 ): Promise<void> {
   const now = await store.records.version(place);
@@ -142,7 +137,7 @@ export async function checkStillThere(
 
 /** A whole body, by what identifies it: the same place, version number, erasures, format and encoding always yield the same bytes. */
 export interface Body {
-  place: Place;
+  place: WorkflowRef;
   version: DataVersion;
   format: Format;
   encoding: Encoding;

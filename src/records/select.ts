@@ -1,11 +1,12 @@
 /** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
 
+import type { WorkflowRef } from '../model/workflow.ts';
 import { ownTurn } from '../std/fair-share.ts';
 import type { ChangesCursor, RecordPage } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
-import { checkStillThere, PARSED_ROWS, type Place, pageRows } from './read.ts';
+import { checkStillThere, PARSED_ROWS, pageRows } from './read.ts';
 
 /** Rows that one query scans: a few milliseconds. */
 const SCAN_ROWS = 2_000;
@@ -34,7 +35,7 @@ export type Position = number | ChangesCursor;
  */
 export async function select(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   selection: Selection,
   signal: AbortSignal,
@@ -58,7 +59,7 @@ export async function select(
 /** The bytes of one body with every record of a selection. Throws as `readWhole` does. */
 export async function* readSelected(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   selection: Selection,
   format: Formatter,
@@ -76,7 +77,7 @@ export async function* readSelected(
 
 async function* steps(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   selection: Selection,
 ): AsyncGenerator<Step> {
@@ -101,7 +102,7 @@ const START: ChangesCursor = { part: 'written', version: 0, seq: 0 };
 
 async function stepOf(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   { since, q, separator }: Selection,
   at: Position,
@@ -129,7 +130,12 @@ async function stepOf(
 }
 
 /** Whether another record of the version follows: a `Link` must not lead to an empty page. */
-async function follows(store: Store, place: Place, version: DataVersion, after: number): Promise<boolean> {
+async function follows(
+  store: Store,
+  place: WorkflowRef,
+  version: DataVersion,
+  after: number,
+): Promise<boolean> {
   for (let afterSeq = after; ; ) {
     const from = { ...place, version: version.number, afterSeq };
     const page = await store.records.page({ ...from, rows: SCAN_ROWS, limit: 1 });
@@ -142,7 +148,7 @@ async function follows(store: Store, place: Place, version: DataVersion, after: 
 
 async function changedSince(
   store: Store,
-  place: Place,
+  place: WorkflowRef,
   version: DataVersion,
   input: { since: number; separator: string; at: ChangesCursor; limit: number },
 ): Promise<Step> {

@@ -1,11 +1,12 @@
 /** What is deleted in the background, on one node, in steps so small that no other write waits for long. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EXPIRE_MS } from '../model/delivery.ts';
+import type { WorkflowRef } from '../model/workflow.ts';
 import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from './on-one-node.ts';
 import type { Retention } from './operations/versions.ts';
 import { everyRow } from './page.ts';
-import type { WorkflowPlace } from './rows.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -51,7 +52,7 @@ export function jobRetention(deps: ChoreDeps, keep: { keepJobs: number; keepMs: 
 export function recordRetention(deps: ChoreDeps): Chore {
   const { records } = deps.store;
   return pruning(deps, 'records', MINUTE_MS, async (signal) => {
-    for (let after: WorkflowPlace | undefined; ; ) {
+    for (let after: WorkflowRef | undefined; ; ) {
       const { found, next } = await records.prunable({ ...KEPT_VERSIONS, after, limit: WORKFLOWS_AT_ONCE });
       for (const workflow of found) {
         const step = (limit: number) => records.prune({ ...workflow, ...KEPT_VERSIONS, limit });

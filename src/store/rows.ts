@@ -10,11 +10,6 @@ export interface InTeam {
   id: string;
 }
 
-export interface WorkflowPlace {
-  teamId: string;
-  workflowId: string;
-}
-
 /** Characters of an error that go into the event, whose body must stay under 20 kB; the job has all of it. */
 export const MAX_EVENT_ERROR = 2_000;
 

@@ -7,8 +7,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { Team } from '../../model/team.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import { formatter } from '../../records/formats.ts';
-import { openVersion, type Place, readWhole } from '../../records/read.ts';
+import { openVersion, readWhole } from '../../records/read.ts';
 import { shownWebhook } from '../../resources/webhook.ts';
 import { countWords } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
@@ -194,7 +195,7 @@ export async function exportTeam(
   await write('events.ndjson', eventsOf(store, teamId));
 }
 
-async function* recordsOf(store: Store, place: Place): AsyncGenerator<Uint8Array> {
+async function* recordsOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint8Array> {
   const version = await openVersion(store, place);
   yield* readWhole(
     store,
@@ -205,7 +206,7 @@ async function* recordsOf(store: Store, place: Place): AsyncGenerator<Uint8Array
 }
 
 /** The records of an archived workflow, which has no readable version: those that no run has removed. */
-async function* archivedOf(store: Store, place: Place): AsyncGenerator<Uint8Array> {
+async function* archivedOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint8Array> {
   for (let after: string | null = null; ; ) {
     // Every text contains the empty one.
     const look = { ...place, needles: [''], ids: [], after };

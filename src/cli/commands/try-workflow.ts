@@ -1,4 +1,5 @@
 /** `flowhook workflows test`: runs the source of a file, publishes nothing, and tells what it would change. */
+
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
@@ -6,8 +7,8 @@ import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';
 import { teamSecrets } from '../../definitions/secrets.ts';
 import { type TriedRun, tryRun } from '../../jobs/try-run.ts';
 import { type Difference, differenceOf } from '../../model/same-json.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import { silentLogger } from '../../observe/log.ts';
-import type { Place } from '../../records/read.ts';
 import { loadSuppression } from '../../records/suppress.ts';
 import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
@@ -114,7 +115,7 @@ async function run(
   }
 }
 
-async function suppressionOf(config: Config, store: Store, place: Place) {
+async function suppressionOf(config: Config, store: Store, place: WorkflowRef) {
   return loadSuppression({ store, sealer: await openSealer(config, store) }, place);
 }
 

@@ -2,9 +2,10 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import { openSpan, readChanges } from '../../records/changes.ts';
 import { type Encoding, encoded, type Format, formatter } from '../../records/formats.ts';
-import { type Body, mostBytes, openVersion, type Place, readWhole } from '../../records/read.ts';
+import { type Body, mostBytes, openVersion, readWhole } from '../../records/read.ts';
 import { readSelected, select } from '../../records/select.ts';
 import { changeResource, recordResource, versionResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
@@ -78,7 +79,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
 
 interface Answering {
   call: KeyedCall<'bodies'>;
-  place: Place;
+  place: WorkflowRef;
   version: DataVersion;
   query: DataQuery;
   encoding: Encoding;

@@ -1,13 +1,12 @@
 /** Retention: how long old versions are kept, and how they are pruned. */
 import assert from 'node:assert/strict';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import type { Retention } from '../operations/versions.ts';
 import type { Store } from '../store.ts';
 import { caseWith, makeRunning, makeWorkflow, type Open, people, publishRun, stageRecords } from './setup.ts';
 
 const MINUTE_MS = 60_000;
 const FOR_EVER: Retention = { keepVersions: 1_000, keepMs: Number.MAX_SAFE_INTEGER, graceMs: 0 };
-
-type Place = { teamId: string; workflowId: string };
 
 export function testRetention(open: Open): void {
   const it = caseWith(open);
@@ -114,12 +113,12 @@ export function testRetention(open: Open): void {
 }
 
 /** A workflow with so many versions; each changes one record, and leaves the other as it is. */
-async function makeVersions(store: Store, count: number, id = 'people'): Promise<Place> {
+async function makeVersions(store: Store, count: number, id = 'people'): Promise<WorkflowRef> {
   const at = await makeWorkflow(store, { id });
   for (let n = 0; n < count; n++) await publishRun(store, at, { a: `${n}`, b: 'Bob' });
   return at;
 }
 
-async function pruneAll(store: Store, at: Place, keep: Retention): Promise<void> {
+async function pruneAll(store: Store, at: WorkflowRef, keep: Retention): Promise<void> {
   while (!(await store.records.prune({ ...at, ...keep, limit: 3 })).done);
 }

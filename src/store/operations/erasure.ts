@@ -4,8 +4,9 @@
  */
 
 import type { AfterFailure } from '../../model/job.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
-import { type JobRow, UNFINISHED, type WorkflowPlace } from '../rows.ts';
+import { type JobRow, UNFINISHED } from '../rows.ts';
 import { both, type Tx, touchAllLanes, type Value, type View } from '../sql.ts';
 import { fail, release } from './attempts.ts';
 import { rewriteStatement, type TextPlace } from './find-content.ts';
@@ -98,7 +99,7 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 /** Subtracts records, given with all their rows, from the counts of every version. */
 async function takeOutOfCounts(
   tx: Tx,
-  { teamId, workflowId }: WorkflowPlace,
+  { teamId, workflowId }: WorkflowRef,
   all: readonly Row[],
 ): Promise<void> {
   const rows = all.map((row) => ({ ...row, removedIn: row.removedIn ?? NEVER }));
@@ -198,7 +199,7 @@ export async function suppress(
 /** A page of the entries for a workflow, or of those for every one (''), by kind and hash. */
 export function suppressed(
   view: View,
-  { teamId, workflowId, after, limit }: WorkflowPlace & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,
+  { teamId, workflowId, after, limit }: WorkflowRef & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,
 ): Promise<SuppressionRow[]> {
   return view.db.all<SuppressionRow>`
     select workflow_id as "workflowId", kind, hash from suppression

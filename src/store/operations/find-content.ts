@@ -1,5 +1,5 @@
 /** Finds a person in everything that may hold the content of records, in bounded steps. */
-import type { WorkflowPlace } from '../rows.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import { both, type Pick, type Value, type View } from '../sql.ts';
 import { inWorkflow } from './record-indexes.ts';
 
@@ -121,7 +121,7 @@ function rowsOfALook(rows: number, needles: readonly string[]): number {
 }
 
 /** Bytes of the longest record that the workflow may still hold. */
-async function longest(view: View, { teamId, workflowId }: WorkflowPlace): Promise<number> {
+async function longest(view: View, { teamId, workflowId }: WorkflowRef): Promise<number> {
   const row = await view.db.get<{ bytes: number }>`
     select greatest(staged_largest, coalesce((
       select max(largest) from version where team_id = workflow.team_id and workflow_id = workflow.id), 0)) as bytes

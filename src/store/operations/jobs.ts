@@ -9,17 +9,9 @@
 import { FencedError } from '../../model/error.ts';
 import { type EventType, jobData } from '../../model/event.ts';
 import type { AttemptLease, Job, JobOrigin } from '../../model/job.ts';
-import type { Definition, Schedule } from '../../model/workflow.ts';
+import type { Definition, Schedule, WorkflowRef } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
-import {
-  type InTeam,
-  type JobRow,
-  newJob,
-  toJob,
-  UNFINISHED,
-  type WorkflowPlace,
-  type WorkflowRow,
-} from '../rows.ts';
+import { type InTeam, type JobRow, newJob, toJob, UNFINISHED, type WorkflowRow } from '../rows.ts';
 import { type ColumnType, insertAll, Part, type Tx, type View } from '../sql.ts';
 import { appendEvent } from './events.ts';
 import { forget, REMEMBERED_MS } from './idempotency.ts';
@@ -78,7 +70,7 @@ export async function enqueue(
 }
 
 /** The workflow's unfinished jobs: at most one for each slot, in order. */
-export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowPlace): Promise<JobRow[]> {
+export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Promise<JobRow[]> {
   const { workflow, unfinished } = tx.locked ?? {};
   if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
   return tx.db.all<JobRow>`
@@ -268,7 +260,7 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
 /** Schedules that are not due yet, by team and workflow, behind one of them; without those of paused workflows. */
 export async function ahead(
   view: View,
-  { after, limit }: { after: WorkflowPlace | null; limit: number },
+  { after, limit }: { after: WorkflowRef | null; limit: number },
 ): Promise<DueSchedule[]> {
   const rows = await view.db.all<ScheduleRow>`
     ${SCHEDULES} and next_run_at > ${view.now} and (team_id,

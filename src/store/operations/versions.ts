@@ -1,8 +1,9 @@
 /** The versions of a workflow: their numbers, counts and sizes, and deleting old ones. */
 
 import type { RecordCounts } from '../../model/job.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
-import type { WorkflowPlace, WorkflowRow } from '../rows.ts';
+import type { WorkflowRow } from '../rows.ts';
 import { both, inParts, isFull, MAX_BATCH_BYTES, type Tx, type View } from '../sql.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { lockWorkflow } from './workflows.ts';
@@ -99,9 +100,9 @@ export async function versions(
  */
 export async function prunable(
   view: View,
-  { after, limit, keepVersions, keepMs, graceMs }: Retention & Page<WorkflowPlace>,
-): Promise<{ found: WorkflowPlace[]; next: WorkflowPlace | null }> {
-  const rows = await view.db.all<WorkflowPlace & { isPrunable: boolean }>`
+  { after, limit, keepVersions, keepMs, graceMs }: Retention & Page<WorkflowRef>,
+): Promise<{ found: WorkflowRef[]; next: WorkflowRef | null }> {
+  const rows = await view.db.all<WorkflowRef & { isPrunable: boolean }>`
     select team_id as "teamId", id as "workflowId",
            pruned_version < oldest_version
            or exists (select 1 from version next
