@@ -65,7 +65,7 @@ export const byNumber: Order<{ number: number }, 'before', number> = {
 };
 
 interface List<Row, Json, P, As extends string, At, C extends KeyedCall>
-  extends Pick<Operation<KeyedCall>, 'id' | 'group' | 'summary' | 'description' | 'refusals'> {
+  extends Pick<Operation<KeyedCall>, 'id' | 'group' | 'summary' | 'description' | 'errors'> {
   /** The name of the items in the answer. */
   name: string;
   resource: NamedShape<Json, never>;
@@ -94,14 +94,14 @@ export function listOperation<
   C extends KeyedCall = KeyedCall,
   const P extends QueryParameters = Record<never, never>,
 >(list: List<Row, Json, P, As, At, C>): Operation<C> {
-  const { name, resource, order, rows, show, size, parameters = [], refusals, ...described } = list;
+  const { name, resource, order, rows, show, size, parameters = [], errors, ...described } = list;
   const { filters = {} as P, ...operation } = described;
   const page = pageParameters(size);
   return {
     ...operation,
     parameters: [...parameters, ...Object.values(filters), ...page.described],
     answer: pageResponse(name, resource),
-    refusals: { field_invalid: 'A parameter has a bad value', ...refusals },
+    errors: { field_invalid: 'A parameter has a bad value', ...errors },
 
     async handle(call) {
       const { query, path, reply } = call;
