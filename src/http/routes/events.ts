@@ -238,7 +238,7 @@ export const readSample: Operation<KeyedCall> = {
   group: 'Events',
   summary: 'A sample of an event, as a list of one: the last of the team, else a typical one',
   description:
-    'For products that want to see an event before there is a subscription. Of the last 1,000 events of the team the ' +
+    'For products that want to see an event before there is a subscription. Of the last 2,000 events of the team the ' +
     'newest of this type is taken.',
   parameters: [pathParameter('eventType', 'A type of event, or another name of one')],
   answer: jsonResponse(
