@@ -21,7 +21,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['database', async () => (await import('./cli/commands/database.ts')).addDatabase],
   ['doctor', async () => (await import('./cli/commands/doctor.ts')).addDoctor],
   ['config', async () => (await import('./cli/commands/init.ts')).addConfig],
-  ['dashboard', async () => (await import('./cli/commands/dashboard.ts')).addDashboard],
+  ['dashboard', async () => (await import('./cli/commands/login.ts')).addDashboard],
   ['keys', async () => (await import('./cli/commands/keys.ts')).addKeys],
   ['audit', async () => (await import('./cli/commands/events.ts')).addAudit],
   ['teams', async () => (await import('./cli/commands/teams.ts')).addTeams],

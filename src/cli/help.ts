@@ -3,8 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
 import { nearest } from '../std/nearest.ts';
 import { EXIT_CODES } from './exit.ts';
-import { wrapped } from './table.ts';
-import { beQuiet } from './terminal.ts';
+import { beQuiet, wrapped } from './terminal.ts';
 
 /** The examples at the top of `flowhook --help`. */
 const FIRST_STEPS = [

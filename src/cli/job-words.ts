@@ -1,7 +1,7 @@
 /** A job in words: the line of a list, the live line while it runs, and its outcome. */
 import type { Job, LogLine } from 'flowhook-client';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
-import { columns, type Head } from './table.ts';
+import { columns, type Head } from './terminal.ts';
 
 /** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
 export function outcomeCode(job: Job): 0 | 1 | 7 {

@@ -7,9 +7,10 @@ import { localAuthor } from '../../model/audit.ts';
 import { bytesWords, durationWords } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { createLiveLine, createProgressBar } from '../../std/progress-bar.ts';
-import type { BackupProgress, Inspection } from '../../store/backup-files.ts';
 import {
+  type BackupProgress,
   backupDirectories,
+  type Inspection,
   type ListedBackup,
   listBackups,
   readManifest,
@@ -27,8 +28,7 @@ import { keyFile, keyFingerprint } from '../../teams/encryption-key.ts';
 import { ConflictError, NotFoundError, UsageError } from '../exit.ts';
 import { addStoreOptions, databaseFile, isMissing, systemUser } from '../open.ts';
 import { configOf, type Options } from '../options.ts';
-import { table } from '../table.ts';
-import { print, say, screen, warn } from '../terminal.ts';
+import { print, say, screen, table, warn } from '../terminal.ts';
 
 const WITHOUT_KEY =
   'The encryption key is never in a backup: keep it apart from them, and as safely.\n' +

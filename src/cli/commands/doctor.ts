@@ -16,8 +16,7 @@ import { UsageError } from '../exit.ts';
 import { addStoreOptions } from '../open.ts';
 import { addSettings, configOf, type Options } from '../options.ts';
 import { serverOf } from '../profiles.ts';
-import { wrapped } from '../table.ts';
-import { print, say, screen } from '../terminal.ts';
+import { print, say, screen, wrapped } from '../terminal.ts';
 
 const SIGNS: Record<FindingStatus, [sign: string, color: InspectColor]> = {
   ok: ['✓', 'green'],

@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import type { AuditLine, FlowhookEvent } from 'flowhook-client';
 import { parseExactly } from '../../model/record.ts';
 import { type Options, timeFrom, wholeNumber } from '../options.ts';
-import { type Head, table } from '../table.ts';
 import { onTarget, soleTeam, type Target } from '../target.ts';
-import { print, say } from '../terminal.ts';
+import { type Head, print, say, table } from '../terminal.ts';
 
 const DEFAULT_EVENTS = 100;
 const MAX_EVENTS = 1_000;

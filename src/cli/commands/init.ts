@@ -8,8 +8,7 @@ import { settingsByGroup } from '../../config/settings.ts';
 import { misspeltVariables } from '../../config/sources.ts';
 import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
-import { columns } from '../table.ts';
-import { print, say } from '../terminal.ts';
+import { columns, print, say } from '../terminal.ts';
 
 /** The directory in the unit of `templates/`, which is replaced. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';

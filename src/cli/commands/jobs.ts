@@ -9,9 +9,8 @@ import { ConflictError, UsageError } from '../exit.ts';
 import { followJob, logTail, report } from '../follow-job.ts';
 import { cellsOf, JOB_HEADS, jobLines, logText, oneLine, resultWords, stateWords } from '../job-words.ts';
 import { addSettings, type Options, oneOf, someOf, wholeNumber } from '../options.ts';
-import { table } from '../table.ts';
 import { onJob, onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
-import { print, say, toOutput, untilInterrupted } from '../terminal.ts';
+import { print, say, table, toOutput, untilInterrupted } from '../terminal.ts';
 
 /** Who canceled a job that runs in the process of the command. */
 const BY_ENDING =

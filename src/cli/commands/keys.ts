@@ -15,9 +15,8 @@ import type { Store } from '../../store/store.ts';
 import { mintKey } from '../../teams/keys.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import type { Options } from '../options.ts';
-import { type Head, table } from '../table.ts';
 import { findTeams, onTarget, type Target, teamNotFound } from '../target.ts';
-import { addYes, confirm, print, say } from '../terminal.ts';
+import { addYes, confirm, type Head, print, say, table } from '../terminal.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 36_500;

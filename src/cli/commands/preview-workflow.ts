@@ -18,8 +18,7 @@ import { countWords, durationWords } from '../../std/amounts.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { addSettings, configOf, type Options, repeated } from '../options.ts';
-import { columns } from '../table.ts';
-import { print, say, untilInterrupted, warn } from '../terminal.ts';
+import { columns, print, say, untilInterrupted, warn } from '../terminal.ts';
 
 const WIDEST = 32;
 

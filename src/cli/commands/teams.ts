@@ -8,9 +8,8 @@ import { everyRow } from '../../store/page.ts';
 import { UsageError } from '../exit.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import type { Options } from '../options.ts';
-import { columns } from '../table.ts';
 import { findTeams } from '../target.ts';
-import { print, say } from '../terminal.ts';
+import { columns, print, say } from '../terminal.ts';
 import { addDeleteTeam } from './delete-team.ts';
 
 export function addTeams(program: Command): void {

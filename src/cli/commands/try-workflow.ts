@@ -18,8 +18,7 @@ import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { addStoreOptions, databaseFile, withStore } from '../open.ts';
 import { configOf, type Options } from '../options.ts';
-import { columns } from '../table.ts';
-import { print, say, screen, untilInterrupted, warn } from '../terminal.ts';
+import { columns, print, say, screen, untilInterrupted, warn } from '../terminal.ts';
 
 export function addTest(workflows: Command): void {
   const command = workflows

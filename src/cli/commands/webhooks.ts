@@ -8,9 +8,8 @@ import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/rotate.
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { type Options, repeated } from '../options.ts';
-import { columns, type Head, table } from '../table.ts';
 import { onTarget, onWebhook, onWorkflow, soleTeam, type Target, type TargetTeam } from '../target.ts';
-import { addYes, confirm, print, say } from '../terminal.ts';
+import { addYes, columns, confirm, type Head, print, say, table } from '../terminal.ts';
 import { addDeliveries } from './deliveries.ts';
 import { addListen, eventNames } from './listen.ts';
 

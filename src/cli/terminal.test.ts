@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JOB_HEADS } from './job-words.ts';
-import { table, wrapped } from './table.ts';
+import { table, wrapped } from './terminal.ts';
 
 const ID = `job_${'0'.repeat(26)}`;
 const ROWS = [
