@@ -21,14 +21,8 @@ import {
 import type { DeliverySummary } from '../store/operations/deliveries.ts';
 import type { Replay } from '../store/operations/replays.ts';
 import type { ReplayOutcome } from '../webhooks/replay-outcome.ts';
-import type { ReplayPlan } from '../webhooks/replay-plan.ts';
 import { eventResource } from './event.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
-
-export type ShownPlan = Json<typeof replayPlanResource>;
-export type ShownReplay = Json<typeof replayResource>;
-export type ShownDelivery = Json<typeof deliveryResource>;
-export type ShownDeliveryDetail = Json<typeof deliveryDetailResource>;
 
 const headers = map(text());
 /** The outcome of an attempt. */
@@ -211,13 +205,11 @@ export const replayPlanResource = named(
   },
 );
 
-export function shownDelivery(of: DeliverySummary): ShownDelivery {
+export function shownDelivery(of: DeliverySummary) {
   return deliveryResource.of(madeOf(of));
 }
 
-export function shownDeliveryDetail(
-  of: DeliverySummary & { body: string; attempts: Attempt[] },
-): ShownDeliveryDetail {
+export function shownDeliveryDetail(of: DeliverySummary & { body: string; attempts: Attempt[] }) {
   // Older attempts may have been deleted, so they are numbered back from the last.
   const before = Math.max(0, of.attempt - of.attempts.length);
   return deliveryDetailResource.of({
@@ -244,7 +236,7 @@ function madeOf({ last, nextAt, ...of }: DeliverySummary) {
   };
 }
 
-export function shownReplay(of: Replay, { failures, isComplete, ...counts }: ReplayOutcome): ShownReplay {
+export function shownReplay(of: Replay, { failures, isComplete, ...counts }: ReplayOutcome) {
   const counted = Object.values(counts).reduce((sum, one) => sum + one, 0);
   return replayResource.of({
     ...of,
@@ -258,10 +250,6 @@ export function shownReplay(of: Replay, { failures, isComplete, ...counts }: Rep
       isComplete,
     },
   });
-}
-
-export function shownPlan(of: ReplayPlan): ShownPlan {
-  return replayPlanResource.of(of);
 }
 
 /** The outcome of one attempt: `Delivered: the receiver answered 204`, or why not. */

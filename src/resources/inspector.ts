@@ -1,28 +1,13 @@
 /** An inspector and its requests as callers see them. */
 import {
   ANSWERED_STATUS,
-  type InspectedRequest,
   type Inspector,
   MAX_ANSWER_DELAY_MS,
   SIGNATURE_VERDICTS,
 } from '../model/inspector.ts';
-import {
-  boolean,
-  choice,
-  integer,
-  type Json,
-  map,
-  named,
-  nullable,
-  object,
-  text,
-  time,
-} from '../std/shape.ts';
+import { boolean, choice, integer, map, named, nullable, object, text, time } from '../std/shape.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
 import { IDS, QUEUED } from './examples.ts';
-
-export type ShownInspector = Json<typeof inspectorResource>;
-export type ShownInspected = Json<typeof inspectedRequestResource>;
 
 /** How an inspector answers. */
 export const answering = {
@@ -100,8 +85,4 @@ export const inspectedRequestResource = named(
 /** @param refusal the same for all inspectors, since they share a host */
 export function shownInspector(inspection: Inspection, of: Inspector, refusal: string | null) {
   return inspectorResource.of({ ...of, url: inspection.urlOf(of.id), refusal });
-}
-
-export function shownInspected(request: InspectedRequest & { number: number; receivedAt: number }) {
-  return inspectedRequestResource.of(request);
 }

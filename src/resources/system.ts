@@ -1,22 +1,7 @@
 /** The state of the instance as its operator sees it, and what is wrong with it. */
 import { CHECK_GROUPS, type Examination, FINDING_STATUSES, SETTING_ORIGINS } from '../model/finding.ts';
-import {
-  boolean,
-  choice,
-  integer,
-  type Json,
-  list,
-  named,
-  nullable,
-  number,
-  object,
-  text,
-  time,
-} from '../std/shape.ts';
+import { boolean, choice, integer, list, named, nullable, number, object, text, time } from '../std/shape.ts';
 import { QUEUED } from './examples.ts';
-
-export type ShownSystem = Json<typeof systemResource>;
-export type ShownChecks = Json<typeof systemChecksResource>;
 
 const complete = boolean('Whether it was counted to the end');
 
@@ -151,6 +136,6 @@ export const systemChecksResource = named(
   },
 );
 
-export function shownChecks(of: Examination): ShownChecks {
+export function shownChecks(of: Examination) {
   return systemChecksResource.of({ ...of, ok: of.findings.every(({ status }) => status !== 'error') });
 }

@@ -6,7 +6,6 @@ import {
   choice,
   exactly,
   integer,
-  type Json,
   list,
   named,
   nullable,
@@ -18,8 +17,6 @@ import {
 import { headerNames } from '../webhooks/custom-headers.ts';
 import type { WebhookDeps } from '../webhooks/deps.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
-
-export type ShownWebhook = Json<typeof webhookDetailResource>;
 
 const events = ['workflow_finished', 'workflow_data_change'];
 

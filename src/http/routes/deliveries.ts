@@ -10,7 +10,6 @@ import {
   replayResource,
   shownDelivery,
   shownDeliveryDetail,
-  shownPlan,
   shownReplay,
 } from '../../resources/delivery.ts';
 import { as, boolean, integer, list, object, optional, text } from '../../std/shape.ts';
@@ -281,7 +280,10 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
   const held = whatHoldsBack(webhook, store.now());
   if (dryRun === true) {
     const plan = await planReplay(store, selection);
-    return { message: sentences(planWords(plan), plan.count === 0 ? null : held), plan: shownPlan(plan) };
+    return {
+      message: sentences(planWords(plan), plan.count === 0 ? null : held),
+      plan: replayPlanResource.of(plan),
+    };
   }
   const replay = await store.deliveries.startReplay({
     ...selection,

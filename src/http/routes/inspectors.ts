@@ -17,7 +17,6 @@ import {
   answering,
   inspectedRequestResource,
   inspectorResource,
-  shownInspected,
   shownInspector,
 } from '../../resources/inspector.ts';
 import { bodyFields, readBeginning } from '../input/body.ts';
@@ -170,7 +169,7 @@ export const listInspectedRequests = listOperation({
     const { teamId, id } = await inspectorOf(call);
     return call.services.store.inspectors.requests({ teamId, id, ...range });
   },
-  show: shownInspected,
+  show: (request) => inspectedRequestResource.of(request),
 });
 
 export function isInspectorId(text: string | undefined): text is string {

@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerR
 import type { Socket } from 'node:net';
 import { finished, type Readable } from 'node:stream';
 import type { TrustedProxies } from '../../net/host.ts';
-import type { Call } from '../route.ts';
 
 /** A request, and what trusted proxies say about its client. */
 export class Request {
@@ -190,7 +189,7 @@ export class Reply {
 }
 
 /** Aborts when the connection closes, at the latest after the answer; with that reason, if there is one. */
-export function disconnectSignal({ reply }: Pick<Call, 'reply'>, reason?: Error): AbortSignal {
+export function disconnectSignal({ reply }: { reply: Reply }, reason?: Error): AbortSignal {
   const gone = new AbortController();
   if (reply.raw.destroyed) gone.abort(reason);
   reply.raw.once('close', () => gone.abort(reason));
