@@ -1,129 +1,139 @@
 /** Counts over time as stacked bars. Our own lines of SVG: the usual libraries weigh half as much as the dashboard. */
-import { Box, Group, Text } from '@mantine/core';
+
+import { Box, Group, Paper, Text, Title } from '@mantine/core';
+import type { Usage, UsageBucket } from 'flowhook-client';
 import type { ReactNode } from 'react';
 import styles from './charts.module.css';
-import { absolute, count, placeOf, type Span, useZone } from './format.ts';
+import { absolute, count, duration, placeOf, type Span, useZone } from './format.ts';
+import { type State, stateColor } from './state-badge.tsx';
 
 const HEIGHT_PX = 120;
 
-export interface BarSeries {
-  name: string;
-  /** Of CSS: `stateColor('failed')`. */
-  color: string;
-}
+type Series = [name: string, state: State, countOf: (hour: UsageBucket) => number | null | undefined];
 
-/**
- * Stacked bars with their legend. The numbers stand in the titles of the bars, and in a table for screen readers.
- *
- * @param props.label what it shows, such as `Runs of the last 24 hours`
- * @param props.series from the bottom up
- * @param props.bars oldest first; `values` in the order of the series
- * @param props.format how a value is written: `bytes`, `duration`; grouped digits unless told
- * @param props.hasNoSum of values that cannot be added up, such as percentiles, the legend tells no sums
- */
-export function BarChart({
-  label,
-  series,
-  bars,
-  format = count,
-  hasNoSum = false,
-}: {
-  label: string;
-  series: readonly BarSeries[];
-  bars: readonly { from: string; values: readonly number[] }[];
-  format?: (value: number) => string;
-  hasNoSum?: boolean;
-}) {
+/** What is shown of the last 24 hours; series from the bottom up. */
+const CHARTS = {
+  Runs: [
+    ['finished', 'finished', ({ jobs }) => jobs?.finished],
+    ['failed', 'failed', ({ jobs }) => jobs?.failed],
+    ['canceled', 'canceled', ({ jobs }) => jobs?.canceled],
+  ],
+  Deliveries: [
+    ['delivered', 'delivered', ({ deliveries }) => deliveries?.delivered],
+    ['failed attempts', 'failing', ({ deliveries }) => deliveries?.failedAttempts],
+    ['given up', 'dead', ({ deliveries }) => deliveries?.dead],
+  ],
+  'Response time': [['95th percentile', 'running', ({ deliveries }) => deliveries?.latencyMs.p95]],
+} satisfies Record<string, Series[]>;
+
+/** Stacked bars with their legend. The numbers stand in the titles of the bars, and in a table for screen readers. */
+export function DayChart({ of, usage }: { of: keyof typeof CHARTS; usage: Usage | undefined }) {
   const zone = useZone();
+  const label = `${of}, last 24 hours`;
+  // Percentiles are not added up.
+  const hasSum = of !== 'Response time';
+  const format = hasSum ? count : duration;
+  const all: Series[] = CHARTS[of];
+  const series = all.map(([name, state]) => ({ name, color: stateColor(state) }));
+  const bars = (usage?.buckets ?? []).map((hour) => ({
+    from: hour.start,
+    values: all.map(([, , countOf]) => countOf(hour) ?? 0),
+  }));
   const most = Math.max(...bars.map(({ values }) => sum(values)), 0);
   const scale = most === 0 ? 1 : most;
   const moment = (at: string | undefined) => (at === undefined ? '' : absolute(at, zone).slice(5, 16));
   return (
-    <Box component="figure" m={0}>
-      <Text size="xs" c="dimmed" aria-hidden="true" className="numbers">
-        {format(most)}
-      </Text>
-      <Box style={{ borderBlock: '1px solid var(--mantine-color-default-border)' }}>
-        <svg
-          viewBox={`0 0 ${Math.max(1, bars.length)} 1`}
-          width="100%"
-          height={HEIGHT_PX}
-          preserveAspectRatio="none"
-          aria-hidden="true"
-          display="block"
-        >
-          {bars.map(({ from, values }, index) => (
-            <g key={from}>
-              <rect x={index} y={0} width={1} height={1} fill="transparent" />
-              {series.map(({ name, color }, at) => {
-                const size = (values[at] ?? 0) / scale;
-                const below = sum(values.slice(0, at)) / scale;
-                return (
-                  <rect
-                    key={name}
-                    x={index + 0.1}
-                    y={1 - below - size}
-                    width={0.8}
-                    height={size}
-                    fill={color}
-                  />
-                );
-              })}
-              <title>
-                {[moment(from), ...series.map(({ name }, at) => `${name}: ${format(values[at] ?? 0)}`)].join(
-                  '\n',
-                )}
-              </title>
-            </g>
+    <Paper component="section" aria-label={label}>
+      <Title order={2} size="h4" mb="sm">
+        {label}
+      </Title>
+      <Box component="figure" m={0}>
+        <Text size="xs" c="dimmed" aria-hidden="true" className="numbers">
+          {format(most)}
+        </Text>
+        <Box style={{ borderBlock: '1px solid var(--mantine-color-default-border)' }}>
+          <svg
+            viewBox={`0 0 ${Math.max(1, bars.length)} 1`}
+            width="100%"
+            height={HEIGHT_PX}
+            preserveAspectRatio="none"
+            aria-hidden="true"
+            display="block"
+          >
+            {bars.map(({ from, values }, index) => (
+              <g key={from}>
+                <rect x={index} y={0} width={1} height={1} fill="transparent" />
+                {series.map(({ name, color }, at) => {
+                  const size = (values[at] ?? 0) / scale;
+                  const below = sum(values.slice(0, at)) / scale;
+                  return (
+                    <rect
+                      key={name}
+                      x={index + 0.1}
+                      y={1 - below - size}
+                      width={0.8}
+                      height={size}
+                      fill={color}
+                    />
+                  );
+                })}
+                <title>
+                  {[
+                    moment(from),
+                    ...series.map(({ name }, at) => `${name}: ${format(values[at] ?? 0)}`),
+                  ].join('\n')}
+                </title>
+              </g>
+            ))}
+          </svg>
+        </Box>
+        <Group justify="space-between" aria-hidden="true">
+          <Text size="xs" c="dimmed" className="numbers">
+            {moment(bars[0]?.from)}
+          </Text>
+          <Text size="xs" c="dimmed" className="numbers">
+            {moment(bars.at(-1)?.from)}
+          </Text>
+        </Group>
+        <Group component="figcaption" gap="md" mt={4}>
+          <span className="visually-hidden">{label}</span>
+          {series.map(({ name, color }, at) => (
+            <Group key={name} gap={6}>
+              <Box w={10} h={10} bg={color} />
+              <Text size="xs">
+                {name} {hasSum && <b>{format(sum(bars.map(({ values }) => values[at] ?? 0)))}</b>}
+              </Text>
+            </Group>
           ))}
-        </svg>
-      </Box>
-      <Group justify="space-between" aria-hidden="true">
-        <Text size="xs" c="dimmed" className="numbers">
-          {moment(bars[0]?.from)}
-        </Text>
-        <Text size="xs" c="dimmed" className="numbers">
-          {moment(bars.at(-1)?.from)}
-        </Text>
-      </Group>
-      <Group component="figcaption" gap="md" mt={4}>
-        <span className="visually-hidden">{label}</span>
-        {series.map(({ name, color }, at) => (
-          <Group key={name} gap={6}>
-            <Box w={10} h={10} bg={color} />
-            <Text size="xs">
-              {name} {!hasNoSum && <b>{format(sum(bars.map(({ values }) => values[at] ?? 0)))}</b>}
-            </Text>
-          </Group>
-        ))}
-      </Group>
-      {/* A table by itself is as wide as it needs, whatever one says. */}
-      <div className="visually-hidden">
-        <table>
-          <caption>{label}</caption>
-          <thead>
-            <tr>
-              <th scope="col">From</th>
-              {series.map(({ name }) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {bars.map(({ from, values }) => (
-              <tr key={from}>
-                <th scope="row">{moment(from)}</th>
-                {series.map(({ name }, at) => (
-                  <td key={name}>{format(values[at] ?? 0)}</td>
+        </Group>
+        {/* A table by itself is as wide as it needs, whatever one says. */}
+        <div className="visually-hidden">
+          <table>
+            <caption>{label}</caption>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {series.map(({ name }) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
                 ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Box>
+            </thead>
+            <tbody>
+              {bars.map(({ from, values }) => (
+                <tr key={from}>
+                  <th scope="row">{moment(from)}</th>
+                  {series.map(({ name }, at) => (
+                    <td key={name}>{format(values[at] ?? 0)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Box>
+    </Paper>
   );
 }
 

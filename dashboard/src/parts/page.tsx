@@ -1,4 +1,5 @@
 /** The header of a page: breadcrumbs, title, actions. */
+
 import {
   Alert,
   Anchor,
@@ -16,7 +17,7 @@ import {
 import { createLink } from '@tanstack/react-router';
 import { FlowhookError } from 'flowhook-client';
 import { type ReactNode, type Ref, useEffect, useRef } from 'react';
-import { CommandLine, Copy } from './copy.tsx';
+import { CommandLine, Copy, IdText } from './copy.tsx';
 import styles from './page.module.css';
 import { Prose } from './values.tsx';
 
@@ -25,8 +26,10 @@ interface PageHeaderProps {
   title: string;
   /** Instead of the title in the heading, such as one with its copy button. */
   heading?: ReactNode;
-  /** Links to the pages above: `[<PageLink key="up" to="/runs">Runs</PageLink>]`. */
-  parents?: ReactNode[];
+  /** Links to the pages above: `<PageLink to="/runs">Runs</PageLink>`. */
+  up?: ReactNode;
+  /** Of what the page shows. */
+  id?: string;
   /** Beside the heading: a state, an id. */
   meta?: ReactNode;
   /** Buttons, at the end of the line. */
@@ -36,7 +39,7 @@ interface PageHeaderProps {
 }
 
 /** Every page has one, with the only h1. On navigation the focus goes there, so that screen readers begin there. */
-export function PageHeader({ title, heading, parents, meta, actions, description }: PageHeaderProps) {
+export function PageHeader({ title, heading, up, id, meta, actions, description }: PageHeaderProps) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (hasShown) ref.current?.focus({ preventScroll: true });
@@ -47,7 +50,12 @@ export function PageHeader({ title, heading, parents, meta, actions, description
   }, [title]);
   return (
     <Stack gap={4} mb="md" component="header">
-      {parents !== undefined && <Breadcrumbs fz="xs">{parents}</Breadcrumbs>}
+      {up !== undefined && (
+        <Breadcrumbs fz="xs">
+          {up}
+          {id !== undefined && <IdText id={id} />}
+        </Breadcrumbs>
+      )}
       <Group justify="space-between" gap="sm">
         <Group gap="sm" miw={0}>
           <Title order={1} ref={ref} tabIndex={-1} style={{ overflowWrap: 'anywhere' }}>

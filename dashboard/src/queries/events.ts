@@ -1,8 +1,6 @@
-/** What pages ask about events and their types. */
-import { queryOptions } from '@tanstack/react-query';
 import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { filledPage, listQuery } from './list.ts';
+import { ask, filledPage, listQuery } from './list.ts';
 
 export interface EventFilter {
   workflowId?: string | undefined;
@@ -20,26 +18,19 @@ export const eventList = (filter: EventFilter) =>
   );
 
 export const eventQuery = (eventId: string) =>
-  queryOptions({
-    queryKey: ['events', 'one', eventId],
-    queryFn: ({ signal }) => flowhook.events.get(eventId, { signal }),
+  ask(['events', 'one', eventId], (signal) => flowhook.events.get(eventId, { signal }), {
     // What happened stays as it is.
     staleTime: 'static',
   });
 
 export const eventTypesQuery = () =>
-  queryOptions({
-    queryKey: ['events', 'types'],
-    queryFn: ({ signal }) => flowhook.events.types({ signal }),
+  ask(['events', 'types'], (signal) => flowhook.events.types({ signal }), {
     staleTime: 'static',
   });
 
 /** Where an event went. */
 export const eventDeliveriesQuery = (eventId: string) =>
-  queryOptions({
-    queryKey: ['deliveries', 'of', eventId],
-    queryFn: ({ signal }) => flowhook.events.deliveries(eventId, { signal }).take(100),
-  });
+  ask(['deliveries', 'of', eventId], (signal) => flowhook.events.deliveries(eventId, { signal }).take(100));
 
 export const eventDeliveryList = (eventId: string) =>
   listQuery(['deliveries', 'list', 'of', eventId], (cursor, signal) =>
@@ -48,13 +39,10 @@ export const eventDeliveryList = (eventId: string) =>
 
 /** How far an event has come. Many stand below each other: they are read again as seldom as usage is. */
 export const eventReachQuery = (eventId: string) =>
-  queryOptions({
-    queryKey: ['usage', 'reach', eventId],
-    queryFn: async ({ signal }) => {
-      const reach: Partial<Record<DeliveryState, number>> = {};
-      for (const { state } of await flowhook.events.deliveries(eventId, { signal }).take(100)) {
-        reach[state] = (reach[state] ?? 0) + 1;
-      }
-      return reach;
-    },
+  ask(['usage', 'reach', eventId], async (signal) => {
+    const reach: Partial<Record<DeliveryState, number>> = {};
+    for (const { state } of await flowhook.events.deliveries(eventId, { signal }).take(100)) {
+      reach[state] = (reach[state] ?? 0) + 1;
+    }
+    return reach;
   });

@@ -1,8 +1,6 @@
-/** What pages ask about jobs. */
-import { queryOptions } from '@tanstack/react-query';
 import type { JobOrigin, JobState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { listQuery } from './list.ts';
+import { ask, listQuery } from './list.ts';
 
 export interface JobFilter {
   workflowId?: string | undefined;
@@ -20,24 +18,17 @@ export const jobList = (filter: JobFilter) =>
   );
 
 export const jobQuery = (jobId: string) =>
-  queryOptions({
-    queryKey: ['jobs', 'one', jobId],
-    queryFn: ({ signal }) => flowhook.jobs.get(jobId, { signal }),
-  });
+  ask(['jobs', 'one', jobId], (signal) => flowhook.jobs.get(jobId, { signal }));
 
 /** How many jobs are in each state. */
 export const jobCountsQuery = (workflowId?: string) =>
-  queryOptions({
-    queryKey: ['counts', 'jobs', workflowId ?? null],
-    queryFn: ({ signal }) => flowhook.jobs.counts({ workflowId, signal }),
-  });
+  ask(['counts', 'jobs', workflowId ?? null], (signal) => flowhook.jobs.counts({ workflowId, signal }));
 
 /** What a job has told, the oldest first. */
 export const jobEventsQuery = (jobId: string) =>
-  queryOptions({
-    queryKey: ['events', 'of', jobId],
-    queryFn: async ({ signal }) => (await flowhook.events.history({ jobId, signal }).take(20)).toReversed(),
-  });
+  ask(['events', 'of', jobId], async (signal) =>
+    (await flowhook.events.history({ jobId, signal }).take(20)).toReversed(),
+  );
 
 /** The newest few, without further pages. */
 export const latestJobs = () =>

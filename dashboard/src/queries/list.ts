@@ -7,6 +7,8 @@ import {
   type Query,
   QueryCache,
   QueryClient,
+  queryOptions,
+  type UseQueryOptions,
   useInfiniteQuery,
 } from '@tanstack/react-query';
 import { Unauthorized } from 'flowhook-client';
@@ -51,6 +53,15 @@ export function listQuery<Row>(
     placeholderData: keepPreviousData,
     meta,
   });
+}
+
+/** The query of anything else. @param key as above, but for the form: `one` and an id for what changes with that id alone */
+export function ask<Data>(
+  key: readonly unknown[],
+  read: (signal: AbortSignal) => Promise<Data>,
+  options: Pick<UseQueryOptions<Data>, 'staleTime' | 'gcTime' | 'refetchInterval' | 'structuralSharing'> = {},
+) {
+  return queryOptions({ ...options, queryKey: key, queryFn: ({ signal }) => read(signal) });
 }
 
 /** What `DataTable` takes of a list. */

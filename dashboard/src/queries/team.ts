@@ -1,19 +1,14 @@
-/** What pages ask about keys. */
-import { queryOptions } from '@tanstack/react-query';
 import { flowhook } from '../client.ts';
-import { filledPage, listQuery } from './list.ts';
+import { ask, filledPage, listQuery } from './list.ts';
 
 export const keyList = () =>
   listQuery(['keys', 'list'], (cursor, signal) => flowhook.keys.list({ limit: 1_000, signal }).page(cursor));
 
 /** For a choice among them. */
 export const keyNamesQuery = () =>
-  queryOptions({
-    queryKey: ['keys', 'names'],
-    queryFn: async ({ signal }) => {
-      const keys = await flowhook.keys.list({ limit: 1_000, signal }).take(1_000);
-      return keys.map(({ id, name, prefix }) => ({ value: id, label: `${name} ${prefix}…`.trim() }));
-    },
+  ask(['keys', 'names'], async (signal) => {
+    const keys = await flowhook.keys.list({ limit: 1_000, signal }).take(1_000);
+    return keys.map(({ id, name, prefix }) => ({ value: id, label: `${name} ${prefix}…`.trim() }));
   });
 
 /** What pages ask about the audit. */
@@ -34,25 +29,19 @@ export const auditList = (filter: AuditFilter) =>
 
 /** The last 24 hours, by the hour: of the team, a workflow or a webhook. */
 export const dayUsageQuery = (of: { workflowId?: string; webhookId?: string } = {}) =>
-  queryOptions({
-    queryKey: ['usage', 'day', of],
-    queryFn: ({ signal }) => flowhook.usage({ ...of, by: 'hour', signal }),
+  ask(['usage', 'day', of], (signal) => flowhook.usage({ ...of, by: 'hour', signal }), {
     // It is read again when something ends; and where nothing does, the hours go on all the same.
     refetchInterval: 5 * 60_000,
   });
 
 /** How the instance stands; nothing tells of it, so it is asked again. */
 export const systemQuery = () =>
-  queryOptions({
-    queryKey: ['system'],
-    queryFn: ({ signal }) => flowhook.system({ signal }),
+  ask(['system'], (signal) => flowhook.system({ signal }), {
     refetchInterval: 5_000,
   });
 
 /** What is wrong with the installation. The service remembers it for half a minute, and looks when it is asked. */
 export const systemChecksQuery = () =>
-  queryOptions({
-    queryKey: ['system', 'checks'],
-    queryFn: ({ signal }) => flowhook.systemChecks({ signal }),
+  ask(['system', 'checks'], (signal) => flowhook.systemChecks({ signal }), {
     refetchInterval: 5 * 60_000,
   });

@@ -1,8 +1,6 @@
-/** What pages ask about webhooks and their deliveries. */
-import { queryOptions } from '@tanstack/react-query';
 import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { listQuery } from './list.ts';
+import { ask, listQuery } from './list.ts';
 
 export interface WebhookFilter {
   workflowId?: string | undefined;
@@ -22,10 +20,7 @@ export const anyWebhook = () =>
   });
 
 export const webhookQuery = (webhookId: string) =>
-  queryOptions({
-    queryKey: ['webhooks', 'one', webhookId],
-    queryFn: ({ signal }) => flowhook.webhooks.get(webhookId, { signal }),
-  });
+  ask(['webhooks', 'one', webhookId], (signal) => flowhook.webhooks.get(webhookId, { signal }));
 
 export const deliveryList = (
   webhookId: string,
@@ -38,30 +33,26 @@ export const deliveryList = (
   );
 
 export const deliveryQuery = (deliveryId: string) =>
-  queryOptions({
-    queryKey: ['deliveries', 'one', deliveryId],
-    queryFn: ({ signal }) => flowhook.deliveries.get(deliveryId, { signal }),
-  });
+  ask(['deliveries', 'one', deliveryId], (signal) => flowhook.deliveries.get(deliveryId, { signal }));
 
 /** What a replay would send; counted anew each time, since it changes while one reads. */
 export const replayPlanQuery = (webhookId: string, selection: { since: string; states: DeliveryState[] }) =>
-  queryOptions({
-    queryKey: ['deliveries', 'plan', webhookId, selection],
-    queryFn: ({ signal }) => flowhook.webhooks.planReplay(webhookId, selection, { signal }),
-    gcTime: 0,
-  });
+  ask(
+    ['deliveries', 'plan', webhookId, selection],
+    (signal) => flowhook.webhooks.planReplay(webhookId, selection, { signal }),
+    {
+      gcTime: 0,
+    },
+  );
 
 /** Of a team with more, some may be missing. */
 const MAX_SEARCHED = 1_000;
 
 /** The webhooks that call a URL, which may have a query behind it. */
 export const webhooksOfUrlQuery = (url: string) =>
-  queryOptions({
-    queryKey: ['webhooks', 'of url', url],
-    queryFn: async ({ signal }) => {
-      const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
-      return items.filter((webhook) => webhook.url.split('?')[0] === url);
-    },
+  ask(['webhooks', 'of url', url], async (signal) => {
+    const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
+    return items.filter((webhook) => webhook.url.split('?')[0] === url);
   });
 
 /** How many webhooks a workflow has, and how many of them fail or are paused. */
@@ -72,9 +63,9 @@ export interface WebhookBadge {
 
 /** The badges of workflows, by their ids. */
 export const webhookBadgesQuery = () =>
-  queryOptions({
-    queryKey: ['webhooks', 'badges'],
-    queryFn: async ({ signal }) => {
+  ask(
+    ['webhooks', 'badges'],
+    async (signal) => {
       const badges = new Map<string, WebhookBadge>();
       const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
       for (const { workflowId, state, failingSince } of items) {
@@ -86,22 +77,18 @@ export const webhookBadgesQuery = () =>
       }
       return badges;
     },
-    // A map is compared with nothing: it is made anew.
-    structuralSharing: false,
-  });
+    {
+      // A map is compared with nothing: it is made anew.
+      structuralSharing: false,
+    },
+  );
 
 /** What pages ask about inspectors and what they were sent. */
 export const inspectorsQuery = () =>
-  queryOptions({
-    queryKey: ['inspectors', 'all'],
-    queryFn: async ({ signal }) => (await flowhook.inspectors.list({ signal })).toReversed(),
-  });
+  ask(['inspectors', 'all'], async (signal) => (await flowhook.inspectors.list({ signal })).toReversed());
 
 export const inspectorQuery = (inspectorId: string) =>
-  queryOptions({
-    queryKey: ['inspectors', 'one', inspectorId],
-    queryFn: ({ signal }) => flowhook.inspectors.get(inspectorId, { signal }),
-  });
+  ask(['inspectors', 'one', inspectorId], (signal) => flowhook.inspectors.get(inspectorId, { signal }));
 
 /** At most 100 are kept: one page. */
 export const requestList = (inspectorId: string) =>

@@ -1,8 +1,6 @@
-/** What pages ask about workflows. */
-import { queryOptions } from '@tanstack/react-query';
 import type { Change } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { listQuery } from './list.ts';
+import { ask, listQuery } from './list.ts';
 
 /** With their last runs. @param q only those whose id or name contains this text */
 export const workflowList = (q?: string) =>
@@ -20,10 +18,7 @@ export const someWorkflows = () =>
   });
 
 export const workflowQuery = (workflowId: string) =>
-  queryOptions({
-    queryKey: ['workflows', 'one', workflowId],
-    queryFn: ({ signal }) => flowhook.workflows.get(workflowId, { signal }),
-  });
+  ask(['workflows', 'one', workflowId], (signal) => flowhook.workflows.get(workflowId, { signal }));
 
 export const versionList = (workflowId: string) =>
   listQuery(['versions', 'list', workflowId], (cursor, signal) =>
@@ -32,19 +27,14 @@ export const versionList = (workflowId: string) =>
 
 /** Every workflow, to choose one from. */
 export const workflowNamesQuery = () =>
-  queryOptions({
-    queryKey: ['workflows', 'names'],
-    queryFn: async ({ signal }) => {
-      const workflows = await flowhook.workflows.list({ limit: 1_000, signal }).take(1_000);
-      return workflows.map(({ id, name }) => ({ value: id, label: name === id ? id : `${name} (${id})` }));
-    },
+  ask(['workflows', 'names'], async (signal) => {
+    const workflows = await flowhook.workflows.list({ limit: 1_000, signal }).take(1_000);
+    return workflows.map(({ id, name }) => ({ value: id, label: name === id ? id : `${name} (${id})` }));
   });
 
 /** Read again by hand: a file may have changed without anything being told of it, and who edits is not disturbed. */
 export const definitionQuery = (workflowId: string) =>
-  queryOptions({
-    queryKey: ['definition', workflowId],
-    queryFn: ({ signal }) => flowhook.workflows.definition(workflowId, { signal }),
+  ask(['definition', workflowId], (signal) => flowhook.workflows.definition(workflowId, { signal }), {
     staleTime: 0,
   });
 
@@ -90,9 +80,9 @@ interface ChangeFilter {
 export const MAX_SCANNED = 50_000;
 
 export const changesQuery = ({ workflowId, version, type, most }: ChangeFilter) =>
-  queryOptions({
-    queryKey: ['versions', 'one', workflowId, 'changes', { version, type, most }],
-    queryFn: async ({ signal }) => {
+  ask(
+    ['versions', 'one', workflowId, 'changes', { version, type, most }],
+    async (signal) => {
       const changes: Change[] = [];
       let scanned = 0;
       const all = flowhook.workflows.changes(workflowId, { since: version - 1, until: version, signal });
@@ -103,6 +93,8 @@ export const changesQuery = ({ workflowId, version, type, most }: ChangeFilter) 
       }
       return { changes, scanned, isAll: true };
     },
-    // What a version changed stays as it is, but for an erasure.
-    staleTime: 'static',
-  });
+    {
+      // What a version changed stays as it is, but for an erasure.
+      staleTime: 'static',
+    },
+  );

@@ -2,14 +2,14 @@
 
 import { Accordion, Alert, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { DeliveryDetail, WebhookDetail } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';
 import { JsonView } from '../../parts/code.tsx';
-import { CommandLine, IdText } from '../../parts/copy.tsx';
+import { CommandLine } from '../../parts/copy.tsx';
 import { count, duration, many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
@@ -17,6 +17,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { ask } from '../../queries/list.ts';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
 import { NextAttempt } from '../webhooks/deliveries.tsx';
 import { type Wait, waitOf } from '../webhooks/health.ts';
@@ -71,15 +72,15 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
     <>
       <PageHeader
         title={`Delivery of ${eventType}`}
-        parents={[
+        up={[
           <PageLink key="webhooks" to="/webhooks">
             Webhooks
           </PageLink>,
           <PageLink key="webhook" to="/webhooks/$webhookId" params={{ webhookId }}>
             {hostOf(webhook?.url) ?? webhookId}
           </PageLink>,
-          <IdText key="id" id={id} />,
         ]}
+        id={id}
         meta={<StateBadge state={state} label={state === 'dead' ? 'given up' : state} />}
         actions={<Actions delivery={delivery} />}
       />
@@ -272,9 +273,7 @@ function hostOf(url: string | undefined): string | undefined {
 const RENEW_MS = 4 * 60_000;
 
 const curlQuery = (deliveryId: string) =>
-  queryOptions({
-    queryKey: ['curl', deliveryId],
-    queryFn: ({ signal }) => flowhook.deliveries.curl(deliveryId, { signal }),
+  ask(['curl', deliveryId], (signal) => flowhook.deliveries.curl(deliveryId, { signal }), {
     staleTime: 0,
     gcTime: 0,
     refetchInterval: RENEW_MS,

@@ -4,7 +4,7 @@ import { Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import type { FlowhookEvent } from 'flowhook-client';
 import { JsonView } from '../../parts/code.tsx';
-import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
+import { CopyAsCurl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { count } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
@@ -40,12 +40,8 @@ function Shown({ event }: { event: FlowhookEvent }) {
     <>
       <PageHeader
         title={event.type}
-        parents={[
-          <PageLink key="events" to="/events">
-            Events
-          </PageLink>,
-          <IdText key="id" id={event.id} />,
-        ]}
+        up={<PageLink to="/events">Events</PageLink>}
+        id={event.id}
         actions={
           <>
             <ButtonLink to="/events/catalogue" search={{ type: event.type }}>

@@ -8,7 +8,7 @@ import { type SubmitEvent, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';
-import { CommandLine, IdText } from '../../parts/copy.tsx';
+import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -46,12 +46,8 @@ function Shown({ inspector }: { inspector: Inspector }) {
     <>
       <PageHeader
         title="Inspector"
-        parents={[
-          <PageLink key="inspectors" to="/inspector">
-            Inspector
-          </PageLink>,
-          <IdText key="id" id={id} />,
-        ]}
+        up={<PageLink to="/inspector">Inspector</PageLink>}
+        id={id}
         actions={<Actions inspector={inspector} isSubscribed={webhooks.length > 0} onSubscribe={open} />}
       />
       <Stack gap="md">

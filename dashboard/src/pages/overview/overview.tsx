@@ -1,10 +1,10 @@
 /** How everything stands: now, over the last 24 hours, and what needs attention. */
 
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
-import { queryOptions, useQuery } from '@tanstack/react-query';
-import { type JobState, NotFound, type Usage, type UsageBucket } from 'flowhook-client';
+import { useQuery } from '@tanstack/react-query';
+import { type JobState, NotFound } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
-import { BarChart, type BarSeries } from '../../parts/charts.tsx';
+import { DayChart } from '../../parts/charts.tsx';
 import { curl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { count, tookMs } from '../../parts/format.ts';
@@ -13,7 +13,7 @@ import { EmptyState, ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
 import { Prose, Time, UrlText } from '../../parts/values.tsx';
 import { jobCountsQuery, latestJobs } from '../../queries/jobs.ts';
-import { useList } from '../../queries/list.ts';
+import { ask, useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { useSession } from '../../session.tsx';
 import { runColumns } from '../runs/runs.tsx';
@@ -89,9 +89,9 @@ const SHOWN = 10;
 
 /** `counts` changes with jobs at most once a second, which is often enough here. */
 const attentionQuery = (withWebhooks: boolean) =>
-  queryOptions({
-    queryKey: ['counts', 'attention', withWebhooks],
-    queryFn: async ({ signal }) => {
+  ask(
+    ['counts', 'attention', withWebhooks],
+    async (signal) => {
       const [failed, webhooks] = await Promise.all([
         flowhook.jobs.list({ state: ['failed'], limit: 100, signal }).page(),
         withWebhooks
@@ -112,8 +112,10 @@ const attentionQuery = (withWebhooks: boolean) =>
         webhooks.items,
       );
     },
-    refetchInterval: 60_000,
-  });
+    {
+      refetchInterval: 60_000,
+    },
+  );
 
 /** What needs attention: what fails, since when and why. */
 function NeedsAttention() {
@@ -195,57 +197,16 @@ function One({ trouble }: { trouble: Trouble }) {
   );
 }
 
-interface Chart {
-  title: string;
-  series: BarSeries[];
-  valuesOf: (bucket: UsageBucket) => number[];
-}
-
-const CHARTS: Chart[] = [
-  {
-    title: 'Runs, last 24 hours',
-    series: [
-      { name: 'finished', color: stateColor('finished') },
-      { name: 'failed', color: stateColor('failed') },
-      { name: 'canceled', color: stateColor('canceled') },
-    ],
-    valuesOf: ({ jobs }) => [jobs?.finished ?? 0, jobs?.failed ?? 0, jobs?.canceled ?? 0],
-  },
-  {
-    title: 'Deliveries, last 24 hours',
-    series: [
-      { name: 'delivered', color: stateColor('delivered') },
-      { name: 'failed attempts', color: stateColor('failing') },
-      { name: 'given up', color: stateColor('dead') },
-    ],
-    valuesOf: ({ deliveries }) => [
-      deliveries?.delivered ?? 0,
-      deliveries?.failedAttempts ?? 0,
-      deliveries?.dead ?? 0,
-    ],
-  },
-];
-
 /** The last 24 hours, by the hour: how runs ended, and what became of deliveries. */
 function DayCharts() {
   const { data, error, refetch } = useQuery(dayUsageQuery());
   if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-      {CHARTS.map(({ title, series, valuesOf }) => (
-        <Paper key={title} withBorder p="md" component="section" aria-label={title}>
-          <Title order={2} size="h4" mb="sm">
-            {title}
-          </Title>
-          <BarChart label={title} series={series} bars={barsOf(data, valuesOf)} />
-        </Paper>
-      ))}
+      <DayChart of="Runs" usage={data} />
+      <DayChart of="Deliveries" usage={data} />
     </SimpleGrid>
   );
-}
-
-function barsOf(usage: Usage | undefined, valuesOf: Chart['valuesOf']) {
-  return usage?.buckets.map((bucket) => ({ from: bucket.start, values: valuesOf(bucket) })) ?? [];
 }
 
 /** The newest runs, as they go. */

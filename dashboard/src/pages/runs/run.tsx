@@ -8,7 +8,7 @@ import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';
 import { ChangeList } from '../../parts/change-list.tsx';
-import { CopyAsCurl, IdText, save } from '../../parts/copy.tsx';
+import { CopyAsCurl, save } from '../../parts/copy.tsx';
 import { bytes, count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
@@ -52,12 +52,8 @@ function Shown({ job }: { job: Job }) {
             </PageLink>
           </>
         }
-        parents={[
-          <PageLink key="runs" to="/runs">
-            Runs
-          </PageLink>,
-          <IdText key="id" id={job.id} />,
-        ]}
+        up={<PageLink to="/runs">Runs</PageLink>}
+        id={job.id}
         meta={
           <StateBadge
             state={job.state}

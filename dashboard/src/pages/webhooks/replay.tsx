@@ -1,7 +1,7 @@
 /** Sends everything since a time once more that has not arrived, or what is in chosen states; says first how many. */
 
 import { Alert, Checkbox, Group, List, Loader, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
-import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { DeliveryState, Replay, ReplayPlan, WebhookDetail } from 'flowhook-client';
 import { useState } from 'react';
 import { flowhook } from '../../client.ts';
@@ -10,6 +10,7 @@ import { PERIODS, sinceOf } from '../../parts/filters.ts';
 import { absolute, count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
+import { ask } from '../../queries/list.ts';
 import { replayPlanQuery } from '../../queries/webhooks.ts';
 import { isOver, lookAgainMs } from './health.ts';
 
@@ -169,17 +170,19 @@ function nothingWords({ byState }: ReplayPlan): string {
 }
 
 const replayQuery = (webhookId: string, replayId: string) =>
-  queryOptions({
-    queryKey: ['replays', 'one', replayId],
-    queryFn: async ({ signal }) => {
+  ask(
+    ['replays', 'one', replayId],
+    async (signal) => {
       const startMs = performance.now();
       const replay = await flowhook.webhooks.readReplay(webhookId, replayId, { signal });
       return { replay, tookMs: performance.now() - startMs };
     },
-    // An interval counts from the beginning of one reading to that of the next.
-    refetchInterval: ({ state: { data, dataUpdateCount } }) =>
-      lookAgainMs({ replay: data?.replay, tookMs: data?.tookMs ?? 0, looks: dataUpdateCount }),
-  });
+    {
+      // An interval counts from the beginning of one reading to that of the next.
+      refetchInterval: ({ state: { data, dataUpdateCount } }) =>
+        lookAgainMs({ replay: data?.replay, tookMs: data?.tookMs ?? 0, looks: dataUpdateCount }),
+    },
+  );
 
 /** The progress of a replay, which runs in the service whether or not anybody watches, and what arrived of it. */
 export function ReplayProgress({

@@ -1,22 +1,21 @@
 /** The page of one webhook: its state, deliveries, settings, and how to verify signatures. */
 
-import { Alert, Modal, Paper, SimpleGrid, Stack, Tabs, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Modal, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { WebhookDetail } from 'flowhook-client';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
-import { BarChart } from '../../parts/charts.tsx';
-import { IdText } from '../../parts/copy.tsx';
+import { DayChart } from '../../parts/charts.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { duration, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
-import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { readAgain } from '../../queries/read-again.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
@@ -41,12 +40,8 @@ function Shown({ webhook }: { webhook: WebhookDetail }) {
     <>
       <PageHeader
         title={webhook.url}
-        parents={[
-          <PageLink key="webhooks" to="/webhooks">
-            Webhooks
-          </PageLink>,
-          <IdText key="id" id={webhook.id} />,
-        ]}
+        up={<PageLink to="/webhooks">Webhooks</PageLink>}
+        id={webhook.id}
         meta={
           <>
             <StateBadge state={state} />
@@ -291,51 +286,14 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
   );
 }
 
-const OUTCOMES = [
-  { name: 'delivered', color: stateColor('delivered') },
-  { name: 'failed attempts', color: stateColor('failing') },
-  { name: 'given up', color: stateColor('dead') },
-];
-const LATENCY = [{ name: '95th percentile', color: stateColor('running') }];
-
 /** The last 24 hours of a webhook, by the hour: what arrived, and how long its answers took. */
 function WebhookCharts({ webhookId }: { webhookId: string }) {
   const { data, error, refetch } = useQuery(dayUsageQuery({ webhookId }));
   if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
-  const hours = data?.buckets ?? [];
-  const outcomes = hours.map(({ start, deliveries }) => ({
-    from: start,
-    values: [deliveries?.delivered ?? 0, deliveries?.failedAttempts ?? 0, deliveries?.dead ?? 0],
-  }));
-  const latency = hours.map(({ start, deliveries }) => ({
-    from: start,
-    values: [deliveries?.latencyMs.p95 ?? 0],
-  }));
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-      <Chart title="Deliveries, last 24 hours">
-        <BarChart label="Deliveries of the last 24 hours" series={OUTCOMES} bars={outcomes} />
-      </Chart>
-      <Chart title="Response time, last 24 hours">
-        <BarChart
-          label="Response time of the last 24 hours"
-          series={LATENCY}
-          bars={latency}
-          format={duration}
-          hasNoSum
-        />
-      </Chart>
+      <DayChart of="Deliveries" usage={data} />
+      <DayChart of="Response time" usage={data} />
     </SimpleGrid>
-  );
-}
-
-function Chart({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Paper p="md" component="section" aria-label={title}>
-      <Title order={2} size="h4" mb="sm">
-        {title}
-      </Title>
-      {children}
-    </Paper>
   );
 }

@@ -1,7 +1,7 @@
 /** All webhooks, and how they stand. */
 
 import { Group, Stack, Text } from '@mantine/core';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { WebhookDetail } from 'flowhook-client';
 import { type ReactNode, useMemo } from 'react';
 import { flowhook } from '../../client.ts';
@@ -16,7 +16,7 @@ import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateColor, tone } from '../../parts/state-badge.tsx';
 import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
-import { useList } from '../../queries/list.ts';
+import { ask, useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { type WebhookFilter, webhookList } from '../../queries/webhooks.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
@@ -110,12 +110,9 @@ function Table({ of, actions }: WebhookTableProps) {
 
 /** What an attempt of a failing webhook came to; as often as usage is counted, which is often enough. */
 const lastWordsQuery = (webhookId: string) =>
-  queryOptions({
-    queryKey: ['usage', 'last words', webhookId],
-    queryFn: async ({ signal }) => {
-      const { items } = await flowhook.webhooks.deliveries(webhookId, { limit: 10, signal }).page();
-      return lastWords(items);
-    },
+  ask(['usage', 'last words', webhookId], async (signal) => {
+    const { items } = await flowhook.webhooks.deliveries(webhookId, { limit: 10, signal }).page();
+    return lastWords(items);
   });
 
 /** @param by.withWorkflow not on the page of the workflow itself */

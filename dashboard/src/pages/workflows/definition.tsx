@@ -2,7 +2,7 @@
 
 import { Alert, Group, SegmentedControl, Skeleton, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router';
 import { Conflict, type Definition, type WorkflowDefinition } from 'flowhook-client';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ import { useFilters } from '../../parts/filters.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, ErrorBox } from '../../parts/page.tsx';
 import { tone } from '../../parts/state-badge.tsx';
-import { queryClient } from '../../queries/list.ts';
+import { ask, queryClient } from '../../queries/list.ts';
 import { definitionQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
 import { lineDiff, parsedDefinition } from './definition.ts';
@@ -95,9 +95,9 @@ const CHECK_MS = 400;
 
 /** What the service thinks of an edit. Nothing is changed by asking. */
 const checkQuery = (workflowId: string, text: string) =>
-  queryOptions({
-    queryKey: ['definition check', workflowId, text],
-    queryFn: async ({ signal }): Promise<string | null> => {
+  ask(
+    ['definition check', workflowId, text],
+    async (signal): Promise<string | null> => {
       const parsed = parsedDefinition(text);
       if ('mistake' in parsed) return parsed.mistake;
       try {
@@ -109,9 +109,11 @@ const checkQuery = (workflowId: string, text: string) =>
         throw error;
       }
     },
-    staleTime: 'static',
-    gcTime: 10_000,
-  });
+    {
+      staleTime: 'static',
+      gcTime: 10_000,
+    },
+  );
 
 /** The definition of a workflow of the API, for changing: checked by the service, compared with what is saved. */
 function DefinitionEditor({ workflowId, data }: { workflowId: string; data: WorkflowDefinition }) {

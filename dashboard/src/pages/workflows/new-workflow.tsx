@@ -1,10 +1,10 @@
 /** The dialog for a new workflow: as a file, from a shell, or, with an admin key, by a form. */
 
-import { Alert, Button, Group, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
+import { Alert, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { type SubmitEvent, useState } from 'react';
+import { useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { ActionButton, useAction } from '../../parts/action.tsx';
+import { ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { Prose } from '../../parts/values.tsx';
 import { useSession } from '../../session.tsx';
@@ -99,8 +99,7 @@ function DraftForm({ onClose }: { onClose: () => void }) {
       void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } });
     },
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setIsTried(true);
     if (Object.keys(mistakesIn(draft)).length === 0) act();
   };
@@ -111,109 +110,101 @@ function DraftForm({ onClose }: { onClose: () => void }) {
   });
   const isHttp = draft.type === 'http';
   return (
-    <form onSubmit={submit} noValidate>
-      <Stack gap="sm">
-        {error !== null && (
-          <Alert color="red" role="alert" title="It was not created">
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              <Prose text={error.message} />
-            </Text>
-          </Alert>
-        )}
+    <ActionForm action={{ act: submit, isActing }} verb="Create the workflow" onBack={onClose}>
+      {error !== null && (
+        <Alert color="red" role="alert" title="It was not created">
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Prose text={error.message} />
+          </Text>
+        </Alert>
+      )}
+      <Select
+        label="Where its records come from"
+        data={[
+          { value: 'push', label: 'They are pushed over the API' },
+          { value: 'http', label: 'They are read from an address: JSON, CSV, HTML, XML' },
+        ]}
+        value={draft.type}
+        onChange={(value) => set({ type: value === 'http' ? 'http' : 'push' })}
+        allowDeselect={false}
+      />
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
+        <TextInput
+          label="Id"
+          description="Part of its URLs; it cannot be changed"
+          placeholder="people"
+          data-autofocus
+          withAsterisk
+          {...text('id')}
+        />
+        <TextInput
+          label="Name"
+          description="For people; the id if empty"
+          placeholder="People"
+          {...text('name')}
+        />
+      </SimpleGrid>
+      {isHttp && (
+        <>
+          <TextInput
+            label="Address"
+            placeholder="https://example.com/people.json"
+            inputMode="url"
+            withAsterisk
+            {...text('url')}
+          />
+          <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
+            <Select
+              label="Read as"
+              description="Detected unless set"
+              placeholder="json"
+              data={['json', 'ndjson', 'csv', 'html', 'xml']}
+              value={draft.parse === '' ? null : draft.parse}
+              onChange={(value) => set({ parse: value ?? '' })}
+              clearable
+            />
+            <TextInput
+              label="Records"
+              description="Where they are in the answer"
+              placeholder="$.data.items"
+              {...text('records')}
+            />
+          </SimpleGrid>
+          <TextInput
+            label="Fields"
+            description="Each with where its value is found"
+            placeholder="id = $.contact_id, name = $.title"
+            {...text('fields')}
+          />
+          <TextInput
+            label="Every"
+            description="How often it runs by itself; empty: only on request"
+            placeholder="15m"
+            {...text('every')}
+          />
+        </>
+      )}
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
+        <TextInput
+          label="Key"
+          description="Fields that make a record's id"
+          placeholder="email"
+          {...text('key')}
+        />
         <Select
-          label="Where its records come from"
+          label="Mode"
+          description="What happens to earlier records"
           data={[
-            { value: 'push', label: 'They are pushed over the API' },
-            { value: 'http', label: 'They are read from an address: JSON, CSV, HTML, XML' },
+            { value: 'replace', label: 'replace: the rest is removed' },
+            { value: 'upsert', label: 'upsert: the rest stays' },
+            { value: 'append', label: 'append: only new ones are added' },
           ]}
-          value={draft.type}
-          onChange={(value) => set({ type: value === 'http' ? 'http' : 'push' })}
+          value={draft.mode}
+          onChange={(value) => set({ mode: (value ?? 'replace') as Draft['mode'] })}
           allowDeselect={false}
         />
-        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
-          <TextInput
-            label="Id"
-            description="Part of its URLs; it cannot be changed"
-            placeholder="people"
-            data-autofocus
-            required
-            {...text('id')}
-          />
-          <TextInput
-            label="Name"
-            description="For people; the id if empty"
-            placeholder="People"
-            {...text('name')}
-          />
-        </SimpleGrid>
-        {isHttp && (
-          <>
-            <TextInput
-              label="Address"
-              placeholder="https://example.com/people.json"
-              type="url"
-              required
-              {...text('url')}
-            />
-            <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
-              <Select
-                label="Read as"
-                description="Detected unless set"
-                placeholder="json"
-                data={['json', 'ndjson', 'csv', 'html', 'xml']}
-                value={draft.parse === '' ? null : draft.parse}
-                onChange={(value) => set({ parse: value ?? '' })}
-                clearable
-              />
-              <TextInput
-                label="Records"
-                description="Where they are in the answer"
-                placeholder="$.data.items"
-                {...text('records')}
-              />
-            </SimpleGrid>
-            <TextInput
-              label="Fields"
-              description="Each with where its value is found"
-              placeholder="id = $.contact_id, name = $.title"
-              {...text('fields')}
-            />
-            <TextInput
-              label="Every"
-              description="How often it runs by itself; empty: only on request"
-              placeholder="15m"
-              {...text('every')}
-            />
-          </>
-        )}
-        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
-          <TextInput
-            label="Key"
-            description="Fields that make a record's id"
-            placeholder="email"
-            {...text('key')}
-          />
-          <Select
-            label="Mode"
-            description="What happens to earlier records"
-            data={[
-              { value: 'replace', label: 'replace: the rest is removed' },
-              { value: 'upsert', label: 'upsert: the rest stays' },
-              { value: 'append', label: 'append: only new ones are added' },
-            ]}
-            value={draft.mode}
-            onChange={(value) => set({ mode: (value ?? 'replace') as Draft['mode'] })}
-            allowDeselect={false}
-          />
-        </SimpleGrid>
-        <Group justify="flex-end" mt="xs">
-          <ActionButton action={onClose}>Back</ActionButton>
-          <Button type="submit" loading={isActing}>
-            Create the workflow
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      </SimpleGrid>
+    </ActionForm>
   );
 }
 

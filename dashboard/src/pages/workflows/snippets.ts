@@ -2,11 +2,8 @@
 
 export const LANGUAGES = [
   { value: 'curl', label: 'curl' },
-  { value: 'fetch', label: 'fetch' },
   { value: 'client', label: 'flowhook-client' },
   { value: 'python', label: 'Python' },
-  { value: 'n8n', label: 'n8n' },
-  { value: 'zapier', label: 'Zapier' },
 ] as const;
 
 export type Language = (typeof LANGUAGES)[number]['value'];
@@ -61,37 +58,6 @@ const OF: Record<Language, (subject: Subject) => Snippet[]> = {
         title: 'Get notified of changes',
         code: `curl -sS -X POST ${key} ${json} \\\n  -d ${shell(JSON.stringify(subscription(subject)))} \\\n  ${shell(subscribeAddress(subject))}`,
       },
-    ];
-  },
-
-  fetch: (subject) => {
-    const [data, act] = addressesOf(subject);
-    const headers = `{ 'x-api-key': process.env.FLOWHOOK_KEY }`;
-    const post = (address: string, body: unknown) => `const response = await fetch(${literal(address)}, {
-  method: 'POST',
-  headers: { 'x-api-key': process.env.FLOWHOOK_KEY, 'content-type': 'application/json' },
-  body: JSON.stringify(${indented(body, 2)}),
-});
-const { message, error } = await response.json();
-if (!response.ok) throw new Error(error);
-console.log(message);`;
-    return [
-      {
-        title: 'Read the records',
-        code: `const response = await fetch(${literal(data)}, { headers: ${headers} });
-if (!response.ok) throw new Error((await response.json()).error);
-const records = await response.json();
-console.log(records.length, response.headers.get('x-data-version'));`,
-      },
-      subject.isPush
-        ? { title: 'Push records', code: post(act, RECORDS) }
-        : {
-            title: 'Run it',
-            code: `const response = await fetch(${literal(act)}, { method: 'POST', headers: ${headers} });
-// 400: one is queued already, and x-job-id names it.
-console.log(response.status, response.headers.get('x-job-id'));`,
-          },
-      { title: 'Get notified of changes', code: post(subscribeAddress(subject), subscription(subject)) },
     ];
   },
 
@@ -174,72 +140,6 @@ with urllib.request.urlopen(request) as response:
       { title: 'Get notified of changes', code: post(subscribeAddress(subject), subscription(subject)) },
     ];
   },
-
-  n8n: (subject) => {
-    const [data, act] = addressesOf(subject);
-    return [
-      {
-        title: 'Read the records',
-        note: 'Copy it and paste it onto the canvas of n8n. Each record becomes an item. Set FLOWHOOK_KEY in the environment of n8n, or choose a credential of the kind Header Auth.',
-        code: node('Records of Flowhook', { url: data }),
-      },
-      subject.isPush
-        ? {
-            title: 'Push records',
-            note: 'Every item that comes in is sent as one record.',
-            code: node('Push to Flowhook', {
-              method: 'POST',
-              url: act,
-              sendBody: true,
-              specifyBody: 'json',
-              jsonBody: '={{ JSON.stringify([$json]) }}',
-            }),
-          }
-        : { title: 'Run it', code: node('Run in Flowhook', { method: 'POST', url: act }) },
-      {
-        title: 'Get notified of changes',
-        note: 'Add a Webhook node (POST) in n8n, and put its production URL in the place of the one below.',
-        code: node('Subscribe to Flowhook', {
-          method: 'POST',
-          url: subscribeAddress(subject),
-          sendBody: true,
-          specifyBody: 'json',
-          jsonBody: JSON.stringify(subscription(subject), null, 2),
-        }),
-      },
-    ];
-  },
-
-  zapier: (subject) => {
-    const [data, act] = addressesOf(subject);
-    const key = 'x-api-key: the key';
-    const request = (method: string, address: string, lines: string[]) =>
-      [
-        `App       Webhooks by Zapier`,
-        `Event     ${method}`,
-        `URL       ${address}`,
-        ...lines,
-        `Headers   ${key}`,
-      ].join('\n');
-    return [
-      {
-        title: 'Read the records',
-        note: 'Zapier must be able to reach this service: it needs an address on the internet. An action with these settings; Zapier takes a few hundred records at once.',
-        code: request('GET', `${data}?limit=200`, []),
-      },
-      subject.isPush
-        ? {
-            title: 'Push a record',
-            code: request('Custom Request', act, ['Method    POST', `Data      ${JSON.stringify(RECORDS)}`]),
-          }
-        : { title: 'Run it', code: request('POST', act, []) },
-      {
-        title: 'Get notified of changes',
-        note: 'A Zap with the trigger Webhooks by Zapier, Catch Hook, shows an address of its own. Subscribe it here: tab Webhooks, or with this command.',
-        code: `curl -sS -X POST -H "x-api-key: $FLOWHOOK_KEY" -H 'content-type: application/json' \\\n  -d ${shell(JSON.stringify({ ...subscription(subject), webhookUrl: 'https://hooks.zapier.com/hooks/catch/…' }))} \\\n  ${shell(subscribeAddress(subject))}`,
-      },
-    ];
-  },
 };
 
 /** Of its data, and of what makes it do something. */
@@ -254,20 +154,6 @@ function subscribeAddress({ url }: Subject): string {
 
 function subscription({ workflowId }: Subject): object {
   return { workflowId, webhookUrl: RECEIVER, events: EVENTS };
-}
-
-/** A node of n8n, as its canvas takes it. */
-function node(name: string, parameters: object): string {
-  const headerParameters = { parameters: [{ name: 'x-api-key', value: '={{ $env.FLOWHOOK_KEY }}' }] };
-  const type = 'n8n-nodes-base.httpRequest';
-  const one = {
-    parameters: { ...parameters, sendHeaders: true, headerParameters, options: {} },
-    name,
-    type,
-    typeVersion: 4.2,
-    position: [0, 0],
-  };
-  return JSON.stringify({ nodes: [one], connections: {} }, null, 2);
 }
 
 function shell(text: string): string {

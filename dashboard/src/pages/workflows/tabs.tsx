@@ -1,6 +1,6 @@
 /** The runs of one workflow. */
 
-import { SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { Anchor, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { serviceUrl } from '../../client.ts';
@@ -76,7 +76,12 @@ export function ApiTab() {
             <PageLink to="/keys" underline="always">
               Make a key for it
             </PageLink>
-          )}
+          )}{' '}
+          For Zapier, n8n and others there are{' '}
+          <Anchor inherit href="/docs/guide/guides/clients.html" underline="always">
+            integrations
+          </Anchor>
+          .
         </Text>
       </Stack>
       {all.map(({ title, note, code }) => (

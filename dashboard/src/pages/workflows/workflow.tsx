@@ -1,17 +1,16 @@
 /** The page of one workflow: its state, its actions, and its tabs. */
 
-import { Alert, Group, SimpleGrid, Skeleton, Stack, Tabs, Text } from '@mantine/core';
+import { Alert, Box, Group, Skeleton, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
 import { NotFound, type Workflow } from 'flowhook-client';
 import type { ReactNode } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { IdText } from '../../parts/copy.tsx';
 import { count, lastLine } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
-import { ButtonLink, EmptyState, ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx';
+import { ButtonLink, EmptyState, ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Time } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
@@ -48,12 +47,8 @@ export function WorkflowPage() {
         // Another workflow is another page: the focus goes to its heading.
         key={workflowId}
         title={workflow?.name ?? workflowId}
-        parents={[
-          <PageLink key="up" to="/workflows">
-            Workflows
-          </PageLink>,
-          <IdText key="id" id={workflowId} />,
-        ]}
+        up={<PageLink to="/workflows">Workflows</PageLink>}
+        id={workflowId}
         meta={workflow !== undefined && <State workflow={workflow} />}
         actions={workflow !== undefined && <Actions workflow={workflow} />}
       />
@@ -178,24 +173,16 @@ const NAMES = ['Records', 'Version', 'Source', 'Mode', 'Runs', 'Next run'] as co
 
 /** What a workflow is, on a line. Its place is kept while it loads. */
 function WorkflowFacts({ workflow }: { workflow: Workflow | undefined }) {
-  const facts = workflow === undefined ? undefined : factsOf(workflow);
+  const facts = workflow && factsOf(workflow);
   return (
-    <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }} spacing="md" component="dl" m={0} mb="md">
-      {NAMES.map((name) => (
-        <Stack key={name} gap={0} miw={0}>
-          <Text component="dt" size="xs" c="dimmed">
-            {name}
-          </Text>
-          <Text component="dd" size="sm" m={0} className="numbers" style={{ overflowWrap: 'anywhere' }}>
-            {facts === undefined ? (
-              <Skeleton component="span" display="block" h={16} my={3} w={80} />
-            ) : (
-              facts[name]
-            )}
-          </Text>
-        </Stack>
-      ))}
-    </SimpleGrid>
+    <Box mb="md">
+      <Facts
+        facts={NAMES.map((name) => [
+          name,
+          facts === undefined ? <Skeleton key={name} h={16} my={2} w={80} /> : facts[name],
+        ])}
+      />
+    </Box>
   );
 }
 
