@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
-import { slugger } from './slug.ts';
 
 export interface Page {
   /** Below docs/, with slashes: `concepts/job.md`. */
@@ -103,4 +102,18 @@ function decoded(text: string): string {
     .replaceAll('&quot;', '"')
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
+}
+
+/** The ids of the headings of one page in order, made as GitHub makes them, so that links work in both places: the second heading with the same text ends in `-1`. */
+function slugger(): (heading: string) => string {
+  const seen = new Map<string, number>();
+  return (heading) => {
+    const slug = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
+      .replaceAll(' ', '-');
+    const before = seen.get(slug);
+    seen.set(slug, (before ?? 0) + 1);
+    return before === undefined ? slug : `${slug}-${before}`;
+  };
 }

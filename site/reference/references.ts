@@ -1,9 +1,88 @@
-/** The pages of docs/reference that are generated from the code. */
+/** Generates the pages of docs/reference from the code: `npm run reference`. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type NamedSetting, settingsByGroup } from '../../src/config/settings.ts';
+import { environmentName, flagName, holdsSecret } from '../../src/config/sources.ts';
+import { type MeasuredNode, nodeMetrics, streamMetrics } from '../../src/http/server/node-metrics.ts';
+import { Metrics } from '../../src/observe/metrics.ts';
+import { processMetrics, traceMetrics } from '../../src/observe/process-metrics.ts';
+import { workMetrics } from '../../src/observe/work-metrics.ts';
 import { cliReference } from './cli.ts';
 import { errorsReference } from './errors.ts';
 import { eventsReference } from './events.ts';
-import { metricsReference } from './metrics.ts';
-import { settingsReference } from './settings.ts';
+import { table } from './table.ts';
+
+/** Of all settings, made of the table. */
+const SETTINGS_HEAD = `# Settings
+
+Every setting: its names, its valid values and its default. Generated from \`src/config/settings.ts\`.
+
+\`flowhook config print --show-origin\` prints the settings in effect on a machine and where each comes from;
+\`flowhook config check\` validates them without starting anything. \`flowhook init\` writes a \`flowhook.yaml\` that lists them all.
+
+A setting can be given in three places, and the first wins: a flag (\`--public-url\`), an environment variable
+(\`FLOWHOOK_PUBLIC_URL\`; an empty one is ignored), and \`flowhook.yaml\` in the working directory (\`publicUrl: …\`).
+Secrets have no flag, because others can read the command line of a process; a variable ending in \`_FILE\`, where one is
+listed, names a file that holds the value. Paths are relative to the working directory. All mistakes are reported at once, and
+nothing starts with one (exit code 2).
+`;
+
+const COLUMNS = ['Name', 'Must be', 'Default', 'What it is'];
+
+const settingsReference = [
+  SETTINGS_HEAD,
+  ...settingsByGroup().map(
+    ({ title, settings }) => `## ${title}\n\n${table(COLUMNS, settings.map(cells))}\n`,
+  ),
+].join('\n');
+
+function cells(setting: NamedSetting): string[] {
+  const variable = environmentName(setting.name);
+  const names = [
+    setting.name,
+    ...(setting.secret === true ? [] : [flagName(setting.name)]),
+    variable,
+    ...(holdsSecret(setting) ? [`${variable}_FILE`] : []),
+  ];
+  return [
+    names.map((name) => `\`${name}\``).join('<br>'),
+    setting.expected,
+    setting.default === undefined ? (setting.byDefault ?? 'none') : `\`${setting.default}\``,
+    setting.sentence,
+  ];
+}
+
+/** Of all metrics, made of the registry of a node that has everything. */
+const METRICS_HEAD = `# Metrics
+
+Every metric of \`GET /metrics\`, with its own help text. Generated from the code that counts them;
+[Metrics and alerts](../operate/metrics.md) says who may read them and how to use them.
+`;
+
+/** Nothing is read of the node: only names, words and labels are asked for. */
+const NODE = { backups: {} } as MeasuredNode;
+
+/** Those of a node with all there is. */
+function described(): Metrics {
+  const metrics = new Metrics();
+  workMetrics(metrics, { eventTypes: [], reasons: [] });
+  nodeMetrics(metrics, NODE);
+  streamMetrics(metrics, { size: 0 });
+  traceMetrics(metrics, undefined);
+  processMetrics(metrics, { read: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }) });
+  return metrics;
+}
+
+const metricsReference = `${METRICS_HEAD}
+${table(
+  ['Name', 'Kind', 'What it tells'],
+  described().list.map(({ name, kind, help, labels }) => [
+    `\`${name}${labels.length === 0 ? '' : `{${labels.join(', ')}}`}\``,
+    kind,
+    help,
+  ]),
+)}
+`;
 
 /** @returns the text of each page by its name below docs/reference */
 export async function references(): Promise<Record<string, string>> {
@@ -14,4 +93,10 @@ export async function references(): Promise<Record<string, string>> {
     'events.md': eventsReference,
     'metrics.md': metricsReference,
   };
+}
+
+if (import.meta.main) {
+  for (const [page, text] of Object.entries(await references())) {
+    writeFileSync(join(import.meta.dirname, '../../docs/reference', page), text);
+  }
 }
