@@ -15,6 +15,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { EmptyState, ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
+import { SideList } from '../../parts/side-list.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
@@ -26,8 +27,7 @@ import { standing } from '../webhooks/health.ts';
 import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
 import { runnableOf } from '../welcome/steps.ts';
 import { useRunNow } from '../workflows/use-run-now.ts';
-import styles from './inspector.module.css';
-import { RequestList, RequestView } from './requests.tsx';
+import { RequestLine, RequestView } from './requests.tsx';
 
 export function InspectorPage() {
   const { inspectorId } = useParams({ from: '/inspector/$inspectorId' });
@@ -102,14 +102,15 @@ function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspect
     );
   }
   return (
-    <div className={styles.columns}>
-      <RequestList
-        requests={list.rows}
-        shown={shown.number}
-        onShow={(number) => filters.set({ request: String(number) })}
-      />
+    <SideList
+      label="Requests"
+      items={list.rows}
+      chosen={shown.number}
+      onChoose={(number) => filters.set({ request: String(number) })}
+      line={(request) => <RequestLine request={request} />}
+    >
       <RequestView request={shown} />
-    </div>
+    </SideList>
   );
 }
 

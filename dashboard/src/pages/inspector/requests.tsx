@@ -1,5 +1,5 @@
 /** The requests of an inspector, newest first; the selected one is kept in the URL. */
-import { Alert, Group, Stack, Text, Title, UnstyledButton } from '@mantine/core';
+import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import type { InspectedRequest } from 'flowhook-client';
 import { HeaderTable, JsonView } from '../../parts/code.tsx';
 import { Copy } from '../../parts/copy.tsx';
@@ -8,47 +8,24 @@ import { Icon, type IconName } from '../../parts/icon.tsx';
 import { PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
-import styles from './inspector.module.css';
 
-export function RequestList({
-  requests,
-  shown,
-  onShow,
-}: {
-  requests: readonly InspectedRequest[];
-  /** The number of the request that is looked at. */
-  shown: number | undefined;
-  onShow: (number: number) => void;
-}) {
+/** A request in the list of them. */
+export function RequestLine({ request }: { request: InspectedRequest }) {
+  const { verdict } = request.signature;
   return (
-    <ul className={styles.requests} aria-label="Requests">
-      {requests.map((request) => (
-        <li key={request.number}>
-          <UnstyledButton
-            className={styles.request}
-            aria-current={request.number === shown}
-            onClick={() => onShow(request.number)}
-          >
-            <Stack gap={0}>
-              <span className={styles.line}>
-                <Text span size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-                  {request.method} {eventOf(request)}
-                </Text>
-                <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-                  <Time at={request.receivedAt} />
-                </Text>
-              </span>
-              <Text span size="xs" component="div">
-                <StateBadge
-                  state={request.signature.verdict}
-                  label={VERDICTS[request.signature.verdict].words}
-                />
-              </Text>
-            </Stack>
-          </UnstyledButton>
-        </li>
-      ))}
-    </ul>
+    <>
+      <Group component="span" justify="space-between" gap={8} style={{ rowGap: 0 }}>
+        <Text span inherit fw={500} style={{ overflowWrap: 'anywhere' }}>
+          {request.method} {eventOf(request)}
+        </Text>
+        <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+          <Time at={request.receivedAt} />
+        </Text>
+      </Group>
+      <Text span size="xs" component="div">
+        <StateBadge state={verdict} label={VERDICTS[verdict].words} />
+      </Text>
+    </>
   );
 }
 

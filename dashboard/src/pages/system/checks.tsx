@@ -1,6 +1,6 @@
 /** What is wrong with the installation, what comes of it and what to do: needs attention first. */
 
-import { Button, Group, Skeleton, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemFinding } from 'flowhook-client';
 import { useId, useState } from 'react';
@@ -66,7 +66,11 @@ export function Checks() {
         <Text size="sm" c="dimmed">
           <code>npx flowhook doctor</code> runs the same checks from a shell, even if the service does not
           start; <code>--full</code> reads the whole database, <code>--online</code> tests outgoing
-          connections.
+          connections. The{' '}
+          <Anchor inherit href="/docs/guide/operate/backup.html" underline="always">
+            guide
+          </Anchor>{' '}
+          has the commands for backups.
         </Text>
       </Stack>
     </Section>

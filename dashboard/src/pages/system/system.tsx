@@ -4,7 +4,7 @@ import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { System } from 'flowhook-client';
 import type { ReactNode } from 'react';
-import { CommandLine, IdText } from '../../parts/copy.tsx';
+import { IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
@@ -55,7 +55,6 @@ function Standing() {
         ))}
       </SimpleGrid>
       <Checks />
-      <Upkeep kind={system.database.kind} />
       <Settings settings={system.settings} />
     </Stack>
   );
@@ -153,65 +152,6 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
 
 function milliseconds(ms: number): string {
   return `${ms.toFixed(1)} ms`;
-}
-
-interface Task {
-  title: string;
-  sentence: ReactNode;
-  command: string;
-}
-
-const SQLITE: Task[] = [
-  {
-    title: 'Copy the database',
-    sentence: (
-      <>
-        While the service runs. <code>FLOWHOOK_BACKUP_EVERY=24h</code> does it by itself. Keep the encryption
-        key apart: it is in no copy.
-      </>
-    ),
-    command: 'npx flowhook backup create',
-  },
-  {
-    title: 'Check a copy',
-    sentence: 'Its bytes, its tables, and whether its contents are complete.',
-    command: 'npx flowhook backup verify',
-  },
-];
-const POSTGRES: Task[] = [
-  {
-    title: 'Copy the database',
-    sentence: 'With the tools of PostgreSQL. Keep the encryption key apart: it is in no copy.',
-    command: 'pg_dump --format=custom --file=flowhook.dump "$FLOWHOOK_DATABASE"',
-  },
-];
-const BOTH: Task[] = [
-  {
-    title: 'Check the settings',
-    sentence: 'All settings in effect and where each comes from, before a restart with new ones.',
-    command: 'npx flowhook config print',
-  },
-];
-
-/** Shell commands for maintaining the instance. */
-function Upkeep({ kind }: { kind: System['database']['kind'] }) {
-  return (
-    <Section title="Upkeep">
-      <SimpleGrid cols={{ base: 1, md: 3 }} spacing="xl">
-        {[...(kind === 'sqlite' ? SQLITE : POSTGRES), ...BOTH].map(({ title, sentence, command }) => (
-          <Stack key={title} gap={4} miw={0}>
-            <Title order={3} size="h6">
-              {title}
-            </Title>
-            <Text size="sm" c="dimmed" mb="auto">
-              {sentence}
-            </Text>
-            <CommandLine command={command} label={`Copy the command: ${title}`} />
-          </Stack>
-        ))}
-      </SimpleGrid>
-    </Section>
-  );
 }
 
 type Setting = System['settings'][number];

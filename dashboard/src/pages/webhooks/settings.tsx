@@ -1,6 +1,17 @@
 /** How a webhook is called, changed in its place. */
 
-import { Alert, Button, Modal, NumberInput, SimpleGrid, Stack, Switch, Text, Textarea } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Button,
+  Modal,
+  NumberInput,
+  SimpleGrid,
+  Stack,
+  Switch,
+  Text,
+  Textarea,
+} from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { WebhookDetail } from 'flowhook-client';
 import { useState } from 'react';
@@ -162,8 +173,11 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
       <Stack gap="sm">
         {secret === undefined ? (
           <Text size="sm" c="dimmed">
-            Every delivery is signed with it (Standard Webhooks, HMAC-SHA256). The receiver needs it to verify
-            the sender: treat it like a password.
+            Every delivery is signed with it (Standard Webhooks, HMAC-SHA256). The receiver needs it to{' '}
+            <Anchor inherit href="/docs/guide/guides/verify-webhooks.html" underline="always">
+              verify the sender
+            </Anchor>
+            : treat it like a password.
           </Text>
         ) : (
           <CommandLine command={secret} label="Copy the secret" />

@@ -1,4 +1,4 @@
-/** The page of one webhook: its state, deliveries, settings, and how to verify signatures. */
+/** The page of one webhook: its state, deliveries, and settings. */
 
 import { Alert, Modal, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
@@ -23,7 +23,6 @@ import { webhookQuery } from '../../queries/webhooks.ts';
 import { NextAttempt, WebhookDeliveries } from './deliveries.tsx';
 import { healthOf, percent, shortEvent, standing } from './health.ts';
 import { WebhookSecret, WebhookSettings } from './settings.tsx';
-import { Snippets } from './verify.tsx';
 
 export function WebhookPage() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
@@ -83,7 +82,6 @@ function WebhookTabs({ webhook }: { webhook: WebhookDetail }) {
         <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
         <Tabs.Tab value="health">Health</Tabs.Tab>
         <Tabs.Tab value="settings">Settings</Tabs.Tab>
-        <Tabs.Tab value="verify">Verify</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="deliveries">
         <WebhookDeliveries webhook={webhook} />
@@ -96,9 +94,6 @@ function WebhookTabs({ webhook }: { webhook: WebhookDetail }) {
           <WebhookSecret webhookId={webhook.id} />
           <WebhookSettings webhook={webhook} key={JSON.stringify(webhook.settings)} />
         </Stack>
-      </Tabs.Panel>
-      <Tabs.Panel value="verify">
-        <Snippets />
       </Tabs.Panel>
     </Tabs>
   );

@@ -1,6 +1,6 @@
 /** What changed from version to version: the versions, and the changes of the one that is chosen. */
 
-import { Box, Group, SegmentedControl, Skeleton, Stack, Text, Title, UnstyledButton } from '@mantine/core';
+import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { type Change, NotFound, type Version } from 'flowhook-client';
@@ -11,10 +11,10 @@ import { CopyAsCurl } from '../../parts/copy.tsx';
 import { type Filters, useFilters } from '../../parts/filters.ts';
 import { count, many } from '../../parts/format.ts';
 import { ButtonLink, EmptyState, ErrorBox } from '../../parts/page.tsx';
+import { SideList } from '../../parts/side-list.tsx';
 import { CountSigns, Time } from '../../parts/values.tsx';
-import { type List, useList } from '../../queries/list.ts';
+import { useList } from '../../queries/list.ts';
 import { changesQuery, MAX_SCANNED, versionList, workflowQuery } from '../../queries/workflows.ts';
-import styles from './changes.module.css';
 import { DataEmpty, useFollowed } from './data.tsx';
 
 export function ChangesTab() {
@@ -26,7 +26,8 @@ export function ChangesTab() {
   if (list.error !== null && list.rows.length === 0) {
     return <ErrorBox error={list.error} onRetry={list.retry} />;
   }
-  if (list.isLoading || workflow === undefined) return <Loading />;
+  if (list.isLoading || workflow === undefined)
+    return <Skeleton h={240} aria-label="Loading" role="status" />;
   const asked = Number(filters.values.version ?? '');
   const newest = list.rows[0];
   if (newest === undefined) {
@@ -35,15 +36,28 @@ export function ChangesTab() {
   const number = asked > 0 ? asked : followed > 0 ? followed : newest.number;
   const chosen: Version | undefined = list.rows.find((version) => version.number === number);
   return (
-    <Box className={styles.sides}>
-      <VersionNav
-        list={list}
-        chosen={number}
-        onChoose={(version) => {
-          setFollowed(newest.number);
-          filters.set({ version: version === newest.number ? undefined : String(version), type: undefined });
-        }}
-      />
+    <SideList
+      label="Versions"
+      items={list.rows}
+      chosen={number}
+      onChoose={(version) => {
+        setFollowed(newest.number);
+        filters.set({ version: version === newest.number ? undefined : String(version), type: undefined });
+      }}
+      line={(version) => <VersionLine version={version} />}
+      more={
+        list.hasMore && (
+          <ActionButton
+            variant="subtle"
+            action={{ act: list.loadMore, isActing: list.isLoadingMore }}
+            mt="xs"
+            fullWidth
+          >
+            Older versions
+          </ActionButton>
+        )
+      }
+    >
       {chosen === undefined && !list.hasMore ? (
         <EmptyState title={`Version ${number} is no longer kept`} onClear={filters.clear}>
           Old versions are removed after a while; their changes were sent to the webhooks of that time.
@@ -57,67 +71,23 @@ export function ChangesTab() {
           filters={filters}
         />
       )}
-    </Box>
+    </SideList>
   );
 }
 
-function Loading() {
+function VersionLine({ version: { number, publishedAt, records } }: { version: Version }) {
   return (
-    <Box className={styles.sides} aria-label="Loading" role="status">
-      <Stack gap="xs">
-        <Skeleton h={40} />
-        <Skeleton h={40} />
-        <Skeleton h={40} />
-      </Stack>
-      <Skeleton h={240} />
-    </Box>
-  );
-}
-
-/** The versions that are kept, the newest first. */
-function VersionNav({
-  list,
-  chosen,
-  onChoose,
-}: {
-  list: List<Version>;
-  chosen: number;
-  onChoose: (version: number) => void;
-}) {
-  return (
-    <nav aria-label="Versions">
-      <ul className={styles.versions}>
-        {list.rows.map(({ number, publishedAt, records }) => (
-          <li key={number}>
-            <UnstyledButton
-              className={styles.version}
-              aria-current={number === chosen || undefined}
-              onClick={() => onChoose(number)}
-            >
-              <Group justify="space-between" wrap="nowrap" gap="xs">
-                <Text span inherit fw={500} className="numbers">
-                  Version {number}
-                </Text>
-                <Text span size="xs" c="dimmed">
-                  <Time at={publishedAt} />
-                </Text>
-              </Group>
-              <CountSigns withNothing records={records} />
-            </UnstyledButton>
-          </li>
-        ))}
-      </ul>
-      {list.hasMore && (
-        <ActionButton
-          variant="subtle"
-          action={{ act: list.loadMore, isActing: list.isLoadingMore }}
-          mt="xs"
-          fullWidth
-        >
-          Older versions
-        </ActionButton>
-      )}
-    </nav>
+    <>
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        <Text span inherit fw={500} className="numbers">
+          Version {number}
+        </Text>
+        <Text span size="xs" c="dimmed">
+          <Time at={publishedAt} />
+        </Text>
+      </Group>
+      <CountSigns withNothing records={records} />
+    </>
   );
 }
 

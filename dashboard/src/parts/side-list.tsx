@@ -1,0 +1,46 @@
+/** What there is to choose from, by number, beside what is chosen; above it in a narrow window. */
+import { UnstyledButton } from '@mantine/core';
+import type { ReactNode } from 'react';
+import styles from './side-list.module.css';
+
+export function SideList<Item extends { number: number }>({
+  label,
+  items,
+  chosen,
+  onChoose,
+  line,
+  more,
+  children,
+}: {
+  label: string;
+  items: readonly Item[];
+  chosen: number;
+  onChoose: (number: number) => void;
+  /** What is said of one. */
+  line: (item: Item) => ReactNode;
+  /** Below the list. */
+  more?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <div className={styles.sides}>
+      <nav aria-label={label}>
+        <ul className={styles.list} aria-label={label}>
+          {items.map((item) => (
+            <li key={item.number}>
+              <UnstyledButton
+                className={styles.item}
+                aria-current={item.number === chosen || undefined}
+                onClick={() => onChoose(item.number)}
+              >
+                {line(item)}
+              </UnstyledButton>
+            </li>
+          ))}
+        </ul>
+        {more}
+      </nav>
+      {children}
+    </div>
+  );
+}
