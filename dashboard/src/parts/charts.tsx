@@ -1,5 +1,4 @@
 /** Counts over time as stacked bars. Our own lines of SVG: the usual libraries weigh half as much as the dashboard. */
-
 import { Box, Group, Paper, Text, Title } from '@mantine/core';
 import type { Usage, UsageBucket } from 'flowhook-client';
 import type { ReactNode } from 'react';

@@ -1,5 +1,4 @@
 /** A list as a table, or as cards in a narrow window. Virtualized: only the rows in sight are rendered. */
-
 import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';

@@ -1,5 +1,4 @@
 /** The filters of a list, above it. */
-
 import { Group, MultiSelect, Select, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { type ReactNode, useEffect, useState } from 'react';

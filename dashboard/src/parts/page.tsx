@@ -1,5 +1,4 @@
 /** The header of a page: breadcrumbs, title, actions. */
-
 import {
   Alert,
   Anchor,

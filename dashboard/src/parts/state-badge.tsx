@@ -51,7 +51,7 @@ export interface StateBadgeProps {
 }
 
 /** A state, small enough for a row. */
-export function StateBadge({ state, label = state, title }: StateBadgeProps) {
+export function StateBadge({ state, label = state === 'dead' ? 'given up' : state, title }: StateBadgeProps) {
   const [icon] = LOOKS[state];
   return (
     <Group component="span" display="inline-flex" gap={6} wrap="nowrap" title={title} data-state={state}>

@@ -1,5 +1,4 @@
 /** A moment: how long ago, or in how long, with the time itself on hover. */
-
 import { Group, Text, type TextProps } from '@mantine/core';
 import type { Version } from 'flowhook-client';
 import { Fragment, type ReactNode } from 'react';

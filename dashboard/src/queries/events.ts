@@ -1,16 +1,8 @@
-import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
+import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { ask, filledPage, listQuery } from './list.ts';
+import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
 
-export interface EventFilter {
-  workflowId?: string | undefined;
-  jobId?: string | undefined;
-  type?: FlowhookEvent['type'][] | undefined;
-  /** ISO 8601. */
-  since?: string | undefined;
-}
-
-export const eventList = (filter: EventFilter) =>
+export const eventList = (filter: FilterOf<typeof flowhook.events.history>) =>
   listQuery(
     ['events', 'list', filter],
     (cursor, signal) => filledPage(flowhook.events.history({ ...filter, signal }), cursor),

@@ -1,16 +1,7 @@
-import type { JobOrigin, JobState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { ask, listQuery } from './list.ts';
+import { ask, type FilterOf, listQuery } from './list.ts';
 
-export interface JobFilter {
-  workflowId?: string | undefined;
-  state?: JobState[] | undefined;
-  origin?: JobOrigin | undefined;
-  /** Queued at this time or later: ISO 8601. */
-  since?: string | undefined;
-}
-
-export const jobList = (filter: JobFilter) =>
+export const jobList = (filter: FilterOf<typeof flowhook.jobs.list>) =>
   listQuery(
     ['jobs', 'list', filter],
     (cursor, signal) => flowhook.jobs.list({ ...filter, signal }).page(cursor),

@@ -64,6 +64,11 @@ export function ask<Data>(
   return queryOptions({ ...options, queryKey: key, queryFn: ({ signal }) => read(signal) });
 }
 
+/** What a list of the client may be filtered by. */
+export type FilterOf<ListOf> = ListOf extends (options?: infer Options) => unknown
+  ? Omit<NonNullable<Options>, 'signal' | 'limit'>
+  : never;
+
 /** What `DataTable` takes of a list. */
 export interface List<Row> {
   rows: readonly Row[];

@@ -1,5 +1,5 @@
 import { flowhook } from '../client.ts';
-import { ask, filledPage, listQuery } from './list.ts';
+import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
 
 export const keyList = () =>
   listQuery(['keys', 'list'], (cursor, signal) => flowhook.keys.list({ limit: 1_000, signal }).page(cursor));
@@ -11,16 +11,7 @@ export const keyNamesQuery = () =>
     return keys.map(({ id, name, prefix }) => ({ value: id, label: `${name} ${prefix}…`.trim() }));
   });
 
-/** What pages ask about the audit. */
-interface AuditFilter {
-  action?: string | undefined;
-  actor?: string | undefined;
-  target?: string | undefined;
-  /** ISO 8601. */
-  since?: string | undefined;
-}
-
-export const auditList = (filter: AuditFilter) =>
+export const auditList = (filter: FilterOf<typeof flowhook.audit>) =>
   listQuery(
     ['audit', 'list', filter],
     (cursor, signal) => filledPage(flowhook.audit({ ...filter, signal }), cursor),

@@ -1,13 +1,8 @@
 import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
-import { ask, listQuery } from './list.ts';
+import { ask, type FilterOf, listQuery } from './list.ts';
 
-export interface WebhookFilter {
-  workflowId?: string | undefined;
-  state?: ('active' | 'failing' | 'paused')[] | undefined;
-}
-
-export const webhookList = (filter: WebhookFilter = {}) =>
+export const webhookList = (filter: FilterOf<typeof flowhook.webhooks.listDetails> = {}) =>
   listQuery(['webhooks', 'list', filter], (cursor, signal) =>
     flowhook.webhooks.listDetails({ ...filter, signal }).page(cursor),
   );

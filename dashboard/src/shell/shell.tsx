@@ -1,5 +1,4 @@
 /** The layout around every page: header, navigation, and the page itself. */
-
 import {
   ActionIcon,
   AppShell,

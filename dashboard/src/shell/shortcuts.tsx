@@ -1,5 +1,4 @@
 /** The keys of the frame: going places, searching, help. */
-
 import { Group, Kbd, Modal, Stack, Switch, Table, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';

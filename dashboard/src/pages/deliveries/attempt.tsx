@@ -1,5 +1,4 @@
 /** One attempt: what was sent, what came back, and where the time went. */
-
 import { Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { AxisBars } from '../../parts/charts.tsx';

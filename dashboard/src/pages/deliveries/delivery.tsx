@@ -1,5 +1,4 @@
 /** One delivery: every attempt with what was sent and what came back, and what comes next. */
-
 import { Accordion, Alert, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -81,7 +80,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
           </PageLink>,
         ]}
         id={id}
-        meta={<StateBadge state={state} label={state === 'dead' ? 'given up' : state} />}
+        meta={<StateBadge state={state} />}
         actions={<Actions delivery={delivery} />}
       />
       <Stack gap="lg">

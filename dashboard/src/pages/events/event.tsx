@@ -1,5 +1,4 @@
 /** One event, and where it went. */
-
 import { Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import type { FlowhookEvent } from 'flowhook-client';

@@ -1,5 +1,4 @@
 /** What happened, newest first, and whom it was told. */
-
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { DeliveryState, FlowhookEvent } from 'flowhook-client';

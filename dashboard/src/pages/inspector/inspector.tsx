@@ -1,5 +1,4 @@
 /** The page of one inspector: its requests as they arrive. */
-
 import { Alert, Button, Group, Loader, NumberInput, Paper, Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
@@ -275,9 +274,9 @@ function RunIt({ workflowId }: { workflowId: string }) {
 }
 
 function RunButton({ workflow: { id, name } }: { workflow: Workflow }) {
-  const { run, isRunning } = useRunNow(id, name);
+  const run = useRunNow(id, name);
   return (
-    <ActionButton isMain icon="play" action={{ act: run, isActing: isRunning }}>
+    <ActionButton isMain icon="play" action={run}>
       Run {name}
     </ActionButton>
   );

@@ -1,5 +1,4 @@
 /** Who changed what in the team, newest first. */
-
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { AuditLine } from 'flowhook-client';

@@ -1,5 +1,4 @@
 /** The API keys of the team: listing, creating, rotating and revoking them. */
-
 import { Alert, Badge, Checkbox, Group, Modal, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Key, MadeKey, Scope } from 'flowhook-client';

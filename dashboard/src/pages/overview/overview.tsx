@@ -1,5 +1,4 @@
 /** How everything stands: now, over the last 24 hours, and what needs attention. */
-
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type JobState, NotFound } from 'flowhook-client';

@@ -1,5 +1,4 @@
 /** What a run has said, attempt by attempt. */
-
 import { Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import type { Job, LogLine } from 'flowhook-client';

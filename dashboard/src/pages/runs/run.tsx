@@ -1,5 +1,4 @@
 /** The page of one run: its state, timeline, log and changes. */
-
 import { Alert, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';

@@ -1,5 +1,4 @@
 /** Every run of the team, as it happens. */
-
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Job, JobOrigin, JobState } from 'flowhook-client';

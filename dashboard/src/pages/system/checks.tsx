@@ -1,5 +1,4 @@
 /** What is wrong with the installation, what comes of it and what to do: needs attention first. */
-
 import { Anchor, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemFinding } from 'flowhook-client';

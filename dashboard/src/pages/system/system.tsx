@@ -1,5 +1,4 @@
 /** The state of the instance, for operators. */
-
 import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { System } from 'flowhook-client';

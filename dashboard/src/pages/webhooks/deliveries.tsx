@@ -1,5 +1,4 @@
 /** What a webhook was sent, live, and sending some or much of it once more. */
-
 import { Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -130,7 +129,7 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): (Col
       width: 'fits',
       cell: ({ id, state }) => (
         <PageLink to="/deliveries/$deliveryId" params={{ deliveryId: id }} c="inherit" underline="hover">
-          <StateBadge state={state} label={state === 'dead' ? 'given up' : state} />
+          <StateBadge state={state} />
         </PageLink>
       ),
     },

@@ -1,5 +1,4 @@
 /** Sends everything since a time once more that has not arrived, or what is in chosen states; says first how many. */
-
 import { Alert, Checkbox, Group, List, Loader, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { DeliveryState, Replay, ReplayPlan, WebhookDetail } from 'flowhook-client';

@@ -1,5 +1,4 @@
 /** How a webhook is called, changed in its place. */
-
 import {
   Alert,
   Anchor,

@@ -1,5 +1,4 @@
 /** The dialog that subscribes a URL to events of a workflow, with remarks on the URL. */
-
 import {
   Alert,
   Anchor,

@@ -1,5 +1,4 @@
 /** The page of one webhook: its state, deliveries, and settings. */
-
 import { Alert, Modal, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';

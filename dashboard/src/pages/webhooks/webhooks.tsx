@@ -1,5 +1,4 @@
 /** All webhooks, and how they stand. */
-
 import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { WebhookDetail } from 'flowhook-client';
@@ -18,7 +17,7 @@ import { StateBadge, stateColor, tone } from '../../parts/state-badge.tsx';
 import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask, useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
-import { type WebhookFilter, webhookList } from '../../queries/webhooks.ts';
+import { webhookList } from '../../queries/webhooks.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
 import { healthOf, isAfter, lastWords, percent, shortEvent, standing } from './health.ts';
@@ -63,7 +62,7 @@ export function WebhookTable(props: WebhookTableProps) {
 function Table({ of, actions }: WebhookTableProps) {
   const filters = useFilters('state', 'workflowId');
   const workflowId = of ?? filters.values.workflowId;
-  const state = choices<NonNullable<WebhookFilter['state']>[number]>(filters.values.state);
+  const state = choices<'active' | 'failing' | 'paused'>(filters.values.state);
   const list = useList(webhookList({ workflowId, state }));
   const { data: workflows = [] } = useQuery({ ...workflowNamesQuery(), enabled: of === undefined });
   const columns = useMemo(() => webhookColumns({ withWorkflow: of === undefined }), [of]);

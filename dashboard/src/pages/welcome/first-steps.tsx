@@ -1,5 +1,4 @@
 /** The first three steps, each with a button and a command, ticked once their result exists. */
-
 import {
   Anchor,
   CloseButton,
@@ -107,7 +106,7 @@ function RunStep({
   onChoose: (workflowId: string) => void;
 }) {
   const { can } = useSession();
-  const { run, isRunning } = useRunNow(toRun?.id ?? '', toRun?.name ?? '');
+  const run = useRunNow(toRun?.id ?? '', toRun?.name ?? '');
   if (toRun === undefined) {
     return (
       <Step
@@ -149,12 +148,7 @@ function RunStep({
             />
           )}
           {can('queue') && (
-            <ActionButton
-              isMain={!hasRun}
-              icon="play"
-              action={{ act: run, isActing: isRunning }}
-              aria-label={`Run ${toRun.name}`}
-            >
+            <ActionButton isMain={!hasRun} icon="play" action={run} aria-label={`Run ${toRun.name}`}>
               Run
             </ActionButton>
           )}

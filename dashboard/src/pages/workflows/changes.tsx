@@ -1,5 +1,4 @@
 /** What changed from version to version: the versions, and the changes of the one that is chosen. */
-
 import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';

@@ -1,5 +1,4 @@
 /** The records of a version: search, sorting, a detail view, and export. */
-
 import {
   Button,
   Checkbox,

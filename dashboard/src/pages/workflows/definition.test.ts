@@ -80,8 +80,8 @@ test('a changed line is gone first, and new after it', () => {
   assert.deepEqual(diff('a\nb\nc\n', 'a\nx\nc\n'), [' a', '-b', '+x', ' c']);
 });
 
-test('lines that stayed in between are found', () => {
-  assert.deepEqual(diff('a\nb\nc\nd', 'b\nx\nd\ne'), ['-a', ' b', '-c', '+x', ' d', '+e']);
+test('of texts that begin or end alike, only what is between has changed', () => {
+  assert.deepEqual(diff('a\nb\nc\nd', 'a\nx\nc\ny\nd'), [' a', '-b', '-c', '+x', '+c', '+y', ' d']);
   assert.deepEqual(diff('', 'a'), ['+a']);
   assert.deepEqual(diff('a', ''), ['-a']);
   assert.deepEqual(diff('a\na', 'a\na\na'), [' a', ' a', '+a']);

@@ -1,5 +1,4 @@
 /** What the workflow is made of: as it was written, and with every default. Those of the API are changed here. */
-
 import { Alert, Group, SegmentedControl, Skeleton, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';

@@ -1,5 +1,4 @@
 /** The dialog for a new workflow: as a file, from a shell, or, with an admin key, by a form. */
-
 import { Alert, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,5 +1,4 @@
 /** The fields of records as columns. Values come from outside: they are rendered as text, never as markup. */
-
 import { Anchor } from '@mantine/core';
 import type { DataRecord } from 'flowhook-client';
 import type { Column } from '../../parts/rows.tsx';

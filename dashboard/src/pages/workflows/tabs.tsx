@@ -1,5 +1,4 @@
 /** The runs of one workflow. */
-
 import { Anchor, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';

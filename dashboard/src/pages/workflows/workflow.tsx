@@ -1,5 +1,4 @@
 /** The page of one workflow: its state, its actions, and its tabs. */
-
 import { Alert, Box, Group, Skeleton, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
@@ -98,14 +97,14 @@ function State({ workflow: { paused, pausedAt, currentJob, lastJob } }: { workfl
 function Actions({ workflow }: { workflow: Workflow }) {
   const { id, name, paused, source, currentJob } = workflow;
   const { can } = useSession();
-  const { run, isRunning } = useRunNow(id, name);
+  const run = useRunNow(id, name);
   const pause = useAction({
     run: () => (paused ? flowhook.workflows.resume(id) : flowhook.workflows.pause(id)),
     changes: ['workflows'],
     done: (now) => (now.paused ? `${name} is paused: it takes and starts no runs` : `${name} runs again`),
   });
   const mayRun = can('queue') && source.type !== 'push' && !paused && currentJob === null;
-  useShortcut('r', 'Run now', () => mayRun && run());
+  useShortcut('r', 'Run now', () => mayRun && run.act());
   return (
     <>
       {can('admin') && (
@@ -117,7 +116,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
         <ActionButton
           isMain
           icon="play"
-          action={{ act: run, isActing: isRunning }}
+          action={run}
           disabled={paused}
           title={paused ? 'It is paused: resume it first' : undefined}
         >

@@ -1,5 +1,4 @@
 /** All workflows: how each stands, when it runs next, and how its last runs went. */
-
 import { ActionIcon, Group, Stack, Text, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Workflow } from 'flowhook-client';
@@ -187,7 +186,7 @@ function Webhooks({ workflowId, badge }: { workflowId: string; badge: WebhookBad
 }
 
 function RunButton({ workflow: { id, name, paused, source } }: { workflow: Workflow }) {
-  const { run, isRunning } = useRunNow(id, name);
+  const run = useRunNow(id, name);
   // Nothing runs there: its records come by themselves.
   if (source.type === 'push') return null;
   const label = paused ? `${name} is paused` : `Run ${name} now`;
@@ -195,8 +194,8 @@ function RunButton({ workflow: { id, name, paused, source } }: { workflow: Workf
     <Tooltip label={label}>
       <ActionIcon
         aria-label={label}
-        onClick={() => run()}
-        loading={isRunning}
+        onClick={() => run.act()}
+        loading={run.isActing}
         disabled={paused}
         color="indigo"
       >
