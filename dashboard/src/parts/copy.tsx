@@ -1,8 +1,9 @@
-/** A small button that copies. */
-import { ActionIcon, Box, Button, Group, Text, Tooltip } from '@mantine/core';
-import { type ReactNode, useEffect, useState } from 'react';
+/** What can be copied: values, ids, commands, and requests as curl; and files to save. */
+
+import { ActionIcon, Box, Group, Text, Tooltip } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { serviceUrl } from '../client.ts';
-import { sayRefused } from './action.tsx';
+import { ActionButton, sayRefused } from './action.tsx';
 import styles from './copy.module.css';
 import { Icon } from './icon.tsx';
 
@@ -75,7 +76,6 @@ function isCopiedFromField(text: string): boolean {
   return isDone;
 }
 
-/** A command to copy. */
 interface CommandLineProps {
   /** One or more lines. */
   command: string;
@@ -96,40 +96,30 @@ export function CommandLine({ command, label = 'Copy the command' }: CommandLine
 }
 
 /** Copies the request as a curl command, with `$FLOWHOOK_KEY` in the place of the key. */
-export function CopyAsCurl({ label = 'Copy as curl', ...request }: CurlRequest & { label?: string }) {
+export function CopyAsCurl({ path }: { path: string }) {
   const { copied, copy } = useCopy();
   return (
-    <Button
-      variant="default"
-      leftSection={<Icon name={copied ? 'check' : 'copy'} size={14} />}
-      onClick={() => copy(curl(request))}
-    >
-      {copied ? 'Copied' : label}
-    </Button>
+    <ActionButton icon={copied ? 'check' : 'copy'} action={() => copy(curl({ path }))}>
+      {copied ? 'Copied' : 'Copy as curl'}
+    </ActionButton>
   );
 }
 
-/** The same request at a shell. */
 interface CurlRequest {
   /** GET unless told. */
   method?: string;
   /** With its query: `/v1/jobs?state=failed`. */
   path: string;
-  /** Beside the key. */
-  headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   json?: unknown;
-  /** Anybody may make the call. */
-  withoutKey?: boolean;
 }
 
 /** A curl command that works once `FLOWHOOK_KEY` holds a key: the page knows none. */
-export function curl({ method = 'GET', path, headers = {}, json, withoutKey = false }: CurlRequest): string {
+export function curl({ method = 'GET', path, json }: CurlRequest): string {
   return [
     'curl -sS',
     method === 'GET' ? '' : `-X ${method}`,
-    withoutKey ? '' : `-H "x-api-key: $FLOWHOOK_KEY"`,
-    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    `-H "x-api-key: $FLOWHOOK_KEY"`,
     json === undefined ? '' : `-H 'content-type: application/json' -d ${quoted(JSON.stringify(json))}`,
     quoted(serviceUrl + path),
   ]
@@ -141,22 +131,17 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** An id, which can be copied. */
-interface IdTextProps {
-  id: string;
-  /** Shortened to its prefix and last letters; the title and the copy button have all of it. */
-  isShort?: boolean;
-  /** Wraps the text, for a link: `(text) => <PageLink …>{text}</PageLink>`. */
-  link?: (text: string) => ReactNode;
-}
-
-/** An id with its copy button. */
-export function IdText({ id, isShort = false, link = (text) => text }: IdTextProps) {
+/**
+ * An id with its copy button.
+ *
+ * @param props.isShort shortened to its prefix and last letters; the title and the copy button have all of it
+ */
+export function IdText({ id, isShort = false }: { id: string; isShort?: boolean }) {
   const text = isShort && id.length > 14 ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}` : id;
   return (
     <Group gap={2} wrap="nowrap" miw={0} component="span" display="inline-flex">
       <Text span inherit ff="monospace" fz="0.92em" title={id} truncate>
-        {link(text)}
+        {text}
       </Text>
       <Copy value={id} label={`Copy ${id}`} />
     </Group>

@@ -8,7 +8,6 @@ import {
   lasting,
   lastLine,
   many,
-  plainSentence,
   relative,
   sentenceParts,
   uncapitalized,
@@ -91,13 +90,6 @@ test('a backtick alone and an empty pair are characters like any other', () => {
 
 test('a sentence goes on in another one', () => {
   assert.equal(uncapitalized('The endpoint has failed'), 'the endpoint has failed');
-});
-
-test('in plain text the marks are gone, and times are written for people', () => {
-  assert.equal(
-    plainSentence('`id` is missing since 2026-11-15T20:57:18Z', () => 'Sunday'),
-    'id is missing since Sunday',
-  );
 });
 
 test('a failure is told by what was said last', () => {

@@ -1,4 +1,4 @@
-/** Numbers for people: grouped, and with their units. */
+/** How numbers, times, sentences and URLs are written, as texts. */
 import type { Job } from 'flowhook-client';
 import { Remembered } from './store.ts';
 
@@ -117,13 +117,6 @@ export function sentenceParts(text: string): SentencePart[] {
 /** For the middle of another sentence. */
 export function uncapitalized(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1);
-}
-
-/** The same without marks, for titles and what is announced. */
-export function plainSentence(text: string, wordsOf: (time: string) => string): string {
-  return sentenceParts(text)
-    .map((part) => (part.kind === 'time' ? wordsOf(part.text) : part.text))
-    .join('');
 }
 
 /** What a program said last; the frames of a stack trace, which come below it, say nothing in a list. */

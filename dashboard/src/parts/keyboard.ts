@@ -1,4 +1,4 @@
-/** Keyboard shortcuts: those of the shell, and those of the current page. */
+/** The keyboard: shortcuts of the frame and of the current page, and the keys of tables. */
 import { type RefObject, useEffect, useRef } from 'react';
 import { Remembered, Store } from './store.ts';
 

@@ -1,4 +1,4 @@
-/** The header of a page: breadcrumbs, title, actions. */
+/** What every page is made of: its header, sections, facts and links, and what stands for nothing or for an error. */
 import {
   Alert,
   Anchor,
@@ -76,7 +76,6 @@ export function PageHeader({ title, heading, up, id, meta, actions, description 
 /** The first page after a load leaves the focus where the browser puts it. */
 let hasShown = false;
 
-/** A part of a page under its own heading. */
 interface SectionProps {
   title: string;
   /** At the end of the line of the heading. */
@@ -138,7 +137,6 @@ export const ButtonLink = createLink((props: Omit<ButtonProps, 'href'> & Linked)
   <Button component="a" variant="default" {...props} />
 ));
 
-/** Why there is nothing, and what to do about it. */
 interface EmptyStateProps {
   /** Such as `No runs yet`. */
   title: string;
@@ -173,7 +171,6 @@ export function EmptyState({ title, children, command, action, onClear }: EmptyS
   );
 }
 
-/** An error: its sentence, the request id for the log, and a retry button. */
 interface ErrorBoxProps {
   error: Error;
   /** What could not be done, such as `The runs could not be read`. */

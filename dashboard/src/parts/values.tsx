@@ -1,4 +1,4 @@
-/** A moment: how long ago, or in how long, with the time itself on hover. */
+/** How single values are shown: times, lengths, sentences of the service, counts and URLs. */
 import { Group, Text, type TextProps } from '@mantine/core';
 import type { Version } from 'flowhook-client';
 import { Fragment, type ReactNode } from 'react';
@@ -50,21 +50,14 @@ function words(at: string, style: TimeStyle, as: TimeProps['as']): string {
   return as === 'since' || as === 'at' ? `${as} ${itself}` : itself;
 }
 
-/** How long something took, or has been going on. */
-type DurationProps =
-  | { /** Milliseconds; null: not known. */ ms: number | null }
-  | {
-      /** ISO 8601; null: it has not begun. */
-      from: string | null;
-      /** null: it still goes on, and the number grows. */
-      to: string | null;
-    };
-
-/** A length of time with its unit. */
-export function Duration(props: DurationProps) {
-  if ('ms' in props) return <Length ms={props.ms} />;
-  const { from, to } = props;
-  if (from === null) return <Length ms={null} />;
+/**
+ * How long something took, or has been going on.
+ *
+ * @param props.from ISO 8601; null: it has not begun
+ * @param props.to null: it still goes on, and the number grows
+ */
+export function Duration({ from, to }: { from: string | null; to: string | null }) {
+  if (from === null) return '–';
   return to === null ? <Growing from={from} /> : <Length ms={Date.parse(to) - Date.parse(from)} />;
 }
 
@@ -72,8 +65,8 @@ function Growing({ from }: { from: string }) {
   return <Length ms={Math.max(0, Math.floor((useNow() - Date.parse(from)) / 1_000) * 1_000)} />;
 }
 
-function Length({ ms }: { ms: number | null }) {
-  return <span className="numbers">{ms === null ? '–' : duration(ms)}</span>;
+function Length({ ms }: { ms: number }) {
+  return <span className="numbers">{duration(ms)}</span>;
 }
 
 /** One clock: all ages tick together, each second, and not while the tab is hidden. */

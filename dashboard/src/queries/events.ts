@@ -1,3 +1,4 @@
+/** What pages ask about events and their types. */
 import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, filledPage, listQuery } from './list.ts';

@@ -1,3 +1,4 @@
+/** What pages ask about jobs. */
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, listQuery } from './list.ts';
 

@@ -1,4 +1,4 @@
-/** Infinite lists: pages are loaded as one scrolls. */
+/** How pages ask: the cache, single queries, and lists whose pages are loaded as one scrolls. */
 import {
   type InfiniteData,
   infiniteQueryOptions,

@@ -1,3 +1,4 @@
+/** What pages ask about a team and its instance: keys, audit, usage, how the service stands. */
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
 

@@ -1,3 +1,4 @@
+/** What pages ask about webhooks, their deliveries, and inspectors. */
 import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, listQuery } from './list.ts';

@@ -1,3 +1,4 @@
+/** What pages ask about workflows, their definitions, records and changes. */
 import type { Change } from 'flowhook-client';
 import { flowhook } from '../client.ts';
 import { ask, listQuery } from './list.ts';

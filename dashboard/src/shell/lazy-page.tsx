@@ -1,4 +1,4 @@
-/** Pages whose code is loaded on demand. */
+/** Pages whose code is loaded on demand, and the pages that stand for those that cannot be shown. */
 import { type ErrorComponentProps, lazyRouteComponent, useRouter } from '@tanstack/react-router';
 import { ButtonLink, EmptyState, ErrorBox, PageHeader } from '../parts/page.tsx';
 

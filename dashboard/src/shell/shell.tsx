@@ -1,4 +1,4 @@
-/** The layout around every page: header, navigation, and the page itself. */
+/** The layout around every page: the header with its menus, the navigation, and notes beside the page. */
 import {
   ActionIcon,
   AppShell,

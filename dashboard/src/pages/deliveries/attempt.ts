@@ -1,4 +1,4 @@
-/** Where the time of an attempt went, phase by phase. */
+/** One attempt: where its time went, and what can be done where it failed. */
 import type { DeliveryDetail } from 'flowhook-client';
 
 export type Attempt = DeliveryDetail['attempts'][number];

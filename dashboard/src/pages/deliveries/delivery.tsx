@@ -1,4 +1,4 @@
-/** One delivery: every attempt with what was sent and what came back, and what comes next. */
+/** One delivery: its attempts, what comes next, and the same request as a signed command. */
 import { Accordion, Alert, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';

@@ -1,3 +1,4 @@
+/** The list of inspectors, which receive requests for trying webhooks. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Inspector } from 'flowhook-client';

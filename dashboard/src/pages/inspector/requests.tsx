@@ -1,4 +1,4 @@
-/** The requests of an inspector, newest first; the selected one is kept in the URL. */
+/** The requests of an inspector: a line in their list, and one as a whole. */
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import type { InspectedRequest } from 'flowhook-client';
 import { HeaderTable, JsonView } from '../../parts/code.tsx';

@@ -1,4 +1,4 @@
-/** What a run has said, attempt by attempt. */
+/** What a run has said, attempt by attempt, and as it is said. */
 import { Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import type { Job, LogLine } from 'flowhook-client';
@@ -119,7 +119,6 @@ export async function* attemptLog(
   }
 }
 
-/** The log of a run, virtualized; entries of several lines stay together. */
 interface LogViewProps {
   /** In the order in which they were written. */
   lines: readonly Line[];

@@ -1,4 +1,4 @@
-/** Every run of the team, as it happens. */
+/** Runs as they happen, of the team or of one workflow: the list, its columns, and what is done with chosen ones. */
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Job, JobOrigin, JobState } from 'flowhook-client';
@@ -156,7 +156,7 @@ export const ORIGINS: Record<Job['origin'], string> = {
 };
 
 function Took({ job, longestMs }: { job: Job; longestMs: number }) {
-  if (job.startedAt === null) return <Duration ms={null} />;
+  if (job.startedAt === null) return '–';
   return (
     <Stack gap={2}>
       <Duration from={job.startedAt} to={job.finishedAt} />

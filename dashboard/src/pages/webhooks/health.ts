@@ -1,4 +1,4 @@
-/** The health of a webhook, in numbers and words. */
+/** How a webhook stands, why a delivery waits, and how a replay is watched. */
 import type { Delivery, Replay, Usage, WebhookDetail } from 'flowhook-client';
 import { restMs } from '../../queries/read-again.ts';
 

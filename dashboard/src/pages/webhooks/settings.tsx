@@ -1,4 +1,4 @@
-/** How a webhook is called, changed in its place. */
+/** How a webhook is called, with which headers and which secret, changed in its place. */
 import {
   Alert,
   Anchor,

@@ -1,4 +1,4 @@
-/** Headers as one types them: a line each. */
+/** What one types for a webhook: its URL, and headers of its own. */
 
 /** @throws Error that names the line that is none */
 export function headersFrom(text: string): Record<string, string> {

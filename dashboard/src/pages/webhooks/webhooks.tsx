@@ -1,4 +1,4 @@
-/** All webhooks, and how they stand. */
+/** Webhooks of the team or of one workflow, and how they stand. */
 import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { WebhookDetail } from 'flowhook-client';
@@ -46,7 +46,6 @@ export function WebhookListPage() {
 
 const STATES = ['active', 'failing', 'paused'].map((value) => ({ value, label: value }));
 
-/** Webhooks with their filters: of the whole team, or of one workflow. */
 interface WebhookTableProps {
   /** The workflow whose webhooks these are; all of the team unless told. */
   of?: string;

@@ -256,7 +256,6 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
   );
 }
 
-/** One step: what it is good for, a button, and the same at a shell. */
 interface StepProps {
   number: number;
   title: string;

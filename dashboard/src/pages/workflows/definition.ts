@@ -1,4 +1,4 @@
-/** A workflow as entered in a form: its mistakes, and the definition that results. */
+/** Definitions of workflows: from a form, from JSON, compared, and their schedules in words. */
 import type { Definition, Workflow } from 'flowhook-client';
 import { duration } from '../../parts/format.ts';
 

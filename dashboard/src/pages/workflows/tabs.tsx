@@ -1,4 +1,4 @@
-/** The runs of one workflow. */
+/** The tabs of a workflow that are short: its runs, its webhooks, and the calls of programs. */
 import { Anchor, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
