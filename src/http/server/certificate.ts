@@ -9,12 +9,7 @@ import type { Logger } from '../../observe/log.ts';
 /** How often the files are read: certificates are renewed every few weeks. */
 const LOOK_MS = 10_000;
 
-/** Paths of the certificate with its chain and of its key, both PEM. */
-export interface CertificateFiles {
-  cert: string;
-  key: string;
-}
-
+/** The certificate with its chain, and its key, both PEM: their paths, or what is in them. */
 interface Pair {
   cert: string;
   key: string;
@@ -25,16 +20,16 @@ interface Pair {
  * logged.
  */
 export class Certificate {
-  readonly #files: CertificateFiles;
+  readonly #files: Pair;
   readonly #log: Logger;
   #pair: Pair;
-  /** What was refused at the last look: logged once, not at every look. */
-  #refused: Pair | undefined;
+  /** Why the files could not be used at the last look: logged once, not at every look. */
+  #refusal: string | undefined;
   #server: Server | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @throws Error with a sentence when a file cannot be read, or the two do not belong together */
-  constructor(files: CertificateFiles, log: Logger) {
+  constructor(files: Pair, log: Logger) {
     this.#files = files;
     this.#log = log;
     this.#pair = read(files);
@@ -60,45 +55,39 @@ export class Certificate {
 
   /** Reads the files again. Open connections keep the certificate that they began with. */
   look(): void {
-    let found: Pair | undefined;
     try {
-      found = read(this.#files);
-      if (isSame(found, this.#refused)) return;
-      // The files have changed since: the same mistake would be logged again.
-      this.#refused = undefined;
-      if (isSame(found, this.#pair)) return;
-      check(found, this.#files);
-      this.#server?.setSecureContext(found);
-      this.#pair = found;
-      this.#log.info({ validTo: new X509Certificate(found.cert).validToDate }, 'certificate.changed');
+      const found = read(this.#files);
+      const isSame = found.cert === this.#pair.cert && found.key === this.#pair.key;
+      if (!isSame) {
+        check(found, this.#files);
+        this.#server?.setSecureContext(found);
+        this.#pair = found;
+        this.#log.info({ validTo: new X509Certificate(found.cert).validToDate }, 'certificate.changed');
+      }
+      this.#refusal = undefined;
     } catch (err) {
       // The next look tries again: one of the two files may still be being written.
-      const isNew = found !== undefined || this.#refused !== NOTHING;
-      this.#refused = found ?? NOTHING;
-      if (isNew) this.#log.error({ err }, 'certificate.not_changed: the one before stays in use');
+      const { message } = err as Error;
+      if (message !== this.#refusal) {
+        this.#log.error({ err }, 'certificate.not_changed: the one before stays in use');
+      }
+      this.#refusal = message;
     }
   }
 }
 
-/** Stands for files that could not be read. */
-const NOTHING: Pair = { cert: '', key: '' };
-
-function isSame(a: Pair, b: Pair | undefined): boolean {
-  return a.cert === b?.cert && a.key === b.key;
-}
-
-function read(files: CertificateFiles): Pair {
-  const [cert, key] = [files.cert, files.key].map((path) => {
+function read(files: Pair): Pair {
+  const textOf = (path: string): string => {
     try {
       return readFileSync(path, 'utf8');
     } catch (cause) {
       throw new Error(`${path} cannot be read: ${(cause as Error).message}`, { cause });
     }
-  }) as [string, string];
-  return { cert, key };
+  };
+  return { cert: textOf(files.cert), key: textOf(files.key) };
 }
 
-function check(pair: Pair, files: CertificateFiles): void {
+function check(pair: Pair, files: Pair): void {
   try {
     createSecureContext(pair);
     // That accepts empty files, and a server without a certificate or a key fails every handshake.

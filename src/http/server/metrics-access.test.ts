@@ -1,8 +1,9 @@
-/** Which addresses read metrics without a key. */
+/** Which addresses read metrics without a key, and under which names of this machine. */
 import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
 import { test } from 'node:test';
 import { parseNetworkList, parseTrustedProxies } from '../../net/host.ts';
-import { hasAllowedAddress } from './metrics-access.ts';
+import { hasAllowedAddress, isOwnHost } from './metrics-access.ts';
 
 const allowed = parseNetworkList('loopback, 10.0.0.0/8');
 const nobody = false as const;
@@ -34,4 +35,40 @@ test('an allowed address needs no key, as long as it is the client’s own', () 
 test('without a list every client needs a key', () => {
   const request = { ip: '127.0.0.1', headers: {} as never };
   assert.equal(hasAllowedAddress(request, { allowed: undefined, trustProxy: false }), false);
+});
+
+const PUBLIC = 'https://hooks.example.com/';
+
+test('names that no stranger can have lead here are this machine’s', () => {
+  for (const host of [
+    undefined,
+    '127.0.0.1',
+    '127.0.0.1:8080',
+    '[::1]:8080',
+    '192.168.1.7:8080',
+    'localhost:8080',
+    'LOCALHOST.',
+    'flowhook:8080',
+    'node.local',
+    'flowhook.team.svc.cluster.local:8080',
+    hostname(),
+    'hooks.example.com',
+    'Hooks.Example.com:443',
+  ])
+    assert.ok(isOwnHost(host, PUBLIC), `${host}`);
+});
+
+test('any other name may be a stranger’s', () => {
+  for (const host of [
+    'evil.example',
+    'evil.example:8080',
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    'hooks.example.com.evil.example',
+    'notlocal.example',
+    'example.com',
+  ]) {
+    assert.ok(!isOwnHost(host, PUBLIC), host);
+    assert.ok(!isOwnHost(host, ''), host);
+  }
 });
