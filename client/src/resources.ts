@@ -216,7 +216,7 @@ export interface Inspector {
 }
 
 export interface InspectedRequestSignature {
-  /** `expired`: right, but not of now. */
+  /** `expired`: valid signature, timestamp too far from now. */
   verdict: 'valid' | 'expired' | 'invalid' | 'absent';
   /** The same in plain words. */
   message: string;
@@ -414,7 +414,7 @@ export interface Job {
   cancelRequestedAt: string | null;
   /** Why it failed, or why its last attempt did. */
   reason: 'error' | 'source' | 'lost' | 'timeout' | 'memory' | 'output' | 'guard' | 'invalid_record' | null;
-  /** The same as a sentence; of a canceled job: by whom. */
+  /** Human-readable reason, or who canceled it. */
   error: string | null;
   /** How far the attempt is, or came. */
   progress: JobProgress | null;

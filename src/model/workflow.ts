@@ -88,7 +88,7 @@ export interface Workflow {
   updatedAt: number;
 }
 
-/** How the hash of a definition begins that was made over the API; those of files are plain. */
+/** The prefix of the hash of a definition made over the API; the hashes of files have none. */
 const OF_API = 'api:';
 
 export function ofApiHash(hash: string): string {

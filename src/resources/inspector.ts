@@ -55,7 +55,7 @@ export const inspectedRequestResource = named(
     bodyBytes: integer('Of the whole body, as far as it was read'),
     truncated: boolean('Whether only the beginning of the body is kept'),
     signature: object({
-      verdict: choice(SIGNATURE_VERDICTS, '`expired`: right, but not of now'),
+      verdict: choice(SIGNATURE_VERDICTS, '`expired`: valid signature, timestamp too far from now'),
       message: text('The same in plain words'),
       webhookId: nullable(text('Whose secret made the `v1` signature')),
     }),

@@ -30,7 +30,7 @@ const whole = object({
   nextAttemptAt: nullable(time('Of a job that is `retrying`')),
   cancelRequestedAt: nullable(time()),
   reason: nullable(choice(FAILURE_REASONS, 'Why it failed, or why its last attempt did')),
-  error: nullable(text('The same as a sentence; of a canceled job: by whom')),
+  error: nullable(text('Human-readable reason, or who canceled it')),
   progress: as(
     'How far the attempt is, or came',
     nullable(

@@ -63,7 +63,7 @@ export async function buildCapabilities(
   const resolver = createResolver();
   const dispatchers = createTeamDispatchers({ policy: config.allowNetworks, resolver });
   started.push(() => dispatchers.destroy());
-  const lanes = new DeliveryEngine({
+  const deliveryEngine = new DeliveryEngine({
     store,
     sealer,
     dispatchers,
@@ -122,7 +122,7 @@ export async function buildCapabilities(
   const scheduler = createScheduler({ store, log, random, tracing });
   const forget = (place: { teamId: string; workflowId: string }) => bodies.forget(place);
   const chores = createChores({ config, store, log, random, nodeId, forget, started });
-  return { resolver, lanes, bodies, pushes, engine, scheduler, forget, chores };
+  return { resolver, deliveryEngine, bodies, pushes, engine, scheduler, forget, chores };
 }
 
 const DAY_MS = 24 * 3_600_000;

@@ -43,7 +43,7 @@ export interface Service {
   url: string;
   store: Store;
   engine: Engine;
-  lanes: DeliveryEngine;
+  deliveryEngine: DeliveryEngine;
   team: Team;
   /** The first API key, if this start has created it; shown only once. */
   firstKey: string | undefined;
@@ -161,7 +161,7 @@ export async function startService(
       leaseMs: options.leaseMs,
       started,
     });
-    const { resolver, lanes, bodies, pushes, engine, scheduler, forget, chores } = capabilities;
+    const { resolver, deliveryEngine, bodies, pushes, engine, scheduler, forget, chores } = capabilities;
 
     const { tlsCert, tlsKey } = config;
     const certificate =
@@ -188,7 +188,7 @@ export async function startService(
         role: config.role,
         databaseKind: isShared ? 'postgres' : 'sqlite',
         store,
-        lanes,
+        lanes: deliveryEngine,
         bodies,
         overload,
         inFlight,
@@ -201,7 +201,7 @@ export async function startService(
       settings: config,
       doubts: misspeltVariables(config.environment),
       store,
-      node: () => ({ port: listening.port, openCircuits: lanes.load.circuits.open }),
+      node: () => ({ port: listening.port, openCircuits: deliveryEngine.load.circuits.open }),
     });
     const app = createWire(config, {
       store,
@@ -218,7 +218,7 @@ export async function startService(
         startedAt,
         url: publicUrl(),
         listening,
-        openCircuits: lanes.load.circuits.open,
+        openCircuits: deliveryEngine.load.circuits.open,
         eventLoop: eventLoop.read(),
         settings: config.settings,
       }),
@@ -247,7 +247,7 @@ export async function startService(
           await scheduler.stop();
           return engine.stop();
         }),
-        part('deliveries', () => lanes.stop({ graceMs: withinMs })),
+        part('deliveries', () => deliveryEngine.stop({ graceMs: withinMs })),
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
     }, 'what is under way');
@@ -260,7 +260,7 @@ export async function startService(
     const first = has('api') ? await mintFirstKey(serviceStore, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
-    if (has('sender')) lanes.start();
+    if (has('sender')) deliveryEngine.start();
     if (has('worker')) {
       files?.start();
       await engine.start();
@@ -289,7 +289,7 @@ export async function startService(
       url,
       store,
       engine,
-      lanes,
+      deliveryEngine,
       team,
       firstKey: first?.key,
       dashboard: dashboard && (link ? linkUrl(pagesUrl, link.token) : `${pagesUrl}/ui/`),

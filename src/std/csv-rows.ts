@@ -52,7 +52,7 @@ export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
     number += 1;
   }
 
-  /** Adds what stands in the text before the next character that means something; answers where that is. */
+  /** Adds the text up to the next special character to the field. @returns the position of that character */
   function gather(text: string, from: number, meaning: RegExp): number {
     meaning.lastIndex = from;
     const found = meaning.exec(text);

@@ -115,7 +115,7 @@ export function choicesParameter<T extends string>(
 ): QueryParameter<T[]> {
   const one = `(?:${names.join('|')})`;
   const schema = { type: 'string', pattern: `^${one}(?:,${one})*$`, minLength: 1 };
-  const all = `${description}, with commas between: ${names.join(', ')}`;
+  const all = `${description} (comma-separated): ${names.join(', ')}`;
   return parameter({ name, description: all, schema }, (text, what) =>
     text.split(',').map((value) => oneOf(what, value.trim(), names)),
   );

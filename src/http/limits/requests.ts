@@ -110,7 +110,7 @@ export class InFlight {
     entry.isWork = false;
   }
 
-  /** Counts anew which requests are work: those whose client is not the one that is waited for. */
+  /** Counts again which requests are work: all but those that wait for their client. */
   recount(): void {
     for (const [answer, entry] of this.#answers) {
       const isWork = entry.canBeWork && !answer.headersSent && !isBodyArriving(answer.req);

@@ -159,7 +159,7 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
 export const deleteWorkflow: Operation<KeyedCall> = {
   id: 'deleteWorkflow',
   group: 'Workflows',
-  summary: 'Archives a workflow that was made here: it is as unknown from then on',
+  summary: 'Archives a workflow that was made here: requests for it then return 404',
   description: 'Its records and webhooks are kept for when it is made again.',
   parameters,
   answer: jsonResponse('The workflow is archived', messageResource),

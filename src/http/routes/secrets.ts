@@ -35,7 +35,7 @@ export const readWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
 export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   id: 'rotateWebhookSecret',
   group: 'Integrations',
-  summary: 'Gives a webhook a new secret; the one before signs along for a while',
+  summary: 'Gives a webhook a new secret; the previous one stays valid until `overlapUntil`',
   description: 'Until `overlapUntil` every delivery carries a `v1` signature of each, the new one first.',
   parameters,
   requestBody: jsonBody(

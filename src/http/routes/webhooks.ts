@@ -79,7 +79,7 @@ export const listWebhookDetails = listOperation({
   // The webhook itself may be gone by now: its id still marks the place.
   order: byId('after', 'wh'),
   parameters: [WORKFLOW_FILTER],
-  filters: { standings: choicesParameter('state', STANDINGS, 'Only those that stand so') },
+  filters: { standings: choicesParameter('state', STANDINGS, 'Filter by state') },
   errors: { workflow_not_found: 'No workflow found' },
   async rows(call, { standings, limit, after }) {
     const { services, caller } = call;
