@@ -14,8 +14,8 @@ import type { BodyCache } from '../records/body-cache.ts';
 import type { ErasureDeps } from '../records/erase.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
-import type { WebhookDeps } from '../webhooks/deps.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
+import type { WebhookDeps } from '../webhooks/sealed.ts';
 import type { EventWaits, LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
 

@@ -79,7 +79,7 @@ export interface Producer {
 export type Lines = Omit<Run, 'process'> & Partial<Pick<Run, 'process'>>;
 
 /** What a producer knows of its attempt. */
-export interface StartedAttempt {
+interface StartedAttempt {
   /** Tries again while the database is away. */
   store: Store;
   log: Logger;

@@ -321,7 +321,7 @@ function pushedAs(pushed: Pushed): Pushed {
  * A hash for the uncompressed body of a push, beginning with how the body is to be read. Compression is left out: a
  * client that compresses again may send other bytes for the same records.
  */
-export function hashOf({ format, mode }: Pick<Push, 'format' | 'mode'>): Hash {
+function hashOf({ format, mode }: Pick<Push, 'format' | 'mode'>): Hash {
   return createHash('sha256').update(`${format} ${mode ?? ''}\n`);
 }
 
@@ -332,7 +332,7 @@ export function hashOf({ format, mode }: Pick<Push, 'format' | 'mode'>): Hash {
  * @param limits.timeoutMs for the whole body
  * @throws Problem `idempotency_key_reused` when it is another body; `push_timeout`; whatever the body throws
  */
-export async function refuseOtherBody(
+async function refuseOtherBody(
   push: Push,
   first: string,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },

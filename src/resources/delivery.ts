@@ -1,4 +1,5 @@
 /** Deliveries, their attempts and replays as callers see them. */
+
 import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
 import { EVENT_TYPES } from '../model/event.ts';
 import { parseExactly } from '../model/record.ts';
@@ -20,7 +21,7 @@ import {
 } from '../std/shape.ts';
 import type { DeliverySummary } from '../store/operations/deliveries.ts';
 import type { Replay } from '../store/operations/replays.ts';
-import type { ReplayOutcome } from '../webhooks/replay-outcome.ts';
+import type { ReplayOutcome } from '../webhooks/replay.ts';
 import { eventResource } from './event.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
 

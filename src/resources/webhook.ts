@@ -14,8 +14,7 @@ import {
   text,
   time,
 } from '../std/shape.ts';
-import { headerNames } from '../webhooks/custom-headers.ts';
-import type { WebhookDeps } from '../webhooks/deps.ts';
+import { headerNames, type WebhookDeps } from '../webhooks/sealed.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
 
 const events = ['workflow_finished', 'workflow_data_change'];

@@ -1,10 +1,8 @@
 /** A delivery as a `curl` command, signed anew for this moment. */
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
-import { headerNames } from './custom-headers.ts';
-import type { WebhookDeps } from './deps.ts';
-import { HIDDEN } from './logged-headers.ts';
-import { openSecretKey } from './secret.ts';
+import { HIDDEN } from './destination.ts';
+import { headerNames, openSecretKey, type WebhookDeps } from './sealed.ts';
 import { signatureHeaders } from './sign.ts';
 import { createTeamSigner } from './signing-keys.ts';
 
@@ -52,7 +50,7 @@ export async function deliveryCommand(
   const now = store.now();
   const { body } = delivery;
   const timestamp = Math.floor(now / 1_000);
-  const signature = signatureHeaders(
+  const signature = await signatureHeaders(
     { id: delivery.eventId, timestamp, body },
     {
       secrets: [openSecretKey(sealer, { teamId, sealed })],

@@ -1,7 +1,7 @@
 /** Which custom headers a webhook may have. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { headersMistake } from './custom-headers.ts';
+import { headersMistake } from './sealed.ts';
 
 function many(count: number, length = 1): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'v'.repeat(length)]));

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
 import { createSealer } from '../std/seal.ts';
-import { newSealedSecret } from './secret.ts';
+import { newSealedSecret } from './sealed.ts';
 
 const well = ({ response }: Arrived) => response.writeHead(204).end();
 const broken = ({ response }: Arrived) => response.writeHead(500).end();

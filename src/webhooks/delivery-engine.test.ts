@@ -5,7 +5,7 @@ import { Webhook as Verifier } from 'standardwebhooks';
 import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { Problem } from '../model/error.ts';
 import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
-import { webhookSecret } from './secret.ts';
+import { webhookSecret } from './sealed.ts';
 import { publicSigningKeys } from './signing-keys.ts';
 
 test('delivers exactly the stored bytes, signed for this webhook and by this team', async (t) => {

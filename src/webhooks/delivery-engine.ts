@@ -26,12 +26,9 @@ import type { Settlement } from '../store/operations/settle.ts';
 import type { Store, Touched } from '../store/store.ts';
 import { Lane } from './lane.ts';
 import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
-import { LaneHints } from './lane-hints.ts';
 import { LaneLeases } from './lane-leases.ts';
 import { Slots } from './lane-slots.ts';
-import { LaneTimer } from './lane-timer.ts';
 import { Settler } from './settler.ts';
-import { Signer } from './signer.ts';
 
 const LOOK_EVERY_MS = 500;
 /** While this many attempts are not settled, the store is slow or away, and nothing more is sent. */
@@ -39,6 +36,10 @@ const MAX_UNSETTLED = 512;
 /** Characters of bodies in all queues; beyond it a lane loads only what it can send at once. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const LOADS_AT_ONCE = 8;
+/** Lanes named by commits that may be queued; with more, a look over all lanes is cheaper. */
+const MAX_NAMED = 1_000;
+/** The longest delay that `setTimeout` can take. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** How long requests may still take at a stop; then they are cut off and stay due. */
 const STOP_GRACE_MS = 2_000;
 /** How long a lane rests after one of its attempts could not be settled: the next might end the same way. */
@@ -52,10 +53,8 @@ export class DeliveryEngine {
   readonly #random: () => number;
   readonly #elapsed: Clock;
   readonly #attempt: AttemptDelivery;
-  readonly #signer = new Signer();
   readonly #settler: Settler;
   readonly #poller: Poller;
-  readonly #timer: LaneTimer;
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
@@ -64,7 +63,14 @@ export class DeliveryEngine {
   readonly #slots = new Slots<Lane>();
   /** Requests, loads and other work under way. */
   readonly #tasks = new Set<Promise<void>>();
-  readonly #hints = new LaneHints((name) => this.#lookAt(name));
+  /** Lanes that commits have named, each once however often it was named. */
+  readonly #named = new Map<string, LaneName>();
+  #followingHints: Promise<void> | undefined;
+  /** Lanes that rest until a known time: for a probe, `Retry-After`, a rate limit, the next in order. */
+  readonly #resting = new Map<Lane, number>();
+  #timer: NodeJS.Timeout | undefined;
+  /** When the timer fires. */
+  #timerAt = Number.POSITIVE_INFINITY;
   #queuedCharacters = 0;
   #stopping = false;
   /** Attempts that a stop cut off. */
@@ -98,11 +104,10 @@ export class DeliveryEngine {
     this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     const now = () => store.now();
-    const sign = this.#signer.sign.bind(this.#signer);
     this.#attempt = createAttemptDelivery({
       store,
       sealer: input.sealer,
-      sender: { now, sign },
+      now,
       dispatchers,
       userAgent: input.userAgent,
       observer: input.observer,
@@ -130,18 +135,13 @@ export class DeliveryEngine {
       onKept: (lane) => this.#pump(lane),
       onLost: (lane) => this.#drop(lane),
     });
-    this.#timer = new LaneTimer(now, () => {
-      this.#resumeRested();
-      this.#pump();
-    });
   }
 
   start(): void {
     if (this.#stopping) this.#cutOff = new AbortController();
     this.#stopping = false;
     this.#unwatch ??= this.#store.watch((touched) => this.#noteTouched(touched));
-    this.#hints.start();
-    this.#timer.start();
+    this.#armTimer();
     this.#leases.start();
     this.#poller.start();
   }
@@ -163,16 +163,16 @@ export class DeliveryEngine {
     this.#stopping = true;
     this.#unwatch?.();
     this.#unwatch = undefined;
-    this.#timer.stop();
+    this.#disarmTimer();
     await this.#poller.stop();
-    await this.#hints.stop();
+    await this.#followingHints;
+    this.#named.clear();
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), graceMs);
     // The end of an attempt may begin another task: pausing its webhook.
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(grace);
-    await this.#signer.close();
     await this.#settler.close();
     await this.#leases.releaseAll();
     return { cut: this.#cut };
@@ -194,7 +194,24 @@ export class DeliveryEngine {
   }
 
   #noteTouched({ deliveries, lanes }: Touched): void {
-    if (deliveries && (lanes === null || !this.#hints.add(lanes))) this.nudge();
+    if (!deliveries) return;
+    if (lanes === null || this.#named.size + lanes.length > MAX_NAMED) {
+      this.nudge();
+      return;
+    }
+    for (const name of lanes) this.#named.set(name.webhookId, name);
+    this.#followingHints ??= this.#followHints().finally(() => {
+      this.#followingHints = undefined;
+    });
+  }
+
+  async #followHints(): Promise<void> {
+    while (this.#named.size > 0 && !this.#stopping) {
+      const some = [...this.#named.values()].slice(0, LOADS_AT_ONCE);
+      for (const { webhookId } of some) this.#named.delete(webhookId);
+      await Promise.all(some.map((name) => this.#lookAt(name)));
+      await nextTurn();
+    }
   }
 
   /** The fast path after a commit: looks only at a lane that the commit named. */
@@ -241,7 +258,7 @@ export class DeliveryEngine {
     // Looked up only now: the lane may have been forgotten and replaced since `due` was read.
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
-    if (askedMs < lane.goneAtMs) return;
+    if (lane.isStale(askedMs)) return;
     // Another node held the lane in between, and may have sent what is queued here.
     const changedHands = lane.due.epoch !== due.epoch;
     // An erasure has rewritten events since the queue was loaded.
@@ -282,7 +299,10 @@ export class DeliveryEngine {
 
   /** Continues with the lanes whose rest is over. */
   #resumeRested(): void {
-    for (const lane of this.#timer.takeDue()) {
+    const nowMs = this.#store.now();
+    for (const [lane, at] of this.#resting) {
+      if (at > nowMs) continue;
+      this.#resting.delete(lane);
       if (lane.queued === 0) this.#track(this.#load(lane));
       else this.#consider(lane);
     }
@@ -297,14 +317,42 @@ export class DeliveryEngine {
     if (at <= nowMs && lane.queued > 0) this.#ready.add(lane);
     else {
       this.#ready.delete(lane);
-      if (at > nowMs && at < Number.POSITIVE_INFINITY) this.#timer.set(lane, at);
+      if (at > nowMs && at < Number.POSITIVE_INFINITY) {
+        this.#resting.set(lane, at);
+        if (at < this.#timerAt) this.#setTimer(at);
+      }
     }
+  }
+
+  #armTimer(): void {
+    this.#disarmTimer();
+    let first = Number.POSITIVE_INFINITY;
+    for (const at of this.#resting.values()) first = Math.min(first, at);
+    if (first < Number.POSITIVE_INFINITY) this.#setTimer(first);
+  }
+
+  #disarmTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** Does nothing while the engine is not started. */
+  #setTimer(at: number): void {
+    if (this.#unwatch === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    const ms = Math.min(MAX_TIMER_MS, Math.max(1, at - this.#store.now()));
+    this.#timer = setTimeout(() => {
+      this.#resumeRested();
+      this.#pump();
+      this.#armTimer();
+    }, ms).unref();
   }
 
   /** Sends as much as the limits allow, one delivery of each ready lane in turn. */
   #pump(changed?: Lane): void {
     const nowMs = this.#store.now();
-    for (const { holder } of this.#slots.age(this.#elapsed())) holder.aged += 1;
+    for (const { holder } of this.#slots.age(this.#elapsed())) holder.hasAged();
     if (changed !== undefined) this.#consider(changed);
     for (const lane of this.#ready) {
       if (this.#stopping || this.#slots.isFull || this.#settler.size >= MAX_UNSETTLED) return;
@@ -330,8 +378,7 @@ export class DeliveryEngine {
     this.#track(
       this.#send(lane, delivery).finally(() => {
         this.#slots.end(flight);
-        if (flight.slow && !slow) lane.aged -= 1;
-        lane.landed();
+        lane.landed(flight.slow && !slow);
         this.#pump(lane);
       }),
     );
@@ -395,7 +442,7 @@ export class DeliveryEngine {
       if (lane === served || !lane.isEmpty) continue;
       this.#lanes.delete(id);
       this.#ready.delete(lane);
-      this.#timer.forget(lane);
+      this.#resting.delete(lane);
       return;
     }
   }

@@ -1,6 +1,5 @@
-/** The parts of a webhook's requests that are the same for every delivery, computed once. */
-import { hideEchoes } from './echo.ts';
-import { hiddenValues, loggedRequest } from './logged-headers.ts';
+/** The parts of a webhook's requests that are the same for every delivery, what of them is logged, and what is masked in responses. */
+import type { IncomingHttpHeaders } from 'node:http';
 
 export interface Destination {
   origin: string;
@@ -61,4 +60,101 @@ function decoded(text: string): string {
     // A URL may contain a percent sign that is no escape; it is taken literally.
     return text;
   }
+}
+
+const MAX_LOGGED_NAMES = 50;
+const MAX_LOGGED_CHARACTERS = 4_096;
+/** Custom headers whose values may occur in any response, such as `application/json`: hiding them would garble it. */
+const COMMON = /^(?:accept(?:-.*)?|cache-control|user-agent)$/;
+/** Replaces hidden values. */
+export const HIDDEN = '***';
+
+/**
+ * Request headers for the log: `***` instead of credentials and of the values of custom headers.
+ *
+ * @param own the custom headers of the webhook
+ */
+export function loggedRequest(
+  sent: Record<string, string>,
+  own: Record<string, string>,
+): Record<string, string> {
+  const logged = { ...sent };
+  for (const name of hiddenNames(sent, own)) logged[name] = HIDDEN;
+  return logged;
+}
+
+/** The values in request headers that must be hidden wherever a response echoes them. */
+function hiddenValues(sent: Record<string, string>, own: Record<string, string>): string[] {
+  const names = hiddenNames(sent, own).filter((name) => !COMMON.test(name));
+  return names.map((name) => sent[name] as string);
+}
+
+function hiddenNames(sent: Record<string, string>, own: Record<string, string>): string[] {
+  const names = ['authorization', ...Object.keys(own).map((name) => name.toLowerCase())];
+  return names.filter((name) => Object.hasOwn(sent, name));
+}
+
+/**
+ * Response headers for the log: at most 50 names and 4,096 characters; the rest is left out.
+ *
+ * @param hide masks each value before it is cut
+ */
+export function loggedResponse(
+  came: IncomingHttpHeaders,
+  hide = (value: string) => value,
+): Record<string, string> {
+  const logged: Record<string, string> = {};
+  let room = MAX_LOGGED_CHARACTERS;
+  let names = 0;
+  for (const name in came) {
+    const value = came[name] ?? '';
+    names += 1;
+    if (names > MAX_LOGGED_NAMES || name.length >= room) break;
+    room -= name.length;
+    const text = hide(typeof value === 'string' ? value : value.join(', ')).slice(0, room);
+    room -= text.length;
+    // An endpoint may name a header `__proto__`. PostgreSQL does not allow NUL in text.
+    if (name !== '__proto__') logged[name] = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
+  }
+  return logged;
+}
+
+/** Shorter values are not masked, because they would also match ordinary text. */
+const MIN_CHARACTERS = 8;
+
+/**
+ * Returns a function that replaces each of these header values by `***`: as it was sent, without its scheme
+ * (`Bearer …`), decoded (`Basic …`), escaped as in JSON or in a URL, and cut off at the end of the text, because only
+ * the start of a response is kept.
+ */
+export function hideEchoes(values: readonly string[]): (text: string) => string {
+  const hidden = [...new Set(values.flatMap(meanings).flatMap(spellings))]
+    .filter((text) => text.length >= MIN_CHARACTERS)
+    .sort((a, b) => b.length - a.length);
+  if (hidden.length === 0) return (text) => text;
+  return (text) => {
+    const masked = hidden.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text);
+    const cut = Math.max(...hidden.map((secret) => cutLength(masked, secret)));
+    return cut === 0 ? masked : masked.slice(0, -cut) + HIDDEN;
+  };
+}
+
+function meanings(value: string): string[] {
+  const [, scheme = '', credentials] = /^(\S+) +(\S+)$/.exec(value) ?? [];
+  if (credentials === undefined) return [value];
+  if (scheme.toLowerCase() !== 'basic') return [value, credentials];
+  const plain = Buffer.from(credentials, 'base64').toString('utf8');
+  return [value, credentials, plain, plain.slice(plain.indexOf(':') + 1)];
+}
+
+function spellings(text: string): string[] {
+  return [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text.toWellFormed())];
+}
+
+/** How many characters at the end of a text are the start of a secret; 0 when they are too few to tell. */
+function cutLength(text: string, secret: string): number {
+  for (let length = Math.min(secret.length - 1, text.length); length >= MIN_CHARACTERS; length--) {
+    if (text.endsWith(secret.slice(0, length))) return length;
+  }
+  return 0;
 }

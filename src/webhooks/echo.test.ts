@@ -1,7 +1,7 @@
 /** What an endpoint sends back of what it was sent. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hideEchoes } from './echo.ts';
+import { hideEchoes } from './destination.ts';
 
 test('hides a value as it was sent, without its scheme, in JSON and in an address', () => {
   const hide = hideEchoes(['Bearer t0ken-of-mine', 'a "quoted" value', 'key=1&2/3+4']);

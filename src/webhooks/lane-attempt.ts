@@ -1,20 +1,21 @@
 /** One attempt to send a delivery of a lane: opens the webhook's secrets, sends, and concludes what follows. */
-import type { DueDelivery } from '../model/delivery.ts';
+import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
+import { pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { TeamDispatchers } from '../net/dispatcher.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
-import { hopsOf, toTraceparent, tracedByOthers } from '../observe/trace-context.ts';
+import { hopsOf, type Traced, toTraceparent, tracedByOthers } from '../observe/trace-context.ts';
 import type { Tracing } from '../observe/tracing.ts';
+import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { DueLane } from '../store/operations/lanes.ts';
+import type { Settlement } from '../store/operations/settle.ts';
 import type { Store } from '../store/store.ts';
-import { openHeaders } from './custom-headers.ts';
 import { type Destination, destinationOf } from './destination.ts';
 import type { Lane } from './lane.ts';
-import { type Conclusion, conclude } from './lane-conclude.ts';
-import { openSecretKey } from './secret.ts';
-import { type Sender, type Sent, sendAttempt } from './send.ts';
+import { openHeaders, openSecretKey } from './sealed.ts';
+import { type Sent, sendAttempt } from './send.ts';
 import type { SigningKeys } from './sign.ts';
 import { createTeamSigner } from './signing-keys.ts';
 
@@ -34,7 +35,7 @@ export type AttemptDelivery = (lane: Lane, delivery: DueDelivery, signal: AbortS
 export function createAttemptDelivery(input: {
   store: Store;
   sealer: Sealer;
-  sender: Omit<Sender, 'dispatcher'>;
+  now: Clock;
   dispatchers: TeamDispatchers;
   userAgent: string;
   observer: Observer;
@@ -42,8 +43,10 @@ export function createAttemptDelivery(input: {
   random: () => number;
   log: Logger;
 }): AttemptDelivery {
-  const { store, sealer, sender, dispatchers, observer, tracing, random, log } = input;
+  const { store, sealer, now, dispatchers, observer, tracing, random, log } = input;
   const open = createOpener(input);
+  /** Lanes of which it was logged that their deliveries cannot be signed. */
+  const unsigned = new WeakSet<Lane>();
   return async (lane, delivery, signal) => {
     // What is sent while the circuit breaker is open is its probe.
     const probe = lane.health.state === 'open';
@@ -53,7 +56,7 @@ export function createAttemptDelivery(input: {
     try {
       const dispatcher = dispatchers.of(lane.due.teamId);
       sent = await sendAttempt(
-        { ...sender, dispatcher },
+        { now, dispatcher },
         {
           ...(await open(lane.due)),
           timeoutMs: lane.due.settings.timeoutMs,
@@ -67,9 +70,9 @@ export function createAttemptDelivery(input: {
           ...(own?.trace ? { traceparent: toTraceparent(own.trace) } : {}),
         },
       );
-      lane.isUnsignedLogged = false;
+      unsigned.delete(lane);
     } catch (error) {
-      giveBackUnsigned(lane, delivery, { error, nowMs: store.now(), log });
+      giveBackUnsigned(lane, delivery, error);
       return 'unsigned';
     }
     if (signal.aborted && sent.attempt.outcome !== 'ok') {
@@ -78,6 +81,19 @@ export function createAttemptDelivery(input: {
     }
     return conclude({ lane, delivery, sent, traced, probe, nowMs: store.now(), random: random(), observer });
   };
+
+  /** Neither the endpoint nor the delivery is at fault, so the delivery stays due without an attempt used. */
+  function giveBackUnsigned(
+    lane: Lane,
+    { id: deliveryId, teamId, webhookId }: DueDelivery,
+    error: unknown,
+  ): void {
+    const isStoreAway = error instanceof Problem;
+    lane.giveBack(deliveryId, store.now() + (isStoreAway ? STORE_AWAY_REST_MS : UNOPENED_REST_MS));
+    if (unsigned.has(lane)) return;
+    if (!isStoreAway) unsigned.add(lane);
+    log.error({ err: error, teamId, webhookId, deliveryId }, 'delivery.not_signed');
+  }
 
   function createOpener({ userAgent }: { userAgent: string }) {
     const keyOf = createTeamSigner(store, sealer);
@@ -97,15 +113,76 @@ export function createAttemptDelivery(input: {
   }
 }
 
-/** Neither the endpoint nor the delivery is at fault, so the delivery stays due without an attempt used. */
-function giveBackUnsigned(
-  lane: Lane,
-  { id: deliveryId, teamId, webhookId }: DueDelivery,
-  { error, nowMs, log }: { error: unknown; nowMs: number; log: Logger },
-): void {
-  const isStoreAway = error instanceof Problem;
-  lane.giveBack(deliveryId, nowMs + (isStoreAway ? STORE_AWAY_REST_MS : UNOPENED_REST_MS));
-  if (lane.isUnsignedLogged) return;
-  lane.isUnsignedLogged = !isStoreAway;
-  log.error({ err: error, teamId, webhookId, deliveryId }, 'delivery.not_signed');
+/** A lane that rests longer than this gives its queue back. */
+const LONG_REST_MS = 1_000;
+
+interface Conclusion {
+  /** To be written by the settler. */
+  settlement: Settlement;
+  /** Whether the lane must give back what it has queued. */
+  drops: boolean;
+  /** Why the webhook is to be paused, or null. */
+  pauses: string | null;
+}
+
+/** Decides what follows, updates the health of the lane, and reports the attempt to the observer. */
+function conclude(input: {
+  lane: Lane;
+  delivery: DueDelivery;
+  sent: Sent;
+  traced: Traced;
+  /** Whether it was the probe of an open circuit breaker. */
+  probe: boolean;
+  nowMs: number;
+  random: number;
+  observer: Observer;
+}): Conclusion {
+  const { lane, delivery, sent, probe, nowMs, random } = input;
+  const { attempt, retryAfterMs } = sent;
+  const { outcome, status, durationMs: tookMs, error } = attempt;
+  const number = delivery.attempt + 1;
+  const next = afterAttempt({ outcome, status, attempt: number, nowMs, random, retryAfterMs });
+
+  const verdict = verdictOf(attempt);
+  const restMs = restAfter(retryAfterMs, next.state === 'waiting' ? next.nextAt - nowMs : 0);
+  const { before, health, breaker } = lane.concluded({ verdict, tookMs, probe, restMs, nowMs, random });
+
+  const { teamId, id: deliveryId, webhookId, eventId, eventType } = delivery;
+  input.observer.deliveryAttemptDone?.({
+    teamId,
+    webhookId,
+    eventId,
+    eventType,
+    deliveryId,
+    attempt: number,
+    server: sent.server,
+    outcome,
+    status,
+    error,
+    next: next.state,
+    nextAt: next.state === 'waiting' ? next.nextAt : null,
+    circuit: before.state === lane.health.state ? null : lane.health.state,
+    restsUntil: lane.health.restsUntil > nowMs ? lane.health.restsUntil : null,
+    startedAt: attempt.startedAt,
+    durationMs: tookMs,
+    waitedMs: attempt.details?.timing.queuedMs ?? 0,
+    ...input.traced,
+  });
+  const isLongRest = lane.health.restsUntil - nowMs > LONG_REST_MS;
+  return {
+    settlement: {
+      teamId,
+      deliveryId,
+      webhookId,
+      epoch: lane.due.epoch,
+      attempt: number,
+      rewrites: delivery.rewrites,
+      log: attempt,
+      next,
+      health,
+      breaker,
+    },
+    drops: next.state === 'canceled' || isLongRest || (lane.ordered && next.state === 'waiting'),
+    pauses: next.state === 'canceled' ? null : pauseReason(lane.health, nowMs, error),
+  };
 }

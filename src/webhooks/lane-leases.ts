@@ -77,8 +77,8 @@ export class LaneLeases {
   }
 
   /** Whether a lane may send: its lease was renewed recently enough. */
-  trusts({ leasedAtMs }: Lane): boolean {
-    return leasedAtMs !== undefined && this.#elapsed() - leasedAtMs < this.#leaseMs * TRUST_SHARE;
+  trusts(lane: Lane): boolean {
+    return lane.leaseAgeMs(this.#elapsed()) < this.#leaseMs * TRUST_SHARE;
   }
 
   start(): void {
@@ -92,16 +92,16 @@ export class LaneLeases {
 
   /** Releases all lanes. Never rejects: if it fails, the leases run out. */
   async releaseAll(): Promise<void> {
-    await this.#release([...this.#lanes()].filter(isHeld));
+    await this.#release([...this.#lanes()].filter((lane) => lane.isHeld));
   }
 
   /** Releases idle lanes and renews the leases of the others. Never rejects. */
   async keep(): Promise<void> {
-    const held = [...this.#lanes()].filter(isHeld);
+    const held = [...this.#lanes()].filter((lane) => lane.isHeld);
     const askedMs = this.#elapsed();
     const nowMs = this.#now();
     const idle = held.filter(
-      (lane) => lane.isEmpty && lane.restsUntil(nowMs) <= nowMs && askedMs - lane.usedAtMs > IDLE_MS,
+      (lane) => lane.isEmpty && lane.restsUntil(nowMs) <= nowMs && lane.idleMs(askedMs) > IDLE_MS,
     );
     await this.#release(idle);
     const kept = held.filter((lane) => !idle.includes(lane));
@@ -121,12 +121,11 @@ export class LaneLeases {
       if (late.has(keyOf(lane.due))) continue;
       if (lost.has(keyOf(lane.due))) {
         this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
-        lane.leasedAtMs = undefined;
-        lane.goneAtMs = askedMs;
+        lane.lost(askedMs);
         this.#onLost(lane);
-      } else if (lane.leasedAtMs !== undefined) {
+      } else if (lane.isHeld) {
         const wasSilent = !this.trusts(lane);
-        lane.leasedAtMs = Math.max(lane.leasedAtMs, askedMs);
+        lane.leaseRenewed(askedMs);
         if (wasSilent) this.#onKept(lane);
       }
     }
@@ -134,23 +133,16 @@ export class LaneLeases {
 
   async #release(lanes: readonly Lane[]): Promise<void> {
     if (lanes.length === 0) return;
-    for (const lane of lanes) {
-      lane.leasedAtMs = undefined;
-      // Until the release is done, answers that say that it is still ours are stale.
-      lane.goneAtMs = Number.POSITIVE_INFINITY;
-    }
+    // Until the release is done, answers that say that they are still ours are stale.
+    for (const lane of lanes) lane.lost(Number.POSITIVE_INFINITY);
     try {
       await this.#deliveries.releaseLanes({ nodeId: this.#nodeId, lanes: lanes.map(nameOf) });
     } catch (error) {
       this.#log.warn({ err: error, lanes: lanes.length }, 'delivery.lanes_not_released');
     } finally {
-      for (const lane of lanes) lane.goneAtMs = this.#elapsed();
+      for (const lane of lanes) lane.lost(this.#elapsed());
     }
   }
-}
-
-function isHeld(lane: Lane): boolean {
-  return lane.leasedAtMs !== undefined;
 }
 
 function keyOf({ webhookId, epoch }: HeldLane): string {

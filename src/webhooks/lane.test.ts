@@ -2,25 +2,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type DeliveryClass, type DueDelivery, LONGEST_WAIT_MS } from '../model/delivery.ts';
-import { MAX_REST_MS, START_LIMIT } from '../model/lane.ts';
+import { type LaneHealth, MAX_REST_MS, START_LIMIT, startHealth } from '../model/lane.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../model/webhook.ts';
 import { Lane } from './lane.ts';
 
 const NAME = { teamId: 'team_1', webhookId: 'wh_1' };
 
-function newLane(settings: Partial<WebhookSettings> = {}, failingSince: number | null = null): Lane {
-  const lane = new Lane({
-    ...NAME,
-    epoch: 0,
-    rewrites: 0,
-    asked: null,
-    url: 'http://receiver.example/',
-    secrets: ['sealed'],
-    headers: null,
-    settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settings },
-    failingSince,
-    breaker: null,
-  });
+function newLane(
+  settings: Partial<WebhookSettings> = {},
+  failingSince: number | null = null,
+  health: Partial<LaneHealth> = {},
+): Lane {
+  const lane = new Lane(
+    {
+      ...NAME,
+      epoch: 0,
+      rewrites: 0,
+      asked: null,
+      url: 'http://receiver.example/',
+      secrets: ['sealed'],
+      headers: null,
+      settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settings },
+      failingSince,
+      breaker: null,
+    },
+    { ...startHealth(failingSince), ...health },
+  );
   lane.mayHaveMore();
   return lane;
 }
@@ -173,8 +180,7 @@ test('a lane whose endpoint was failing starts with one request at a time', asyn
 });
 
 test('a lane whose webhook was resumed begins anew', () => {
-  const lane = newLane({}, 1_000);
-  lane.health = { ...lane.health, state: 'open', restsUntil: 99_000 };
+  const lane = newLane({}, 1_000, { state: 'open', restsUntil: 99_000 });
   lane.name({ ...lane.due, failingSince: null }, 1);
   assert.deepEqual(
     [lane.health.state, lane.health.restsUntil, lane.health.failingSince],
@@ -183,8 +189,7 @@ test('a lane whose webhook was resumed begins anew', () => {
 });
 
 test('what was read before a failure was written down does not count as resumed', () => {
-  const lane = newLane();
-  lane.health = { ...lane.health, state: 'open' };
+  const lane = newLane({}, null, { state: 'open' });
   lane.failingWritten(5);
   lane.name(lane.due, 4);
   assert.equal(lane.health.state, 'open');
@@ -200,9 +205,8 @@ test('setting the clock back prolongs neither a rate limit nor a rest nor an ord
   assert.equal(rated.startsAt(1_000_000), 1_001_000, 'a second, as always');
   assert.equal(rated.take(1_001_000)?.id, 'b');
 
-  const resting = newLane();
+  const resting = newLane({}, null, { state: 'open', restsUntil: 1_000_000 + MAX_REST_MS });
   await load(resting, ...due('a'));
-  resting.health = { ...resting.health, state: 'open', restsUntil: 1_000_000 + MAX_REST_MS };
   assert.equal(resting.startsAt(1_000_000), resting.health.restsUntil, 'so long a lane may rest');
   assert.equal(resting.startsAt(999_999), 999_999);
   resting.giveBack('another', 9_000_000);

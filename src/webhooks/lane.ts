@@ -19,13 +19,16 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../model/delivery.ts';
-import type { Breaker } from '../model/lane.ts';
 import {
   asOf,
+  type Breaker,
   type Bucket,
+  breakerOf,
   FULL_BUCKET,
+  isSameBreaker,
   isSlow,
   type LaneHealth,
+  learn,
   MAX_REST_MS,
   nextClass,
   refill,
@@ -34,7 +37,10 @@ import {
   tokenAt,
 } from '../model/lane.ts';
 import type { DueLane } from '../store/operations/lanes.ts';
+import type { Settlement } from '../store/operations/settle.ts';
 
+/** A continued success is written down for the webhook this often at most. */
+const WRITE_WELL_EVERY_MS = 60_000;
 /** How many deliveries of a class a queue is filled up to, once it holds a quarter of that or less. */
 const PAGE: Readonly<Record<DeliveryClass, number>> = { live: 128, retry: 32, replay: 32 };
 const REFILL_SHARE = 1 / 4;
@@ -45,24 +51,22 @@ export type Limits = Record<DeliveryClass, number>;
 
 export class Lane {
   /** What the store said of it last. */
-  due: DueLane;
-  health: LaneHealth;
+  #due: DueLane;
+  #health: LaneHealth;
   /** Whether a load was requested while another one was under way, which may have read too early for it. */
-  missed = false;
+  #missed = false;
   /** Requests that have been under way for more than a second; while there are any, the lane counts as slow. */
-  aged = 0;
+  #aged = 0;
   /** When its lease was last requested, by the monotonic clock; undefined when this node does not hold it. */
-  leasedAtMs: number | undefined;
+  #leasedAtMs: number | undefined;
   /** When it was last released or lost, by the monotonic clock: answers to earlier requests are stale. */
-  goneAtMs = Number.NEGATIVE_INFINITY;
+  #goneAtMs = Number.NEGATIVE_INFINITY;
   /** When the store last named it as due, by the monotonic clock. */
-  usedAtMs = 0;
+  #usedAtMs = 0;
   /** When a success was last written to the webhook; 0 when that is not known. */
-  wellAt = 0;
+  #wellAt = 0;
   /** What was last written down of its circuit breaker. */
-  breaker: Breaker | null;
-  /** Whether it was logged that deliveries of this lane cannot be signed. */
-  isUnsignedLogged = false;
+  #breaker: Breaker | null;
   /** Until when nothing is sent because of an error on our side: see `giveBack`. */
   #blockedUntil = 0;
   #failingWrittenMs: number | undefined;
@@ -80,12 +84,30 @@ export class Lane {
   #loading = false;
   #releasedWhileLoading: string[] = [];
 
-  constructor(due: DueLane) {
-    this.due = due;
-    this.health = startHealth(due.failingSince);
-    this.breaker = due.breaker;
+  constructor(due: DueLane, health: LaneHealth = startHealth(due.failingSince)) {
+    this.#due = due;
+    this.#health = health;
+    this.#breaker = due.breaker;
     if (due.failingSince !== null) this.#failingWrittenMs = Number.NEGATIVE_INFINITY;
     this.#first = firstOf(due);
+  }
+
+  get due(): DueLane {
+    return this.#due;
+  }
+
+  get health(): LaneHealth {
+    return this.#health;
+  }
+
+  /** Whether the last call of `load` came during another one, so that the caller must load once more. */
+  get missed(): boolean {
+    return this.#missed;
+  }
+
+  /** Whether this node holds its lease. */
+  get isHeld(): boolean {
+    return this.#leasedAtMs !== undefined;
   }
 
   get queued(): number {
@@ -103,7 +125,7 @@ export class Lane {
   }
 
   get slow(): boolean {
-    return this.aged > 0 || isSlow(this.health);
+    return this.#aged > 0 || isSlow(this.#health);
   }
 
   /** Whether no delivery of it is in memory. */
@@ -112,7 +134,7 @@ export class Lane {
   }
 
   get ordered(): boolean {
-    return this.due.settings.ordered;
+    return this.#due.settings.ordered;
   }
 
   /** Notes that the table may hold more due deliveries. */
@@ -132,27 +154,27 @@ export class Lane {
    */
   name(due: DueLane, askedMs: number): void {
     // Another node may have written in between.
-    if (due.epoch !== this.due.epoch) this.breaker = due.breaker;
-    if (this.leasedAtMs === undefined || due.epoch !== this.due.epoch) this.leasedAtMs = askedMs;
-    this.usedAtMs = askedMs;
+    if (due.epoch !== this.#due.epoch) this.#breaker = due.breaker;
+    if (this.#leasedAtMs === undefined || due.epoch !== this.#due.epoch) this.#leasedAtMs = askedMs;
+    this.#usedAtMs = askedMs;
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
       // The webhook was resumed, which resets the failure: start again, slowly.
-      this.health = { ...startHealth(0), failingSince: null };
-      this.breaker = null;
+      this.#health = { ...startHealth(0), failingSince: null };
+      this.#breaker = null;
       this.#failingWrittenMs = undefined;
     }
     if (this.isAskedAnew(due)) {
       // One request shows whether the rest was still needed.
-      this.health = { ...this.health, restsUntil: 0, limit: this.#rests ? 1 : this.health.limit };
+      this.#health = { ...this.#health, restsUntil: 0, limit: this.#rests ? 1 : this.#health.limit };
       this.#first = firstOf(due);
     }
-    this.due = due;
+    this.#due = due;
   }
 
   /** Whether somebody has asked to send a delivery at once since the store last named the lane. */
   isAskedAnew({ asked }: DueLane): boolean {
-    const known = this.due.asked;
+    const known = this.#due.asked;
     if (asked === null) return false;
     return (
       known === null ||
@@ -162,7 +184,7 @@ export class Lane {
   }
 
   get #rests(): boolean {
-    return this.health.restsUntil > 0;
+    return this.#health.restsUntil > 0;
   }
 
   /** Notes when the table learned that it fails, by the monotonic clock; undefined: that it no longer fails. */
@@ -172,9 +194,9 @@ export class Lane {
 
   /** When it may send next, in epoch milliseconds; infinite when something else than time must pass first. */
   startsAt(nowMs: number): number {
-    const { ordered, ratePerSecond } = this.due.settings;
+    const { ordered, ratePerSecond } = this.#due.settings;
     if (this.queued === 0 && this.#more.size === 0) return Number.POSITIVE_INFINITY;
-    if (this.#inFlight >= (ordered ? 1 : this.health.limit)) return Number.POSITIVE_INFINITY;
+    if (this.#inFlight >= (ordered ? 1 : this.#health.limit)) return Number.POSITIVE_INFINITY;
     if (ordered && (this.#loading || this.#isUnderWay)) return Number.POSITIVE_INFINITY;
     const [first] = this.#queues.live;
     this.#bucket = asOf(this.#bucket, nowMs);
@@ -186,9 +208,9 @@ export class Lane {
   }
 
   restsUntil(nowMs: number): number {
-    this.health = rested(this.health, nowMs);
+    this.#health = rested(this.#health, nowMs);
     if (this.#blockedUntil > nowMs + MAX_REST_MS) this.#blockedUntil = nowMs;
-    return Math.max(this.health.restsUntil, this.#blockedUntil);
+    return Math.max(this.#health.restsUntil, this.#blockedUntil);
   }
 
   /**
@@ -206,7 +228,7 @@ export class Lane {
     ) => Promise<DueDelivery[]>,
   ): Promise<DueDelivery[] | undefined> {
     const isOrdered = this.ordered;
-    this.missed = this.#loading;
+    this.#missed = this.#loading;
     if (this.#loading) return undefined;
     const wanted = this.#wanted(most);
     // If what an ordered lane has under way fails, it is the first again.
@@ -219,7 +241,7 @@ export class Lane {
       const found = await page(this.#withHeld(wanted), this.#held, first?.id);
       if (first !== undefined && this.#first === first) this.#forgetFirst(first.id, found);
       // A page that was read before an erasure may arrive after it: outdated bodies are left to the next page.
-      const current = found.filter(({ rewrites }) => rewrites >= this.due.rewrites);
+      const current = found.filter(({ rewrites }) => rewrites >= this.#due.rewrites);
       if (current.length < found.length) this.mayHaveMore();
       const fresh = current.filter((delivery) => !this.#held.has(delivery.id));
       for (const name of asked) {
@@ -278,7 +300,7 @@ export class Lane {
     const name = nextClass(this.#turn, { live: live.length, retry: retry.length, replay: replay.length });
     const delivery = this.#takeFirst() ?? (name && this.#queues[name].shift());
     if (delivery === undefined) return undefined;
-    const { ratePerSecond } = this.due.settings;
+    const { ratePerSecond } = this.#due.settings;
     if (ratePerSecond !== null) {
       const { tokens } = refill(this.#bucket, ratePerSecond, nowMs);
       this.#bucket = { tokens: tokens - 1, at: nowMs };
@@ -301,10 +323,68 @@ export class Lane {
     return undefined;
   }
 
-  /** The request of the delivery that was taken has ended. */
-  landed(): void {
+  /** One of its requests has been under way for more than a second. */
+  hasAged(): void {
+    this.#aged += 1;
+  }
+
+  /** The request of the delivery that was taken has ended. @param aged whether `hasAged` was called for it */
+  landed(aged = false): void {
     this.#inFlight -= 1;
     this.#unanswered = 0;
+    if (aged) this.#aged -= 1;
+  }
+
+  /**
+   * Learns from an attempt.
+   *
+   * @returns what is to be written down of the webhook: whether it fails or works now, and its circuit breaker; null and
+   *   undefined where that is known
+   */
+  concluded(
+    seen: Parameters<typeof learn>[1],
+  ): Pick<Settlement, 'health' | 'breaker'> & { before: LaneHealth } {
+    const { verdict, nowMs } = seen;
+    const before = this.#health;
+    this.#health = learn(before, seen);
+    let health: Settlement['health'] = null;
+    if (verdict !== 'well') health = before.failingSince === null ? 'failing' : null;
+    else if (before.failingSince !== null || Math.abs(nowMs - this.#wellAt) >= WRITE_WELL_EVERY_MS)
+      health = 'well';
+    if (health === 'well') this.#wellAt = nowMs;
+    const breaker = breakerOf(this.#health, this.#breaker, nowMs);
+    if (isSameBreaker(breaker, this.#breaker)) return { before, health, breaker: undefined };
+    this.#breaker = breaker;
+    return { before, health, breaker };
+  }
+
+  /** Milliseconds since its lease was last requested; infinite when this node does not hold it. */
+  leaseAgeMs(nowMs: number): number {
+    return this.#leasedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - this.#leasedAtMs;
+  }
+
+  /** Milliseconds since the store last named it as due. */
+  idleMs(nowMs: number): number {
+    return nowMs - this.#usedAtMs;
+  }
+
+  leaseRenewed(askedMs: number): void {
+    if (this.#leasedAtMs !== undefined) this.#leasedAtMs = Math.max(this.#leasedAtMs, askedMs);
+  }
+
+  /**
+   * This node no longer holds it: another one has taken it, or it is being released.
+   *
+   * @param atMs answers of the store to what was asked before are stale; infinite until the release is done
+   */
+  lost(atMs: number): void {
+    this.#leasedAtMs = undefined;
+    this.#goneAtMs = atMs;
+  }
+
+  /** Whether what the store was asked then says nothing about it now. */
+  isStale(askedMs: number): boolean {
+    return askedMs < this.#goneAtMs;
   }
 
   /** Its attempt is settled, or it was not sent: it may be loaded again if it is still due. */

@@ -1,7 +1,7 @@
 /** What the log shows of the headers of an attempt. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loggedRequest, loggedResponse } from './logged-headers.ts';
+import { loggedRequest, loggedResponse } from './destination.ts';
 
 function many(count: number, length = 1): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'v'.repeat(length)]));

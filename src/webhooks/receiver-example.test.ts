@@ -62,7 +62,7 @@ async function post(
   return { status: answer.status, line: JSON.parse((await printed)[0] as string) };
 }
 
-function sign(ageS = 0, keys = { secrets: [secret], privateKey }): Record<string, string> {
+function sign(ageS = 0, keys = { secrets: [secret], privateKey }): Promise<Record<string, string>> {
   return signatureHeaders({ id: 'evt_1', timestamp: Math.floor(Date.now() / 1000) - ageS, body: BODY }, keys);
 }
 

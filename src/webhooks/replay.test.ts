@@ -4,8 +4,7 @@ import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { silentLogger } from '../observe/log.ts';
 import { webhookRetention } from '../store/retention.ts';
-import { webhookReplay } from './replay.ts';
-import { replayOutcome } from './replay-outcome.ts';
+import { replayOutcome, webhookReplay } from './replay.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const quiet = { log: silentLogger, random: () => 0.5, nodeId: 'local' };

@@ -1,7 +1,7 @@
 /** What is said about a test event. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testWords } from './send-again.ts';
+import { testWords } from './replay.ts';
 
 const reason = 'The endpoint has failed 10 times in a row';
 

@@ -7,19 +7,15 @@ import { retryAfterMs } from '../net/response-headers.ts';
 import { HOPS_HEADER } from '../observe/trace-context.ts';
 import type { Clock } from '../std/clock.ts';
 import { onAbort } from '../std/stop-order.ts';
-import type { Destination } from './destination.ts';
-import { Exchange } from './exchange.ts';
-import { CutOffError, failureOf } from './failure.ts';
-import { loggedResponse } from './logged-headers.ts';
-import { type Signable, type SigningKeys, signatures } from './sign.ts';
+import { type Destination, loggedResponse } from './destination.ts';
+import { CutOffError, Exchange, failureOf } from './exchange.ts';
+import { type SigningKeys, signatureHeaders } from './sign.ts';
 
 /** What all attempts of a process share. */
-export interface Sender {
+interface Sender {
   /** Limits the time to connect. */
   dispatcher: Dispatcher;
   now: Clock;
-  /** Returns the value of `webhook-signature`; by default it signs in this thread. */
-  sign?: (message: Signable, keys: SigningKeys) => Promise<string> | string;
 }
 
 interface Outgoing {
@@ -53,18 +49,14 @@ export interface Sent {
 
 const MAX_LOCATION = 200;
 
-/** Whatever goes wrong with the request becomes the attempt's outcome and sentence. @throws only what `sender.sign` throws */
+/** Whatever goes wrong with the request becomes the attempt's outcome and sentence. @throws only what signing throws */
 export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Sent> {
   const { to, eventId: id, body: text, timeoutMs, signal } = outgoing;
-  const { sign = signatures } = sender;
   const startedAt = sender.now();
   const startMs = performance.now();
   const timestamp = Math.floor(startedAt / 1000);
-  const signature = await sign({ id, timestamp, body: text }, outgoing.keys);
   const made: Record<string, string> = {
-    'webhook-id': id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signature,
+    ...(await signatureHeaders({ id, timestamp, body: text }, outgoing.keys)),
     'webhook-event': outgoing.eventType,
     'webhook-attempt': String(outgoing.attempt),
     [HOPS_HEADER]: String((outgoing.hops ?? 0) + 1),

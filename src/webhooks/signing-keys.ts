@@ -6,7 +6,7 @@ import { newId } from '../std/id.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { SigningKey } from '../store/operations/teams.ts';
 import type { Store } from '../store/store.ts';
-import type { WebhookDeps } from './deps.ts';
+import type { WebhookDeps } from './sealed.ts';
 
 /** A published key; `key` is `whpk_` and the 32 raw bytes as base64. */
 interface PublicSigningKey {

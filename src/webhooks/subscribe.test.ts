@@ -11,8 +11,7 @@ import { silentLogger } from '../observe/log.ts';
 import { createSealer } from '../std/seal.ts';
 import { definition } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
-import type { WebhookDeps } from './deps.ts';
-import { webhookSecret } from './secret.ts';
+import { type WebhookDeps, webhookSecret } from './sealed.ts';
 import { createTeamSigner, publicSigningKeys } from './signing-keys.ts';
 import { subscribeWebhook } from './subscribe.ts';
 

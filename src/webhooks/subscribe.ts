@@ -1,10 +1,8 @@
-/** Subscribes a webhook, and composes the message that tells its owner about problems. */
+/** Subscribes webhooks, changes their settings and headers, and rotates their secrets. */
 import { Problem } from '../model/error.ts';
 import { canonicalEvents, eventNameMistake } from '../model/event.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
-import { addressWarning } from './address-warning.ts';
-import type { WebhookDeps } from './deps.ts';
-import { newSealedSecret } from './secret.ts';
+import { headersMistake, newSealedSecret, sealHeaders, type WebhookDeps, webhookSecret } from './sealed.ts';
 
 const MAX_NAMED_EVENTS = 10;
 
@@ -67,4 +65,129 @@ function eventsWarning(events: readonly string[]): string {
 
 function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
+}
+
+/** The look-up for the warning must not delay the response for longer. */
+const LOOK_UP_MS = 1_000;
+
+/**
+ * A sentence, or '' when nothing is wrong. IP literals and `localhost` are checked at once, other names within a second;
+ * a look-up that fails or takes longer gives no warning.
+ */
+export async function addressWarning(
+  deps: Pick<WebhookDeps, 'policy' | 'resolver'>,
+  url: string,
+  team?: string,
+): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string[]>((resolve) => {
+    timer = setTimeout(() => resolve([]), LOOK_UP_MS);
+  });
+  try {
+    const addresses = await Promise.race([deps.resolver.resolve(new URL(url).hostname, team), late]);
+    for (const address of addresses) {
+      const verdict = deps.policy.verdict(address);
+      if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
+    }
+  } catch {
+    // The name may resolve by the time something is sent.
+  } finally {
+    clearTimeout(timer);
+  }
+  return '';
+}
+
+export const MIN_RATE = 0.01;
+export const MAX_RATE = 1_000;
+export const MIN_TIMEOUT_MS = 1_000;
+export const MAX_TIMEOUT_MS = 30_000;
+
+const FIELDS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'];
+
+/** Fields that are missing stay unchanged; `headers: null` removes the custom headers. */
+export interface WebhookChanges extends Partial<WebhookSettings> {
+  headers?: Record<string, string> | null;
+}
+
+/** @throws Problem `field_invalid`, whose sentence names the first invalid field and its valid values */
+export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
+  const mistake = changesMistake(fields);
+  if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
+  return fields as WebhookChanges;
+}
+
+/**
+ * @param input.expected the state that the webhook must still have, or nothing is changed
+ * @throws Problem `webhook_not_found`; `precondition_failed`
+ */
+export async function changeWebhook(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  input: {
+    teamId: string;
+    id: string;
+    changes: WebhookChanges;
+    expected?: { settings: WebhookSettings; headers: string | null } | undefined;
+  },
+): Promise<Webhook> {
+  const { teamId, id, expected } = input;
+  const { headers, ...settings } = input.changes;
+  const none = headers === null || (headers !== undefined && Object.keys(headers).length === 0);
+  const webhook = await deps.store.webhooks.change({
+    teamId,
+    id,
+    ...(expected === undefined ? {} : { expected }),
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    ...(headers === undefined
+      ? {}
+      : { headers: none ? null : sealHeaders(deps.sealer, teamId, headers as Record<string, string>) }),
+  });
+  if (webhook !== undefined) return webhook;
+  const isThere = expected !== undefined && (await deps.store.webhooks.get({ teamId, id })) !== undefined;
+  throw new Problem(isThere ? 'precondition_failed' : 'webhook_not_found');
+}
+
+function changesMistake(fields: Record<string, unknown>): string | undefined {
+  const names = Object.keys(fields);
+  if (names.length === 0) return `Name at least one of ${FIELDS.join(', ')}`;
+  const { ordered, ratePerSecond, timeoutMs, headers } = fields;
+  if (ordered !== undefined && typeof ordered !== 'boolean') return '`ordered` must be true or false';
+  if (ratePerSecond !== undefined && ratePerSecond !== null && !isWithin(ratePerSecond, MIN_RATE, MAX_RATE)) {
+    return `\`ratePerSecond\` must be a number from ${MIN_RATE} to ${MAX_RATE}, or null for no limit`;
+  }
+  const isTimeout = isWithin(timeoutMs, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS) && Number.isInteger(timeoutMs);
+  if (timeoutMs !== undefined && !isTimeout) {
+    return `\`timeoutMs\` must be a whole number of milliseconds from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`;
+  }
+  return headers === undefined || headers === null ? undefined : headersMistake(headers);
+}
+
+function isWithin(value: unknown, least: number, most: number): boolean {
+  return typeof value === 'number' && value >= least && value <= most;
+}
+
+export const DEFAULT_OVERLAP_HOURS = 24;
+export const MAX_OVERLAP_HOURS = 168;
+const HOUR_MS = 3_600_000;
+
+/**
+ * @param input.overlapHours 0 to 168: how long deliveries carry a signature of each secret
+ * @returns the new secret, and until when the old one signs too
+ * @throws Problem `webhook_not_found`
+ */
+export async function rotateSecret(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  input: { teamId: string; id: string; overlapHours: number },
+): Promise<{ secret: string; overlapUntil: number }> {
+  const { teamId, id } = input;
+  const overlapMs = Math.round(input.overlapHours * HOUR_MS);
+  const overlapUntil = deps.store.now() + overlapMs;
+  const webhook = await deps.store.webhooks.rotate({
+    teamId,
+    id,
+    secret: newSealedSecret(deps.sealer, teamId),
+    overlapMs,
+  });
+  if (webhook === undefined) throw new Problem('webhook_not_found');
+  // Read again: of two concurrent rotations, both return the secret that is valid.
+  return { secret: await webhookSecret(deps, { teamId, id }), overlapUntil };
 }

@@ -34,7 +34,7 @@ interface Message {
 }
 
 let last = 0;
-function sign(keys: Parameters<typeof signatureHeaders>[1], ageS = 0): Record<string, string> {
+function sign(keys: Parameters<typeof signatureHeaders>[1], ageS = 0): Promise<Record<string, string>> {
   last += 1;
   const timestamp = Math.floor(Date.now() / 1000) - ageS;
   return signatureHeaders({ id: `evt_${last}`, timestamp, body: BODY }, keys);

@@ -17,7 +17,7 @@ import { createLiveLine } from '../../std/progress-bar.ts';
 import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
 import { openSealer } from '../../teams/encryption-key.ts';
-import type { WebhookDeps } from '../../webhooks/deps.ts';
+import type { WebhookDeps } from '../../webhooks/sealed.ts';
 import { ConflictError, UsageError } from '../exit.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import type { Options } from '../options.ts';

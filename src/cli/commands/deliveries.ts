@@ -13,7 +13,7 @@ import {
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { countWords, durationWords, grouped } from '../../std/amounts.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
-import { planWords, statesWords } from '../../webhooks/send-again.ts';
+import { planWords, statesWords } from '../../webhooks/replay.ts';
 import { UsageError } from '../exit.ts';
 import { inWords, oneLine } from '../job-words.ts';
 import { type Options, someOf, timeFrom, wholeNumber } from '../options.ts';

@@ -14,9 +14,14 @@ import {
 } from '../../resources/delivery.ts';
 import { as, boolean, integer, list, object, optional, text } from '../../std/shape.ts';
 import { deliveryCommand } from '../../webhooks/curl.ts';
-import { replayOutcome } from '../../webhooks/replay-outcome.ts';
-import { planReplay } from '../../webhooks/replay-plan.ts';
-import { planWords, sentAgainWords, sentences, whatHoldsBack } from '../../webhooks/send-again.ts';
+import {
+  planReplay,
+  planWords,
+  replayOutcome,
+  sentAgainWords,
+  sentences,
+  whatHoldsBack,
+} from '../../webhooks/replay.ts';
 import { sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, listOperation, PERIOD } from '../input/list-page.ts';

@@ -13,6 +13,7 @@ import {
 } from '../../model/webhook.ts';
 import { shownBreaker, shownWebhook, webhookDetailResource } from '../../resources/webhook.ts';
 import { object, text } from '../../std/shape.ts';
+import { testWords } from '../../webhooks/replay.ts';
 import {
   changesFrom,
   changeWebhook,
@@ -20,10 +21,9 @@ import {
   MAX_TIMEOUT_MS,
   MIN_RATE,
   MIN_TIMEOUT_MS,
+  subscribeWebhook as subscribe,
   type WebhookChanges,
-} from '../../webhooks/change.ts';
-import { testWords } from '../../webhooks/send-again.ts';
-import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
+} from '../../webhooks/subscribe.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';

@@ -1,9 +1,59 @@
 /**
- * Custom headers that a team sets for the requests of a webhook: which are allowed, and how they are stored. They are
- * sealed because they often hold credentials of the receiver.
+ * What a webhook keeps sealed: its secret, which is the key of its `v1` signatures, and the custom headers of its
+ * requests, because they often hold credentials of the receiver.
  */
+import { randomBytes } from 'node:crypto';
+import { Problem } from '../model/error.ts';
+import type { AddressPolicy } from '../net/address-policy.ts';
+import type { Resolver } from '../net/resolver.ts';
+import type { Logger } from '../observe/log.ts';
 import type { Sealer } from '../std/seal.ts';
-import type { WebhookDeps } from './deps.ts';
+import type { Store } from '../store/store.ts';
+
+/** The dependencies of the operations on webhooks. */
+export interface WebhookDeps {
+  store: Store;
+  sealer: Sealer;
+  policy: AddressPolicy;
+  resolver: Resolver;
+  /** Logs what cannot be opened. The command line has none, and reports that itself. */
+  log?: Logger;
+  /** How many webhooks one workflow may have: FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
+  limit: number;
+}
+
+const PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+
+/**
+ * The secret of a webhook in the form of Standard Webhooks 1.0: `whsec_` and the key as base64.
+ *
+ * @throws Problem `webhook_not_found`
+ */
+export async function webhookSecret(
+  deps: Pick<WebhookDeps, 'store' | 'sealer'>,
+  webhook: { teamId: string; id: string },
+): Promise<string> {
+  const sealed = (await deps.store.webhooks.sealed(webhook))?.secret;
+  if (sealed === undefined) throw new Problem('webhook_not_found');
+  return deps.sealer.open(sealed, contextOf(webhook.teamId)).toString('utf8');
+}
+
+/** A new secret, sealed for the store. */
+export function newSealedSecret(sealer: Sealer, teamId: string): string {
+  return sealer.seal(PREFIX + randomBytes(SECRET_BYTES).toString('base64'), contextOf(teamId));
+}
+
+/** The key in a sealed secret: the bytes that the HMAC takes. */
+export function openSecretKey(sealer: Sealer, input: { teamId: string; sealed: string }): Buffer {
+  const secret = sealer.open(input.sealed, contextOf(input.teamId)).toString('utf8');
+  return Buffer.from(secret.slice(PREFIX.length), 'base64');
+}
+
+/** A secret is bound to its team only, because the id of the webhook does not exist yet when the secret is created. */
+function contextOf(teamId: string): string {
+  return `webhook-secret/${teamId}`;
+}
 
 const MAX_HEADERS = 20;
 const MAX_CHARACTERS = 4_096;
@@ -58,7 +108,7 @@ export function headersMistake(headers: unknown): string | undefined {
 
 /** @param headers validated by `headersMistake` */
 export function sealHeaders(sealer: Sealer, teamId: string, headers: Record<string, string>): string {
-  return sealer.seal(JSON.stringify(headers), contextOf(teamId));
+  return sealer.seal(JSON.stringify(headers), headersContextOf(teamId));
 }
 
 /** @param input.sealed as the store holds them; null when there are none */
@@ -67,7 +117,7 @@ export function openHeaders(
   input: { teamId: string; sealed: string | null },
 ): Record<string, string> {
   if (input.sealed === null) return {};
-  return JSON.parse(sealer.open(input.sealed, contextOf(input.teamId)).toString('utf8'));
+  return JSON.parse(sealer.open(input.sealed, headersContextOf(input.teamId)).toString('utf8'));
 }
 
 /**
@@ -88,6 +138,6 @@ export async function headerNames(
   }
 }
 
-function contextOf(teamId: string): string {
+function headersContextOf(teamId: string): string {
   return `webhook-headers/${teamId}`;
 }
