@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AUDITED } from './audited.ts';
-import { WRITES } from './sqlite/operations.ts';
+import { WRITES } from './sqlite/batch.ts';
 
 /** Why operations leave no line, by the words that say so. */
 const SILENT: Readonly<Record<string, readonly string[]>> = {
