@@ -267,6 +267,8 @@ export class BodyCache {
       const { signal } = file.broken;
       const ended = await this.#writer.write({ fd: handle.fd, body: file.of, onLength, signal });
       if (ended !== 'complete') throw new Error('The file of a body was not written');
+      // Before the wait: the removal of a file that was given up waits for this build.
+      signal.throwIfAborted();
       await this.#removing;
       signal.throwIfAborted();
       file.isComplete = true;
