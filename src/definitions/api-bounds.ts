@@ -129,79 +129,37 @@ function* textsWithin(value: unknown, place: string): Generator<{ place: string;
   }
 }
 
-export interface Ceilings {
-  timeoutMs: number;
-  memoryBytes: number;
-  outputBytes: number;
-  records: number;
-  retries: number;
-}
+/** The most that a definition may ask for. */
+export type Ceilings = Definition['limits'] & { retries: number };
 
-export const NO_CEILINGS: Ceilings = {
-  timeoutMs: Number.POSITIVE_INFINITY,
-  memoryBytes: Number.POSITIVE_INFINITY,
-  outputBytes: Number.POSITIVE_INFINITY,
-  records: Number.POSITIVE_INFINITY,
-  retries: Number.POSITIVE_INFINITY,
-};
-
-/** One that a definition can name: how it reads it, and what writes its value in words. */
-interface Bound {
-  name: string;
-  setting: string;
-  of(definition: Definition): number;
-  words(value: number): string;
-}
-
-const BOUNDS: Readonly<Record<keyof Ceilings, Bound>> = {
-  timeoutMs: {
-    name: 'limits.timeout',
-    setting: 'FLOWHOOK_MAX_API_TIMEOUT',
-    of: ({ limits }) => limits.timeoutMs,
-    words: durationWords,
-  },
-  memoryBytes: {
-    name: 'limits.memory',
-    setting: 'FLOWHOOK_MAX_API_MEMORY',
-    of: ({ limits }) => limits.memoryBytes,
-    words: bytesWords,
-  },
-  outputBytes: {
-    name: 'limits.output',
-    setting: 'FLOWHOOK_MAX_API_OUTPUT',
-    of: ({ limits }) => limits.outputBytes,
-    words: bytesWords,
-  },
-  records: {
-    name: 'limits.records',
-    setting: 'FLOWHOOK_MAX_API_RECORDS',
-    of: ({ limits }) => limits.records,
-    words: grouped,
-  },
-  retries: {
-    name: 'retries.max',
-    setting: 'FLOWHOOK_MAX_API_RETRIES',
-    of: ({ retries }) => retries.max,
-    words: grouped,
-  },
+/** What each is called in a definition and as a setting, and how it is told in words. */
+const BOUNDS: Readonly<
+  Record<keyof Ceilings, [name: string, setting: string, words: (value: number) => string]>
+> = {
+  timeoutMs: ['limits.timeout', 'TIMEOUT', durationWords],
+  memoryBytes: ['limits.memory', 'MEMORY', bytesWords],
+  outputBytes: ['limits.output', 'OUTPUT', bytesWords],
+  records: ['limits.records', 'RECORDS', grouped],
+  retries: ['retries.max', 'RETRIES', grouped],
 };
 
 /** A sentence for each setting of the definition that is above the operator's ceiling. */
-export function aboveCeilings(definition: Definition, ceilings: Ceilings): string[] {
-  return Object.entries(BOUNDS).flatMap(([field, { name, setting, of, words }]) => {
-    const most = ceilings[field as keyof Ceilings];
-    const asked = of(definition);
-    if (asked <= most) return [];
+export function aboveCeilings({ limits, retries }: Definition, ceilings: Ceilings): string[] {
+  const asked: Ceilings = { ...limits, retries: retries.max };
+  return (Object.keys(BOUNDS) as (keyof Ceilings)[]).flatMap((field) => {
+    const [name, setting, words] = BOUNDS[field];
+    if (asked[field] <= ceilings[field]) return [];
     return [
-      `\`${name}\` is ${words(asked)}, and workflows made over the API may ask for at most ${words(most)} here: ` +
-        `ask for less, or have the operator raise ${setting} or define the workflow in a file`,
+      `\`${name}\` is ${words(asked[field])}, and workflows made over the API may ask for at most ` +
+        `${words(ceilings[field])} here: ask for less, or have the operator raise FLOWHOOK_MAX_API_${setting} or ` +
+        'define the workflow in a file',
     ];
   });
 }
 
 /** The workflow as it runs: one made over the API before the ceilings were set, or lowered, is held to them as well. */
-export function withinCeilings(workflow: Workflow, ceilings: Ceilings = NO_CEILINGS): Workflow {
-  if (!isOfApi(workflow)) return workflow;
+export function withinCeilings(workflow: Workflow, ceilings: Ceilings | undefined): Workflow {
+  if (ceilings === undefined || !isOfApi(workflow)) return workflow;
   const { definition } = workflow;
   const { limits, retries } = definition;
   return {

@@ -7,6 +7,7 @@ import { firstRunAt } from '../model/schedule.ts';
 import { type Definition, isOfApi } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RunAs } from '../sources/process/environment.ts';
+import { listed } from '../std/amounts.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import type { Mistake } from './checker.ts';
@@ -109,14 +110,9 @@ export async function storedWorkflows(store: Store): Promise<Map<string, StoredW
 }
 
 function refuse(gone: [string, StoredWorkflow][], total: number, options: { directory: string }): never {
-  const names = gone.slice(0, 5).map(([name]) => name);
-  const list =
-    gone.length > names.length
-      ? `${names.join(', ')} and ${gone.length - names.length} more`
-      : names.join(', ');
   throw new Problem('definition_invalid', {
     sentence:
-      `Pruning would archive ${gone.length} of ${total} workflows, more than half (${list}), so nothing was changed. ` +
+      `Pruning would archive ${gone.length} of ${total} workflows, more than half (${listed(gone.map(([name]) => name))}), so nothing was changed. ` +
       `If ${options.directory} is the right directory, say --force`,
   });
 }

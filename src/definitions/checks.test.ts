@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
-import { NO_CEILINGS } from './api-bounds.ts';
 import { type CheckOptions, DefinitionChecks } from './checks.ts';
 
 const FILE = 'acme/people.yaml';
@@ -29,7 +28,13 @@ function checksOf(t: TestContext, options: CheckOptions = {}) {
 const json = (fields: object, origins: Record<string, string> = {}) => ({
   json: JSON.stringify(fields),
   file: FILE,
-  ceilings: NO_CEILINGS,
+  ceilings: {
+    timeoutMs: Number.POSITIVE_INFINITY,
+    memoryBytes: Number.POSITIVE_INFINITY,
+    outputBytes: Number.POSITIVE_INFINITY,
+    records: Number.POSITIVE_INFINITY,
+    retries: Number.POSITIVE_INFINITY,
+  },
   secrets: new Map(Object.entries(origins).map(([name, origin]) => [name, { origins: new Set([origin]) }])),
   nowMs: Date.UTC(2026, 0, 1),
 });

@@ -7,6 +7,7 @@ import type { TrustedProxies } from '../net/host.ts';
 import type { RunAs } from '../sources/process/environment.ts';
 import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';
+
 export type Result = Pick<Finding, 'status' | 'what' | 'why' | 'fix'>;
 
 /** What is wrong, what it leads to, and what to do. */
@@ -30,13 +31,13 @@ export function ok(what: string): Result {
 }
 
 /** It works, but not as well, as safely or as long as it should. */
-export function warning({ what, why, fix }: Trouble): Result {
-  return { status: 'warning', what, why, fix };
+export function warning(trouble: Trouble): Result {
+  return { status: 'warning', ...trouble };
 }
 
 /** Something does not work, or will not after the next start. */
-export function error({ what, why, fix }: Trouble): Result {
-  return { status: 'error', what, why, fix };
+export function error(trouble: Trouble): Result {
+  return { status: 'error', ...trouble };
 }
 
 /** @param fix how to have it checked */
@@ -144,14 +145,6 @@ export interface Subject {
   isFull: boolean;
   /** This machine's clock, in epoch milliseconds. */
   clock: () => number;
-}
-
-const SHOWN = 5;
-
-/** `a, b, c, d, e and 12 more`. */
-export function listed(names: readonly string[]): string {
-  const shown = names.slice(0, SHOWN).join(', ');
-  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
 }
 
 const LIMIT_MS = 20_000;

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { bytesWords, durationWords } from '../std/amounts.ts';
+import { bytesWords, durationWords, listed } from '../std/amounts.ts';
 import { backupDirectories, type ListedBackup, listBackups } from '../store/backup-files.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { findDamage, hearsNotifications } from '../store/open.ts';
@@ -11,7 +11,6 @@ import {
   type Check,
   type ExaminedSettings,
   error,
-  listed,
   ofSettings,
   ofStore,
   ok,

@@ -8,9 +8,9 @@ import { loadWorkflows } from '../definitions/load.ts';
 import { readSecretsFile } from '../definitions/secrets.ts';
 import { silentLogger } from '../observe/log.ts';
 import { mayAccess, requireRunAs } from '../sources/process/environment.ts';
-import { countWords } from '../std/amounts.ts';
+import { countWords, listed } from '../std/amounts.ts';
 import { keyFile } from '../teams/encryption-key.ts';
-import { type Check, error, listed, ofSettings, ok, type Result, warning } from './check.ts';
+import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
 
 const OF_OTHERS = 0o077;
 /** Docker and Kubernetes mount secrets there, readable only within the container. */

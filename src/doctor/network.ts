@@ -7,14 +7,13 @@ import { Agent, request } from 'undici';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { hostOf, serviceUrl } from '../net/host.ts';
 import { createResolver } from '../net/resolver.ts';
-import { durationWords } from '../std/amounts.ts';
+import { durationWords, listed } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { maskedUrl } from '../std/printable.ts';
 import {
   type Check,
   type ExaminedSettings,
   error,
-  listed,
   ofSettings,
   ok,
   type Result,

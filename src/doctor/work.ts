@@ -3,10 +3,10 @@ import { canonicalEvents, nearestEvent } from '../model/event.ts';
 import type { Webhook } from '../model/webhook.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { hostOf } from '../net/host.ts';
-import { countWords, durationWords, grouped } from '../std/amounts.ts';
+import { countWords, durationWords, grouped, listed } from '../std/amounts.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
-import { type Check, listed, ofStore, ok, type Result, skipped, warning } from './check.ts';
+import { type Check, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
 const MINUTE_MS = 60_000;
 /** How many runs in a row must have failed. */

@@ -33,6 +33,14 @@ export function bytesWords(bytes: number): string {
   return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10} ${units[unit]}`;
 }
 
+const SHOWN = 5;
+
+/** `a, b, c, d, e and 12 more`. */
+export function listed(names: readonly string[]): string {
+  const shown = names.slice(0, SHOWN).join(', ');
+  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
+}
+
 function two(first: number, unit: string, second: number, lesser: string): string {
   return second === 0 ? `${first} ${unit}` : `${first} ${unit} ${second} ${lesser}`;
 }
