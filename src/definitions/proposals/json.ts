@@ -1,12 +1,20 @@
 /** Proposes a workflow for a JSON response: the list that looks most like records, its properties as fields, its pages. */
 
 import { linkTo } from '../../net/response-headers.ts';
-import { type Doubt, freeName, isMoment, keyOf, type Proposal, propertyName, textKind } from './proposal.ts';
+import {
+  type Doubt,
+  Fields,
+  isMoment,
+  keyOf,
+  LOOKED_AT,
+  MAX_FIELDS,
+  type Proposal,
+  propertyName,
+  textKind,
+} from './proposal.ts';
 
 const MAX_DEPTH = 6;
 const MAX_LISTS = 1_000;
-const LOOKED_AT = 100;
-const MAX_FIELDS = 40;
 const FIELD_DEPTH = 4;
 /** Names of lists that probably are the records, and of lists that probably are not. */
 const RECORDS =
@@ -25,10 +33,27 @@ interface JsonResponse {
 
 type Properties = Record<string, unknown>;
 
+/** A value, and the property names that lead to it. */
+interface Leaf {
+  steps: string[];
+  value: unknown;
+}
+
 interface List {
   steps: string[];
   elements: Properties[];
   score: number;
+}
+
+/** The values within objects, down to some depth. */
+function* leavesOf(value: unknown, depth: number, steps: string[] = []): Generator<Leaf> {
+  if (!isMap(value) || steps.length === depth) yield { steps, value };
+  else for (const [name, inner] of propertiesOf(value)) yield* leavesOf(inner, depth, [...steps, name]);
+}
+
+/** The same, those with the shortest paths first. */
+function leavesByDepth(value: unknown, depth: number): Leaf[] {
+  return [...leavesOf(value, depth)].sort((a, b) => a.steps.length - b.steps.length);
 }
 
 /** @throws Error when it contains no objects */
@@ -43,7 +68,7 @@ export function proposeJson(response: JsonResponse): Proposal {
   }
   const elements = best?.elements ?? [response.value as Properties];
   const steps = best?.steps ?? [];
-  const { fields, columns } = fieldsOf(elements, doubts);
+  const { settings: fields, columns } = fieldsOf(elements, doubts);
   const key = keyOf(columns, Math.min(elements.length, LOOKED_AT), doubts);
   const paginate =
     best === undefined
@@ -64,85 +89,65 @@ export function proposeJson(response: JsonResponse): Proposal {
 }
 
 /** All lists of objects, with a score for how much they look like records. */
-function listsIn(value: unknown): List[] {
+function listsIn(response: unknown): List[] {
   const lists: List[] = [];
-  const open: { value: unknown; steps: string[] }[] = [{ value, steps: [] }];
-  for (let next = open.shift(); next !== undefined && lists.length < MAX_LISTS; next = open.shift()) {
-    const { steps } = next;
-    if (Array.isArray(next.value)) {
-      const elements = next.value.filter(isMap);
-      if (elements.length === 0 || elements.length < next.value.length / 2) continue;
-      const name = steps.at(-1) ?? 'data';
-      const beside = steps.some((step) => BESIDE.test(step)) ? 0.2 : 1;
-      const worth = (RECORDS.test(name) ? 2 : 1) * beside * 0.9 ** steps.length;
-      const size = leavesOf(elements.slice(0, 10)).size;
-      lists.push({ steps, elements, score: elements.length * size * worth });
-    } else if (isMap(next.value) && steps.length < MAX_DEPTH) {
-      for (const [name, inner] of propertiesOf(next.value))
-        open.push({ value: inner, steps: [...steps, name] });
-    }
+  for (const { steps, value } of leavesByDepth(response, MAX_DEPTH)) {
+    if (!Array.isArray(value) || lists.length === MAX_LISTS) continue;
+    const elements = value.filter(isMap);
+    if (elements.length === 0 || elements.length < value.length / 2) continue;
+    const beside = steps.some((step) => BESIDE.test(step)) ? 0.2 : 1;
+    const worth = (RECORDS.test(steps.at(-1) ?? 'data') ? 2 : 1) * beside * 0.9 ** steps.length;
+    const size = columnsOf(elements.slice(0, 10)).size;
+    lists.push({ steps, elements, score: elements.length * size * worth });
   }
   return lists;
 }
 
 /** The values of all properties that are not objects, by their paths. */
-function leavesOf(elements: readonly Properties[]): Map<string, { steps: string[]; values: unknown[] }> {
-  const leaves = new Map<string, { steps: string[]; values: unknown[] }>();
-  function add(value: unknown, steps: string[]): void {
-    if (isMap(value) && steps.length < FIELD_DEPTH) {
-      for (const [name, inner] of propertiesOf(value)) add(inner, [...steps, name]);
-      return;
-    }
+function columnsOf(elements: readonly Properties[]): Map<string, { steps: string[]; values: unknown[] }> {
+  const columns = new Map<string, { steps: string[]; values: unknown[] }>();
+  for (const { steps, value } of elements.flatMap((element) => [...leavesOf(element, FIELD_DEPTH)])) {
     const path = pathOf(steps);
-    const leaf = leaves.get(path) ?? { steps, values: [] };
-    if (value !== null && value !== '') leaf.values.push(value);
-    leaves.set(path, leaf);
+    const column = columns.get(path) ?? { steps, values: [] };
+    if (value !== null && value !== '') column.values.push(value);
+    columns.set(path, column);
   }
-  for (const element of elements) add(element, []);
-  return leaves;
+  return columns;
 }
 
-function fieldsOf(elements: readonly Properties[], doubts: Doubt[]) {
-  const fields: Record<string, unknown> = {};
-  const columns = new Map<string, unknown[]>();
+function fieldsOf(elements: readonly Properties[], doubts: Doubt[]): Fields {
+  const fields = new Fields();
   // Properties of the record itself get their names first.
-  const leaves = [...leavesOf(elements.slice(0, LOOKED_AT))].sort(
+  const columns = [...columnsOf(elements.slice(0, LOOKED_AT))].sort(
     ([, a], [, b]) => unwrapped(a.steps).length - unwrapped(b.steps).length,
   );
-  for (const [path, { steps, values }] of leaves) {
+  for (const [path, { steps, values }] of columns) {
     if (steps.some((step) => step === '__typename' || step === '_links')) continue;
-    if (columns.size >= MAX_FIELDS) {
-      doubts.push({
-        at: ['fields'],
-        text: `Only the first ${MAX_FIELDS} fields: ${path} and others are left out.`,
-      });
+    if (fields.isFull) {
+      const text = `Only the first ${MAX_FIELDS} fields: ${path} and others are left out.`;
+      doubts.push({ at: ['fields'], text });
       break;
     }
     if (values.every((one) => Array.isArray(one) && one.length === 0)) continue;
-    const name = freeName(propertyName(unwrapped(steps)), new Set(columns.keys()));
-    columns.set(name, values);
-    Object.defineProperty(fields, name, { value: settingOf(name, path, values, doubts), enumerable: true });
+    const property = propertyName(unwrapped(steps));
+    const { setting, doubt } = kindOf(property, values);
+    const name = fields.add(property, values, path, setting);
+    if (doubt !== undefined) doubts.push({ at: ['fields', name], text: doubt });
   }
-  return { fields, columns };
+  return fields;
 }
 
-function settingOf(name: string, path: string, values: readonly unknown[], doubts: Doubt[]): unknown {
+function kindOf(name: string, values: readonly unknown[]): { setting?: object; doubt?: string } {
   if (values.every((one) => typeof one === 'number') && isMoment(name, values as number[]))
-    return { from: path, date: true };
-  if (values.every((one) => typeof one === 'string' && /^-?\d{1,12}\.\d{1,8}$/.test(one))) {
-    doubts.push({
-      at: ['fields', name],
-      text: `A text in the answer (${JSON.stringify(values[0])}), read as a number.`,
-    });
-    return { from: path, number: true };
+    return { setting: { date: true } };
+  if (!values.every((one) => typeof one === 'string')) return {};
+  if (values.every((one) => /^-?\d{1,12}\.\d{1,8}$/.test(one))) {
+    const doubt = `A text in the answer (${JSON.stringify(values[0])}), read as a number.`;
+    return { setting: { number: true }, doubt };
   }
   // Dates in ISO 8601 need no conversion.
-  const kind = values.every((one) => typeof one === 'string') ? textKind(values as string[], '') : undefined;
-  if (kind !== undefined && 'date' in kind.setting) {
-    if (kind.doubt !== undefined) doubts.push({ at: ['fields', name], text: kind.doubt });
-    return { from: path, ...kind.setting };
-  }
-  return path;
+  const kind = textKind(values, '');
+  return kind !== undefined && 'date' in kind.setting ? kind : {};
 }
 
 /** The path without the object that each record is wrapped in. */
@@ -155,12 +160,6 @@ const CURSOR = /cursor|(?:page|next|continuation).?token|^(?:after|next|scroll_?
 const BACK = /prev|before|start_?cursor|first|self|last/i;
 const PAGES_DEPTH = 4;
 
-interface Leaf {
-  steps: string[];
-  name: string;
-  value: unknown;
-}
-
 /** @returns the setting `paginate`; undefined when there seem to be no more pages */
 function jsonPages(
   response: JsonResponse & { records: { steps: readonly string[]; count: number } },
@@ -169,7 +168,9 @@ function jsonPages(
   const { url, records } = response;
   const at = ['source', 'paginate'];
   if (linkTo('next', response.linkHeader) !== undefined) return { type: 'link_header' };
-  const leaves = leavesAround(response.value, records.steps);
+  const leaves = leavesByDepth(response.value, PAGES_DEPTH)
+    .filter(({ steps }) => steps.length > 0 && steps.join('\0') !== records.steps.join('\0'))
+    .map((leaf) => ({ ...leaf, name: leaf.steps.at(-1) as string }));
   const find = (form: RegExp) =>
     leaves.find(({ name, value }) => form.test(name) && typeof value === 'number');
   const next = leaves.find(
@@ -189,7 +190,7 @@ function jsonPages(
       !steps.some((step) => BACK.test(step)),
   );
   if (cursor !== undefined) {
-    const param = paramOf(cursor);
+    const param = paramOf(cursor.name);
     doubts.push({
       at,
       text: `The answer names the cursor ${pathOf(cursor.steps)}; that the parameter for it is called ${param} is a guess.`,
@@ -231,24 +232,9 @@ function named(limitParam: string | undefined): object {
 }
 
 /** The likely parameter: `cursor` for `next_cursor`, `pageToken` for `nextPageToken`, and `cursor` for a bare `next`. */
-function paramOf({ name }: Leaf): string {
+function paramOf(name: string): string {
   const rest = name.replace(/^(?:next|end)_?(?=.)/i, '');
   return /^next$/i.test(rest) ? 'cursor' : `${rest.charAt(0).toLowerCase()}${rest.slice(1)}`;
-}
-
-/** All values outside of the records. */
-function leavesAround(value: unknown, records: readonly string[]): Leaf[] {
-  const leaves: Leaf[] = [];
-  const open: { value: unknown; steps: string[] }[] = [{ value, steps: [] }];
-  for (let next = open.shift(); next !== undefined; next = open.shift()) {
-    const { steps } = next;
-    if (steps.length === records.length && records.every((step, index) => steps[index] === step)) continue;
-    if (isMap(next.value) && steps.length < PAGES_DEPTH) {
-      for (const [name, inner] of propertiesOf(next.value))
-        open.push({ value: inner, steps: [...steps, name] });
-    } else if (steps.length > 0) leaves.push({ steps, name: steps.at(-1) as string, value: next.value });
-  }
-  return leaves;
 }
 
 /** @param steps property names */

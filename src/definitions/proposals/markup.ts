@@ -1,7 +1,16 @@
 /** Proposes a workflow for an HTML page: its repeated elements as records, their fields, and the link to the next page. */
 import type { AnyNode, Document, Element } from 'domhandler';
 import { compileSelector, readSelector, textOf } from '../../sources/http/paths.ts';
-import { type Doubt, freeName, keyOf, type Proposal, textKind, wordOf } from './proposal.ts';
+import {
+  type Doubt,
+  Fields,
+  keyOf,
+  LOOKED_AT,
+  MAX_FIELDS,
+  type Proposal,
+  textKind,
+  wordOf,
+} from './proposal.ts';
 
 /** @throws Error when nothing repeats on the page */
 export function proposeMarkup({ url, document }: { url: string; document: Document }): Proposal {
@@ -13,10 +22,11 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   }
   const doubts: Doubt[] = [];
   if (best.doubt !== undefined) doubts.push({ at: ['source', 'records'], text: best.doubt });
-  const language = languageOf(document);
+  const [html] = elementsBelow(document).filter(({ name }) => name === 'html');
   const candidates = best.headings === undefined ? candidatesIn(best.elements) : columnsOf(best.headings);
-  const { fields, columns } = chooseFields(candidates, best.elements, language, doubts);
-  const key = keyOf(columns, Math.min(best.elements.length, LOOKED_AT), doubts);
+  const records = best.elements.slice(0, LOOKED_AT);
+  const { settings: fields, columns } = chooseFields(candidates, records, html?.attribs.lang ?? '', doubts);
+  const key = keyOf(columns, records.length, doubts);
   const next = nextLinkIn(document);
   if (next?.guess) doubts.push({ at: ['source', 'paginate'], text: 'Found by the words of the link.' });
   return {
@@ -33,24 +43,8 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   };
 }
 
-function languageOf(document: Document): string {
-  for (const { name, attribs } of elementsBelow(document)) if (name === 'html') return attribs.lang ?? '';
-  return '';
-}
-
 /** Elements that hold no data for readers; they are skipped. */
-const UNREAD = new Set([
-  'script',
-  'style',
-  'svg',
-  'template',
-  'noscript',
-  'button',
-  'input',
-  'select',
-  'label',
-  'option',
-]);
+const UNREAD = new Set('script style svg template noscript button input select label option'.split(' '));
 
 function isElement(node: AnyNode): node is Element {
   return node.type === 'tag';
@@ -109,8 +103,6 @@ function parentOf(element: Element): Element | null {
   return parent !== null && parent.type === 'tag' ? (parent as Element) : null;
 }
 
-const LOOKED_AT = 100;
-const MAX_FIELDS = 40;
 /** Names of states rather than things: the field is then named after the block that the element is in. */
 const STATES = /^(?:now|current|value|text|amount|content|inner|body|link)$/;
 
@@ -119,12 +111,6 @@ interface Candidate {
   name: string;
   path: string;
   replace?: [string, string];
-}
-
-interface FoundFields {
-  fields: Record<string, unknown>;
-  /** The values of each field in the records that were looked at, without empty ones. */
-  columns: Map<string, string[]>;
 }
 
 /** What stands in the first records, each once. */
@@ -149,16 +135,14 @@ function columnsOf(headings: readonly string[]): Candidate[] {
 /** Keeps candidates that have values which differ between records and repeat no other candidate. */
 function chooseFields(
   candidates: readonly Candidate[],
-  elements: readonly Element[],
+  records: readonly Element[],
   language: string,
   doubts: Doubt[],
-): FoundFields {
-  const records = elements.slice(0, LOOKED_AT);
-  const fields: Record<string, unknown> = {};
-  const columns = new Map<string, string[]>();
+): Fields {
+  const fields = new Fields();
   const seen = new Set<string>();
   for (const { name, path, replace } of candidates) {
-    if (columns.size >= MAX_FIELDS) break;
+    if (fields.isFull) break;
     const rows = valuesOf(path, records, replace);
     const texts = rows.filter((text) => text !== '');
     const alike = rows.join('\u0000');
@@ -166,20 +150,14 @@ function chooseFields(
     seen.add(alike);
     const isConstant = texts.length === records.length && new Set(texts).size === 1 && records.length > 2;
     if (isConstant) continue;
-    const free = freeName(name, new Set(columns.keys()));
-    columns.set(free, texts);
     const dashes = texts.filter((text) => !/^[-–—]$/.test(text));
-    const kind = path.endsWith('@href') || path.endsWith('@src') ? undefined : textKind(dashes, language);
-    const extra = { ...(replace === undefined ? {} : { replace }), ...kind?.setting };
-    Object.defineProperty(fields, free, {
-      value: Object.keys(extra).length === 0 ? path : { from: path, ...extra },
-      enumerable: true,
-    });
-    if (kind?.doubt !== undefined) doubts.push({ at: ['fields', free], text: kind.doubt });
+    const kind = /@(?:href|src)$/.test(path) ? undefined : textKind(dashes, language);
+    const field = fields.add(name, texts, path, { ...(replace && { replace }), ...kind?.setting });
+    if (kind?.doubt !== undefined) doubts.push({ at: ['fields', field], text: kind.doubt });
     if (texts.length < records.length)
-      doubts.push({ at: ['fields', free], text: `In ${texts.length} of ${records.length} records.` });
+      doubts.push({ at: ['fields', field], text: `In ${texts.length} of ${records.length} records.` });
   }
-  return { fields, columns };
+  return fields;
 }
 
 function valuesOf(path: string, records: readonly Element[], replace: Candidate['replace']): string[] {
@@ -236,15 +214,10 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
       below.unshift(at.name === 'td' ? `td:nth-child(${positionOf(at)})` : at.name);
       continue;
     }
-    const named = `${at.name}.${own}`;
-    const name = wordByClass(own, record) || element.name;
     // An element without a class that is all the text of its parent is represented by the parent.
-    if (
-      at === element ||
-      (textOf(at, { trim: true }) === text && text !== '' && element.attribs.href === undefined)
-    )
-      return { path: named, name };
-    return { path: `${named} ${below.join(' > ')}`, name };
+    const isAll = text !== '' && textOf(at, { trim: true }) === text && element.attribs.href === undefined;
+    const rest = at === element || isAll ? '' : ` ${below.join(' > ')}`;
+    return { path: `${at.name}.${own}${rest}`, name: wordByClass(own, record) || element.name };
   }
   const name = NAMES.find(([form]) => form.test(element.name))?.[1] ?? element.name;
   return { path: below.join(' > '), name: wordOf(element.attribs.itemprop ?? name) };
@@ -258,9 +231,7 @@ const NAMES: readonly [RegExp, string][] = [
 ];
 
 function positionOf(cell: Element): number {
-  let position = 1;
-  for (let at = cell.prev; at !== null; at = at.prev) if (at.type === 'tag') position += 1;
-  return position;
+  return (parentOf(cell)?.children ?? []).filter(isElement).indexOf(cell) + 1;
 }
 
 /** In a `staff-card`, `staff-card__name` becomes `name`, `price__was` becomes `price_was`, and `price__now` becomes `price`. */
@@ -285,9 +256,9 @@ interface Repeated {
   selector: string;
   elements: Element[];
   score: number;
-  /** The column headings of a table, by position; undefined without headings. */
-  headings: string[] | undefined;
-  doubt: string | undefined;
+  /** The column headings of a table, by position. */
+  headings?: string[];
+  doubt?: string;
 }
 
 /** @returns groups of elements, the most likely records first */
@@ -304,13 +275,7 @@ function repeatedIn(document: Document): Repeated[] {
   }
   const repeated = [...groups]
     .filter(([, elements]) => elements.length > 1 && !nests(elements))
-    .map(([selector, elements]) => ({
-      selector,
-      elements,
-      score: scoreOf(elements),
-      headings: undefined,
-      doubt: undefined,
-    }));
+    .map(([selector, elements]) => ({ selector, elements, score: scoreOf(elements) }));
   return [...repeated, ...tables.flatMap(rowsOf)]
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score);
@@ -326,10 +291,13 @@ function selectorsOf(element: Element): string[] {
 
 function nests(elements: readonly Element[]): boolean {
   const all = new Set(elements);
-  return elements.slice(0, SAMPLE).some((element) => {
-    for (let at = parentOf(element); at !== null; at = parentOf(at)) if (all.has(at)) return true;
-    return false;
-  });
+  return elements.slice(0, SAMPLE).some((element) => ancestorsOf(element).some((one) => all.has(one)));
+}
+
+function ancestorsOf(element: Element): Element[] {
+  const above: Element[] = [];
+  for (let at = parentOf(element); at !== null; at = parentOf(at)) above.push(at);
+  return above;
 }
 
 /** High for many elements with many parts in common; low in navigation, footers and sidebars. */
@@ -355,47 +323,37 @@ function partsOf(root: Element): Set<string> {
 
 function worthOfPlace(element: Element): number {
   let worth = 1;
-  for (let at: Element | null = element; at !== null; at = parentOf(at)) {
-    if (BESIDE_ELEMENTS.has(at.name) || BESIDE.test(`${at.attribs.class ?? ''} ${at.attribs.id ?? ''}`))
-      worth *= 0.3;
-    if (at.name === 'main' || at.name === 'article') worth *= 1.2;
-    if (at.name === 'body') break;
+  for (const { name, attribs } of [element, ...ancestorsOf(element)]) {
+    if (BESIDE_ELEMENTS.has(name) || BESIDE.test(`${attribs.class ?? ''} ${attribs.id ?? ''}`)) worth *= 0.3;
+    if (name === 'main' || name === 'article') worth *= 1.2;
+    if (name === 'body') break;
   }
   return worth;
 }
 
 /** The rows of a data table. Layout tables have tables in them, or fewer than two columns. */
 function rowsOf(table: Element): Repeated[] {
-  const rows = [...elementsBelow(table)].filter(({ name }) => name === 'tr');
-  if ([...elementsBelow(table)].some(({ name }) => name === 'table')) return [];
-  const head = rows.find((row) => {
-    const cells = childElements(row);
-    return cells.length > 1 && cells.every(({ name }) => name === 'th');
-  });
+  const inside = [...elementsBelow(table)];
+  if (inside.some(({ name }) => name === 'table')) return [];
+  const rows = inside
+    .filter(({ name }) => name === 'tr')
+    .map((row) => ({ row, place: parentOf(row)?.name, cells: childElements(row) }));
+  const head = rows.find(({ cells }) => cells.length > 1 && cells.every(({ name }) => name === 'th'))?.cells;
   const body = rows.filter(
-    (row) => parentOf(row)?.name === 'tbody' && childElements(row).some(({ name }) => name === 'td'),
+    ({ place, cells }) => place === 'tbody' && cells.some(({ name }) => name === 'td'),
   );
-  const plain = body.filter((row) =>
-    childElements(row).every(({ attribs }) => attribs.colspan === undefined),
-  );
-  const columns = head === undefined ? childElements(plain[0] ?? table).length : childElements(head).length;
+  const plain = body.filter(({ cells }) => cells.every(({ attribs }) => attribs.colspan === undefined));
+  const columns = (head ?? plain[0]?.cells ?? []).length;
   if (plain.length === 0 || columns < 2) return [];
-  const hasSpans = plain.length < body.length;
-  const headings =
-    head === undefined ? undefined : childElements(head).map((cell) => textOf(cell, { trim: true }));
+  const left = body.length - plain.length;
+  const worth = worthOfPlace(table) * (head === undefined ? 0.7 : 2);
   return [
     {
-      selector: `${selectorOf(table)} > tbody > tr:has(> td)${hasSpans ? ':not(:has(> [colspan]))' : ''}`,
-      elements: plain,
-      score:
-        Math.min(plain.length, 50) ** 0.6 *
-        columns ** 1.5 *
-        worthOfPlace(table) *
-        (head === undefined ? 0.7 : 2),
-      headings,
-      doubt: hasSpans
-        ? `${body.length - plain.length} rows with cells across several columns are left out.`
-        : undefined,
+      selector: `${selectorOf(table)} > tbody > tr:has(> td)${left > 0 ? ':not(:has(> [colspan]))' : ''}`,
+      elements: plain.map(({ row }) => row),
+      score: Math.min(plain.length, 50) ** 0.6 * columns ** 1.5 * worth,
+      ...(head && { headings: head.map((cell) => textOf(cell, { trim: true })) }),
+      ...(left > 0 && { doubt: `${left} rows with cells across several columns are left out.` }),
     },
   ];
 }
@@ -416,9 +374,8 @@ function nextLinkIn(document: Document): { path: string; guess: boolean } | unde
     const own = nextClass(link);
     if (own !== undefined) return { path: `a.${own}@href`, guess: false };
     const parent = parentOf(link);
-    const above = parent === null ? undefined : nextClass(parent);
-    if (parent !== null && above !== undefined)
-      return { path: `${parent.name}.${above} a@href`, guess: false };
+    const above = parent && nextClass(parent);
+    if (above) return { path: `${parent.name}.${above} a@href`, guess: false };
   }
   for (const link of links) {
     const label = link.attribs['aria-label'];

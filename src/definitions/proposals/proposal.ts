@@ -16,6 +16,35 @@ export interface Proposal {
   doubts: Doubt[];
 }
 
+/** How many records are looked at, and how many fields are proposed. */
+export const LOOKED_AT = 100;
+export const MAX_FIELDS = 40;
+
+/** The fields of a proposal as they are found. */
+export class Fields {
+  readonly settings: Record<string, unknown> = {};
+  /** The values of each field in the records that were looked at, without empty ones. */
+  readonly columns = new Map<string, readonly unknown[]>();
+
+  get isFull(): boolean {
+    return this.columns.size >= MAX_FIELDS;
+  }
+
+  /**
+   * Adds a field under a name that is still free.
+   *
+   * @param extra how its values are read
+   */
+  add(name: string, values: readonly unknown[], path: string, extra: object = {}): string {
+    const free = freeName(name, this.columns);
+    this.columns.set(free, values);
+    const value = Object.keys(extra).length === 0 ? path : { from: path, ...extra };
+    // Not assigned: the name may be `__proto__`.
+    Object.defineProperty(this.settings, free, { value, enumerable: true });
+    return free;
+  }
+}
+
 /** The YAML file of a proposal, with its doubts as comments above the settings. */
 export function proposalText({ source, fields, key, doubts }: Proposal): string {
   const settings = {
@@ -77,7 +106,7 @@ export function propertyName(steps: readonly string[]): string {
 }
 
 /** The name, with a number appended if it is taken. */
-export function freeName(name: string, taken: ReadonlySet<string>): string {
+function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   let free = name;
   for (let number = 2; taken.has(free); number++) free = `${name}_${number}`;
   return free;
