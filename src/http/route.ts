@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../model/error.ts';
 import type { Weight } from '../model/load-limit.ts';
 import type { Scope } from '../model/team.ts';
+import type { JsonSchema } from '../std/shape.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { Reply, Request } from './server/exchange.ts';
 import type { Services } from './services.ts';
@@ -20,7 +21,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 /** What an operation takes. Whatever else is sent is refused, by `strict.ts`. */
 export interface Declared {
   parameters?: readonly Parameter[];
-  requestBody?: object;
+  requestBody?: { required: boolean; content: Contents };
   /** One of the contract: it ignores what it does not know, and answers with the contract's statuses only. */
   frozen?: true;
   /** A page or a receiver, which takes any query and any body. */
@@ -42,10 +43,10 @@ export interface Operation<C extends Call> extends Declared {
   weight?: Weight;
   /** The request timeout does not apply to its body: the operation bounds that by itself. */
   streamsBody?: true;
-  /** The 200, as an OpenAPI response object. */
-  answer: object;
+  /** The 200. */
+  answer: Answer;
   /** Further answers that are no errors, by status or `default`. */
-  otherAnswers?: Readonly<Record<string, object>>;
+  otherAnswers?: Readonly<Record<string, Answer>>;
   /** Its errors, besides an invalid key. */
   errors?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**
@@ -66,7 +67,18 @@ export interface Parameter {
   in: 'path' | 'query' | 'header';
   required?: boolean;
   description: string;
-  schema: object;
+  schema: JsonSchema;
+  example?: unknown;
+}
+
+/** The forms of a body by content type. */
+export type Contents = Readonly<Record<string, { schema: JsonSchema; example?: unknown }>>;
+
+/** An answer, as OpenAPI describes one. */
+export interface Answer {
+  description: string;
+  headers?: Readonly<Record<string, object>>;
+  content?: Contents;
 }
 
 /** Describes a parameter in the path. */

@@ -23,10 +23,15 @@ export interface JsonSchema {
   oneOf?: readonly JsonSchema[];
   discriminator?: { propertyName: string; mapping: Readonly<Record<string, string>> };
   examples?: readonly unknown[];
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
   minimum?: number;
   maximum?: number;
   minItems?: number;
   maxItems?: number;
+  uniqueItems?: boolean;
+  minProperties?: number;
   default?: unknown;
 }
 

@@ -31,13 +31,13 @@ export const PERIOD = {
   until: timeParameter('until', 'Of this time or earlier'),
 };
 
-/** The parameters of a list in pages, and how a call's are read. */
-export function pageParameters({ usual, most }: PageSize = PAGE_SIZE) {
+/** The parameters of a list in pages, and how a call's are read. @param example a cursor */
+export function pageParameters(example: string, { usual, most }: PageSize = PAGE_SIZE) {
   const limit = numberParameter('limit', `At most so many, ${usual} by default; \`Link\` leads to the next`, {
     least: 1,
     most,
   });
-  const cursor = textParameter('cursor', 'From the `Link` of the answer before');
+  const cursor = { ...textParameter('cursor', 'From the `Link` of the answer before'), example };
   return { described: [limit, cursor], limitOf: (query: string) => limit.read(query) ?? usual };
 }
 
@@ -96,7 +96,8 @@ export function listOperation<
 >(list: List<Row, Json, P, As, At, C>): Operation<C> {
   const { name, resource, order, rows, show, size, parameters = [], errors, ...described } = list;
   const { filters = {} as P, ...operation } = described;
-  const page = pageParameters(size);
+  // A row and its JSON have the same id or number.
+  const page = pageParameters(order.of(resource.example as unknown as Row), size);
   return {
     ...operation,
     parameters: [...parameters, ...Object.values(filters), ...page.described],

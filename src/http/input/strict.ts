@@ -3,16 +3,9 @@
  * there is none to send. What would be ignored might have been meant: a misspelt `dryRun` erases for good.
  */
 import { nearest } from '../../std/nearest.ts';
+import type { JsonSchema } from '../../std/shape.ts';
 import type { Declared } from '../route.ts';
 import { invalid } from './values.ts';
-
-/** The part of JSON Schema that says which fields there are. */
-interface Schema {
-  properties?: Readonly<Record<string, Schema>>;
-  additionalProperties?: unknown;
-  items?: Schema;
-  oneOf?: readonly Schema[];
-}
 
 /** How much of a name is repeated to whoever sent it. */
 const MAX_SHOWN = 100;
@@ -60,8 +53,7 @@ export function refuseUnknownFields(operation: Declared, fields: Readonly<Record
 }
 
 /** Marks as closed every object of a schema that names its properties and does not say whether there may be others. */
-export function closed(schema: object): object {
-  const { properties, items, oneOf, ...others } = schema as Schema;
+export function closed({ properties, items, oneOf, ...others }: JsonSchema): JsonSchema {
   return {
     ...(properties === undefined ? {} : { additionalProperties: false }),
     ...others,
@@ -77,7 +69,7 @@ export function closed(schema: object): object {
   };
 }
 
-function refuseUnknownIn(schema: Schema, value: unknown, place: string): void {
+function refuseUnknownIn(schema: JsonSchema, value: unknown, place: string): void {
   if (Array.isArray(value)) {
     for (const [at, one] of value.entries()) refuseUnknownIn(schema.items ?? {}, one, `${place}[${at}]`);
     return;
@@ -100,15 +92,15 @@ function refuseUnknownIn(schema: Schema, value: unknown, place: string): void {
 }
 
 /** A schema, or the alternatives of which it takes one. */
-function forms(schema: Schema): readonly Schema[] {
+function forms(schema: JsonSchema): readonly JsonSchema[] {
   return schema.oneOf ?? [schema];
 }
 
-function fieldNames(schema: Schema): string[] {
+function fieldNames(schema: JsonSchema): string[] {
   return [...new Set(forms(schema).flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
-function isKnown(schema: Schema, name: string): boolean {
+function isKnown(schema: JsonSchema, name: string): boolean {
   return forms(schema).some(
     ({ properties = {}, additionalProperties }) =>
       additionalProperties !== false || Object.hasOwn(properties, name),
@@ -119,10 +111,8 @@ function queryNames({ parameters = [] }: Declared): string[] {
   return parameters.filter((one) => one.in === 'query').map(({ name }) => name);
 }
 
-function bodySchema({ requestBody }: Declared): Schema | undefined {
-  return (requestBody as { content?: Record<string, { schema: Schema }> } | undefined)?.content?.[
-    'application/json'
-  ]?.schema;
+function bodySchema({ requestBody }: Declared): JsonSchema | undefined {
+  return requestBody?.content['application/json']?.schema;
 }
 
 /** @param context.place the path of the object that holds the field */

@@ -1,6 +1,7 @@
 /** How operations describe JSON bodies and JSON answers in OpenAPI. */
-import { list, type NamedShape, object, type Shape, text } from '../../std/shape.ts';
+import { type JsonSchema, list, type NamedShape, object, type Shape, text } from '../../std/shape.ts';
 import { closed } from '../input/strict.ts';
+import type { Answer, Contents, Operation } from '../route.ts';
 
 /** A time in a request: see `timeFrom`. */
 export const requestTime = { type: 'string', format: 'date-time' };
@@ -18,9 +19,9 @@ export function messageWith(name: string, resource: NamedShape<unknown, never>) 
  * its `additionalProperties` says otherwise.
  */
 export function jsonBody(
-  schema: object,
+  schema: JsonSchema,
   { required = true, example }: { required?: boolean; example?: unknown } = {},
-): object {
+): NonNullable<Operation<never>['requestBody']> {
   const content = { schema: closed(schema), ...(example === undefined ? {} : { example }) };
   return { required, content: { 'application/json': content } };
 }
@@ -35,8 +36,8 @@ export function jsonResponse(
   description: string,
   { schema }: Shape<unknown, never>,
   headers: Readonly<Record<string, string>> = {},
-  others: Readonly<Record<string, object>> = {},
-): object {
+  others: Contents = {},
+): Answer {
   const described = Object.entries(headers).map(([name, text]) => [name, header(text)]);
   return {
     description,
@@ -46,12 +47,12 @@ export function jsonResponse(
 }
 
 /** The content of an answer that is no JSON. */
-export function textContent(description?: string): object {
+export function textContent(description?: string): Contents[string] {
   return { schema: text(description).schema };
 }
 
 /** The answer `{ [name]: [items] }` of a list in pages. */
-export function pageResponse(name: string, resource: NamedShape<unknown, never>): object {
+export function pageResponse(name: string, resource: NamedShape<unknown, never>): Answer {
   return jsonResponse(`The ${name}`, object({ [name]: list(resource) }), {
     Link: 'With `rel="next"`, when `limit` left something out',
   });

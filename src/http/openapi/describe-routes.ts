@@ -1,25 +1,26 @@
-/** Makes an OpenAPI 3.1 document of the routes. */
+/** Makes an OpenAPI 3.1 document of the routes, and of the events that webhooks receive. */
 
 import { type ErrorCode, statusOf } from '../../model/error.ts';
+import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import { errorResource } from '../../resources/error.ts';
+import { eventSchemaName } from '../../resources/event.ts';
 import { isStrict } from '../input/strict.ts';
-import type { Parameter, Refusal, Route } from '../route.ts';
+import type { Answer, Contents, Parameter, Refusal, Route } from '../route.ts';
 import { plainPath } from '../server/match.ts';
-import { jsonResponse } from './content.ts';
-import { describeWebhooks } from './describe-events.ts';
+import { jsonBody, jsonResponse } from './content.ts';
+import { exampleOf } from './examples.ts';
+import { answerName, requestName, SchemaNames } from './schema-names.ts';
 import { schemas } from './schemas.ts';
-import { withExamples } from './with-examples.ts';
-import { withNames } from './with-names.ts';
-import { withTypes } from './with-types.ts';
 
 /** The whole document. Its version is that of the contract, not of the software. */
 export function describeRoutes(routes: readonly Route[]) {
+  const names = new SchemaNames(schemas);
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const path = plainPath(route.path);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route, names) };
   }
-  const document = {
+  return {
     openapi: '3.1.0',
     info: {
       title: 'Flowhook',
@@ -55,36 +56,53 @@ export function describeRoutes(routes: readonly Route[]) {
       responses: Object.fromEntries(
         [METHOD_NOT_ALLOWED, ...SHARED].map(({ name, refusal }) => [name, refused([refusal])]),
       ),
-      schemas,
+      schemas: names.schemas(),
     },
   };
-  return withExamples(withNames(withTypes(document)));
 }
 
-function describe(route: Route): object {
+function describe(route: Route, names: SchemaNames): object {
   const { operation, scope } = route;
+  const { id, requestBody } = operation;
   // Only what OpenAPI knows: those of the query can also be read.
   const parameters = [...(operation.parameters ?? []), ...(operation.etag ? [IF_NONE_MATCH] : [])].map(
-    ({ name, in: place, required, description, schema }) => ({
+    ({ name, in: place, required, description, schema, example }) => ({
       name,
       in: place,
       ...(required && { required }),
       description,
-      schema,
+      schema: names.below(schema, name),
+      example: example ?? exampleOf(id, schema, name),
     }),
   );
+  const contents = (of: Contents, name: string, exampleName?: 'request' | 'answer') =>
+    Object.fromEntries(
+      Object.entries(of).map(([type, { schema, example }]) => [
+        type,
+        {
+          schema: names.whole(schema, name),
+          ...(exampleName && { example: example ?? exampleOf(id, schema, `${exampleName}.${type}`) }),
+        },
+      ]),
+    );
+  const described = (answer: Answer, headers: object = {}, exampleName?: 'answer') => ({
+    ...withHeaders(answer, headers),
+    ...(answer.content && { content: contents(answer.content, answerName(id), exampleName) }),
+  });
   return {
-    operationId: operation.id,
+    operationId: id,
     tags: [operation.group],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
     security: scope === null ? [] : [{ apiKey: [] }],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
+    ...(requestBody && {
+      requestBody: { ...requestBody, content: contents(requestBody.content, requestName(id), 'request') },
+    }),
     responses: {
-      200: withHeaders(operation.answer, operation.etag ? TAG : {}),
+      200: described(operation.answer, operation.etag ? TAG : {}, 'answer'),
       ...Object.fromEntries(
-        Object.entries(operation.otherAnswers ?? {}).map(([status, answer]) => [status, withHeaders(answer)]),
+        Object.entries(operation.otherAnswers ?? {}).map(([status, answer]) => [status, described(answer)]),
       ),
       ...(operation.etag
         ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
@@ -97,9 +115,9 @@ function describe(route: Route): object {
 }
 
 /** The errors of a route that may answer with any status on purpose as well, whose answer then is no error. */
-function anyOf(answer: { content?: object }, errors: Record<number, object>): Record<string, object> {
+function anyOf(answer: Answer, errors: Record<number, Answer>): Record<string, Answer> {
   return Object.fromEntries(
-    Object.entries(errors as Record<string, { content: object }>).map(([status, error]) => [
+    Object.entries(errors).map(([status, error]) => [
       status,
       { ...error, content: { ...error.content, ...answer.content } },
     ]),
@@ -107,7 +125,7 @@ function anyOf(answer: { content?: object }, errors: Record<number, object>): Re
 }
 
 /** The errors of a route by status: its own, and those that every route of its kind may answer with. */
-function refusedBy({ operation, scope, method }: Route): Record<number, object> {
+function refusedBy({ operation, scope, method }: Route): Record<number, Answer> {
   const isFrozen = operation.frozen === true;
   const codes = Object.entries({
     ...(scope === null ? {} : { unauthorized: 'Unauthorized' }),
@@ -195,15 +213,12 @@ const SHARED_IN_PLACE = Object.fromEntries(
   SHARED.map(({ code, refusal }) => [statusOf(code), refused([refusal])]),
 );
 
-function withHeaders(
-  answer: { description?: string; headers?: object; content?: object },
-  headers: object = {},
-): object {
+function withHeaders(answer: Answer, headers: object = {}): Answer {
   return { ...answer, headers: { ...answer.headers, ...headers, ...REQUEST_ID } };
 }
 
 /** @param errors with the same status */
-function refused(errors: readonly Refusal[]): object {
+function refused(errors: readonly Refusal[]): Answer {
   const all = errors.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
   const answer = jsonResponse(
     all.map(({ description }) => description).join('; or: '),
@@ -211,4 +226,41 @@ function refused(errors: readonly Refusal[]): object {
     Object.assign({}, ...all.map(({ headers }) => headers)),
   );
   return withHeaders(answer, ERROR_CODE);
+}
+
+const EVENT_HEADERS = {
+  'webhook-id': 'The id of the event: the same in every attempt, to tell repetitions by',
+  'webhook-timestamp': 'When this attempt was signed, in seconds since 1970',
+  'webhook-signature':
+    'Standard Webhooks 1.0: signatures with spaces between; `v1,` by the secret of the webhook (HMAC-SHA256), ' +
+    '`v1a,` by the key of the team (ed25519) that stands at /.well-known/webhook-signing-keys/{teamId}',
+};
+
+/** The `webhooks` section: one request for each type of event. */
+function describeWebhooks(): object {
+  return Object.fromEntries(
+    EVENT_CATALOGUE.map(({ type, description, example }) => [
+      type,
+      {
+        post: {
+          operationId: `receive${eventSchemaName(type)}`,
+          tags: ['Events'],
+          summary: description,
+          security: [],
+          parameters: Object.entries(EVENT_HEADERS).map(([name, text]) => ({
+            name,
+            in: 'header',
+            required: true,
+            description: text,
+            schema: { type: 'string' },
+          })),
+          requestBody: jsonBody({ $ref: `#/components/schemas/${eventSchemaName(type)}` }, { example }),
+          responses: {
+            '2XX': { description: 'Received. Anything else is tried again, for some three days' },
+            '4XX': { description: 'Tried again; 410 unsubscribes the webhook, 429 waits for `Retry-After`' },
+          },
+        },
+      },
+    ]),
+  );
 }

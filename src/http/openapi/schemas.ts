@@ -19,8 +19,9 @@ import {
   versionResource,
   workflowResource,
 } from '../../resources/workflow.ts';
+import type { JsonSchema } from '../../std/shape.ts';
 
-export const schemas = Object.fromEntries(
+export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
   [
     errorResource,
     problemResource,

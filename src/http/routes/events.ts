@@ -6,6 +6,7 @@ import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import type { Job } from '../../model/job.ts';
 import { deliveryResource, shownDelivery } from '../../resources/delivery.ts';
 import { eventResource } from '../../resources/event.ts';
+import { IDS } from '../../resources/examples.ts';
 import { anyObject, choice, integer, list, object, raw, text } from '../../std/shape.ts';
 import type { StoredEvent } from '../../store/operations/events.ts';
 import { sendWithETag } from '../caching.ts';
@@ -126,8 +127,8 @@ function afterFrom(query: string): number | undefined {
 }
 
 /** Events are of 20 kB at most: an answer stays under 5 MB. */
-const historyPage = pageParameters({ usual: 100, most: 250 });
 const historyOrder = byId('before', 'evt');
+const historyPage = pageParameters(historyOrder.of({ id: IDS.event }), { usual: 100, most: 250 });
 const historyFilters = {
   types: choicesParameter('type', EVENT_TYPES, 'Only of these types'),
   ...PERIOD,

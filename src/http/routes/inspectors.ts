@@ -23,8 +23,15 @@ import { bodyFields, readBeginning } from '../input/body.ts';
 import { byNumber, listOperation } from '../input/list-page.ts';
 import { numberParameter } from '../input/query.ts';
 import { invalid, isGeneratedId } from '../input/values.ts';
-import { jsonBody, jsonResponse, pageResponse } from '../openapi/content.ts';
-import { type Call, type KeyedCall, type Method, type Operation, pathParameter } from '../route.ts';
+import { jsonBody, jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
+import {
+  type Answer,
+  type Call,
+  type KeyedCall,
+  type Method,
+  type Operation,
+  pathParameter,
+} from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_STATUS = 204;
@@ -212,7 +219,7 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
       'Needs no key: whoever knows the address may send to it. Answers 204, or as the inspector has been told: with any status ' +
       'from 200 to 599, and as late.',
     parameters: [pathParameter('address', 'The id of an inspector')],
-    answer: kept('It is kept, and the inspector has been told to answer 200'),
+    answer: kept('It is kept, and the inspector has been told to answer 200', { example: '' }),
     otherAnswers: {
       204: { description: 'It is kept' },
       default: kept('It is kept, and the inspector has been told to answer so'),
@@ -249,8 +256,8 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
   };
 }
 
-function kept(description: string): object {
-  return { description, content: { 'text/plain': { schema: { type: 'string' } } } };
+function kept(description: string, example: { example?: string } = {}): Answer {
+  return { description, content: { 'text/plain': { ...textContent(), ...example } } };
 }
 
 function joined(headers: NodeJS.Dict<string[]>): Record<string, string> {

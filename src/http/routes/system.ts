@@ -1,15 +1,12 @@
 /** The service itself: whether it lives and is ready, its metrics, how it stands and what is wrong with it. */
 
 import { Problem } from '../../model/error.ts';
-import type { EffectiveSetting } from '../../model/finding.ts';
-import type { EventLoopDelay } from '../../observe/process-metrics.ts';
 import { shownChecks, systemChecksResource, systemResource } from '../../resources/system.ts';
 import { grouped } from '../../std/amounts.ts';
 import { maskedUrl } from '../../std/printable.ts';
 import { choice, list, object, optional, raw, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import { queryValues } from '../input/query.ts';
-
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import type { Call, KeyedCall, Operation } from '../route.ts';
@@ -17,6 +14,7 @@ import { authenticate, keyOf } from '../server/caller.ts';
 import { hasAllowedAddress, isOwnHost } from '../server/metrics-access.ts';
 import { renderProblem } from '../server/problem.ts';
 import { type Check, readiness } from '../server/readiness.ts';
+import type { NodeStatus } from '../services.ts';
 
 const ok = { status: raw<'ok'>({ const: 'ok' }) };
 
@@ -146,20 +144,6 @@ function bearerOf(authorization: string | undefined): string | undefined {
 
 /** Jobs, deliveries and endpoints are not counted beyond this. */
 const MOST = 10_000;
-
-/** The state of this node that is not in the database. */
-export interface NodeStatus {
-  version: string;
-  role: string;
-  nodeId: string;
-  /** Epoch milliseconds. */
-  startedAt: number;
-  url: string;
-  listening: { host: string; port: number };
-  openCircuits: number;
-  eventLoop: EventLoopDelay;
-  settings: readonly EffectiveSetting[];
-}
 
 /** GET /v1/system */
 export const readSystem: Operation<KeyedCall<'node'>> = {

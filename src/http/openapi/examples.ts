@@ -1,10 +1,52 @@
-/** The examples in the OpenAPI document: a team with a workflow `people`, one run of it, and its webhooks. */
+/**
+ * The examples in the OpenAPI document, one for every parameter, body and answer: a team with a workflow `people`, one
+ * run of it, and its webhooks.
+ */
 import { replayResource } from '../../resources/delivery.ts';
 import { ENDED, IDS, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { changeResource, recordResource } from '../../resources/workflow.ts';
-import { makeCursor, makeIdCursor } from '../input/list-page.ts';
+import type { JsonSchema } from '../../std/shape.ts';
+import { makeCursor } from '../input/list-page.ts';
+import { schemas } from './schemas.ts';
+
+/** Takes an example of an operation's own, else one from the schema, else one by its name, else by its type. */
+export function exampleOf(operationId: string, schema: JsonSchema, name: string): unknown {
+  const own = OWN_EXAMPLES[`${operationId}.${name}`];
+  if (own !== undefined) return own;
+  if (schema.$ref !== undefined)
+    return exampleOf(operationId, schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {}, name);
+  if (schema.examples !== undefined) return schema.examples[0];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return schema.enum[0];
+  if (schema.oneOf?.[0] !== undefined) return exampleOf(operationId, schema.oneOf[0], name);
+  const types = [schema.type ?? []].flat();
+  const named = NAMED_EXAMPLES[name];
+  if (named !== undefined && types.includes(typeOf(named))) return named;
+  switch (types[0]) {
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(schema.properties ?? {}).map(([key, one]) => [key, exampleOf(operationId, one, key)]),
+      );
+    case 'array':
+      return schema.items === undefined ? [] : [exampleOf(operationId, schema.items, name)];
+    case 'string':
+      return schema.format === 'date-time' ? '2026-11-21T02:00:00.000Z' : '…';
+    case 'integer':
+    case 'number':
+      return schema.default ?? Math.max(schema.minimum ?? 1, 1);
+    case 'boolean':
+      return schema.default ?? false;
+    default:
+      return null;
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return Number.isInteger(value) ? 'integer' : typeof value;
+}
 
 const { example: job } = jobResource;
 const { example: key } = keyResource;
@@ -31,7 +73,7 @@ const signingKeys = {
 };
 
 /** By the name of a parameter or field. Those in requests must be valid for a service that has such data. */
-export const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
+const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   workflowId: 'people',
   jobId: IDS.job,
   webhookId: IDS.webhook,
@@ -76,7 +118,7 @@ const line = (value: unknown) => `${JSON.stringify(value)}\n`;
 const secondRecord = { id: '18', name: 'Grace Hopper', email: 'grace@example.com' };
 
 /** By operation: a parameter or field, or a whole `request` or `answer` by content type. */
-export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
+const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readWorkflowData.since': 16,
   'readWorkflowData.cursor': makeCursor([17, 50]),
   'readWorkflowData.answer.application/x-ndjson': line(record) + line(secondRecord),
@@ -84,7 +126,6 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'subscribeWebhook.answer.application/json': { message: `Webhook ${IDS.webhook} subscribed` },
   'unsubscribeWebhook.answer.application/json': { message: `Webhook ${IDS.webhook} unsubscribed` },
   'unsubscribeWebhookByPath.answer.application/json': { message: `Webhook ${IDS.webhook} unsubscribed` },
-  'listWorkflows.cursor': makeIdCursor('people'),
   'putWorkflow.message': 'Workflow changed',
   'deleteWorkflow.answer.application/json': { message: 'Workflow archived' },
   'pauseWorkflow.message': 'Workflow paused',
@@ -92,7 +133,6 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readWorkflowChanges.since': 16,
   'readWorkflowChanges.until': 17,
   'readWorkflowChanges.answer.application/x-ndjson': line(changeResource.example),
-  'listWorkflowVersions.cursor': makeCursor([17]),
   'pushWorkflowRecords.request.application/x-ndjson': line(record) + line(secondRecord),
   'pushWorkflowRecords.request.text/csv': 'id,name,email\r\n17,Ada Lovelace,ada@example.com\r\n',
   'pushWorkflowRecords.message': 'Records published',
@@ -109,7 +149,6 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     backups: 0,
   },
   'listWebhookDetails.state': 'failing,paused',
-  'listWebhookDetails.cursor': makeIdCursor(IDS.webhook),
   'createTeamWebhook.request.application/json': {
     webhookUrl: 'https://example.com/hooks/all',
     events: ['workflow_failed', 'webhook_paused'],
@@ -124,7 +163,6 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'pauseWebhook.message': 'Webhook paused',
   'resumeWebhook.message': 'Webhook resumed',
   'listWebhookDeliveries.state': 'dead,waiting',
-  'listWebhookDeliveries.cursor': makeIdCursor(IDS.delivery),
   'replayWebhookDeliveries.request.application/json': { since: QUEUED },
   'replayWebhookDeliveries.answer.application/json': {
     message: `Replay ${IDS.replay} has begun; GET /v1/integrations/webhooks/${IDS.webhook}/replays/${IDS.replay} says how far it is and what arrived`,
@@ -133,17 +171,13 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'replayDelivery.message': 'The event is on its way once more',
   'deleteInspector.answer.application/json': { message: 'Inspector removed' },
   'listInspectedRequests.after': 12,
-  'listInspectedRequests.cursor': makeCursor([50]),
   'listEvents.after': '41',
   'listEvents.next': 42,
   // Linters take an object with `type` and `example` for a schema, wherever it stands.
   'listEventTypes.answer.application/json': { types: [] },
   'listEventHistory.type': 'workflow_failed',
-  'listEventHistory.cursor': makeIdCursor(IDS.event),
-  'listEventDeliveries.cursor': makeIdCursor(IDS.delivery),
   'openStream.answer.text/event-stream': `event: invalidate\nid: 42\ndata: {"kind":"jobs","ids":["${IDS.job}"]}\n\n`,
   'listJobs.state': 'failed,canceled',
-  'listJobs.cursor': makeIdCursor(IDS.job),
   'countJobs.answer.application/json': {
     queued: 2,
     running: 1,
@@ -186,8 +220,6 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
       maxRunningJobs: 4,
     },
   },
-  'listAudit.cursor': makeIdCursor(IDS.auditLine),
-  'listKeys.cursor': makeIdCursor(IDS.key),
   'createKey.request.application/json': {
     name: 'reports',
     scopes: ['read'],
@@ -209,10 +241,4 @@ export const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readOpenApi.answer.application/json': { openapi: '3.1.0', paths: {} },
   'readOpenApiYaml.answer.application/yaml': { openapi: '3.1.0', paths: {} },
   'readReference.answer.text/html': '<!doctype html>…',
-  ...Object.fromEntries(
-    ['Get', 'Post', 'Put', 'Patch', 'Delete', 'Options'].map((method) => [
-      `inspect${method}.answer.text/plain`,
-      '',
-    ]),
-  ),
 };
