@@ -1,11 +1,13 @@
 /**
  * Which operations leave a line in the audit log, and what it says. The driver writes the line in the transaction of
- * the change (`note` in its `audit.ts`), from the operation's input and result. So that none is forgotten, every
+ * the change (`note`), from the operation's input and result. So that none is forgotten, every
  * write operation is listed here or, with the reason why not, in `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';
+import { add } from './operations/audit.ts';
 import type { Store } from './store.ts';
+import type { Tx } from './transaction.ts';
 
 /** What an operation changed. `keyId` is its author, where only the operation knows who asked. */
 type Described = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
@@ -162,7 +164,7 @@ export function authoredBy(store: Store, author: Author): Store {
 const NAMES = Object.entries(AUDITED).map(([group, operations]) => [group, Object.keys(operations)] as const);
 
 /** The audit lines of an operation just carried out; none if it has no author or changed nothing. */
-export function linesOf(input: unknown, result: unknown): readonly { change: Change; author: Author }[] {
+function linesOf(input: unknown, result: unknown): readonly { change: Change; author: Author }[] {
   const { authored, teamId = OF_INSTANCE } = (input ?? {}) as Authored & { teamId?: string };
   if (authored === undefined) return [];
   const { author, operation } = authored;
@@ -175,4 +177,10 @@ export function linesOf(input: unknown, result: unknown): readonly { change: Cha
     change: { teamId, action: operation, ...change },
     author: keyId === undefined ? author : { ...author, id: keyId },
   }));
+}
+
+/** Writes the audit lines of an operation that this transaction has just done, if it has an author. */
+export async function note(tx: Tx, input: unknown, result: unknown): Promise<void> {
+  if (tx.repeated) return;
+  for (const line of linesOf(input, result)) await add(tx, line);
 }

@@ -199,6 +199,15 @@ function namesIn(directory: string): string[] {
   }
 }
 
+export interface BackupInput {
+  /** The database file. */
+  path: string;
+  /** Created if missing. */
+  directory: string;
+  now: number;
+  origin: BackupOrigin;
+}
+
 /** A backup that was made. */
 export interface MadeBackup extends BackupManifest {
   file: string;

@@ -1,5 +1,5 @@
 /** What an operation of the store is: its body, how a driver runs it, and for whom. */
-import type { Tx, View } from './sql.ts';
+import type { Tx, View } from './transaction.ts';
 
 /**
  * - `read`: outside of a transaction, on any connection that reads.

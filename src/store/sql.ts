@@ -5,11 +5,6 @@
  * Where the text is a constant, or a value occurs often, it has `$1` for the values that follow it. `sqlite/database.ts`
  * says how SQLite reads them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
  */
-import type { Quotas } from '../model/quota.ts';
-import type { Logger } from '../observe/log.ts';
-import type { PendingEvent } from './operations/events.ts';
-import type { JobRow, WorkflowRow } from './rows.ts';
-import type { Touched } from './store.ts';
 
 /** A value for a `$n`. SQLite stores true as 1 and gets a list as JSON. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
@@ -90,48 +85,6 @@ export interface Sql {
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
   /** Runs several reads on one state of the database; not in a transaction that writes. */
   snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
-}
-
-/**
- * For reads: each statement runs by itself, on any connection; reads that must be consistent with each other go into
- * `db.snapshot`. `now` is in epoch milliseconds.
- */
-export interface View {
-  readonly db: Sql;
-  readonly now: number;
-  /** What is locked already for the call that this is for. */
-  readonly locked?: Locked;
-}
-
-/**
- * For writes, inside a transaction. The operation may be retried, so it must have no effect outside the database. It
- * may send statements without awaiting those before; they run in the order in which they were sent.
- */
-export interface Tx extends View {
-  /** The URL of the service as others reach it, for the bodies of events. */
-  readonly publicUrl: string;
-  /** For teams without quotas of their own. */
-  readonly quotas: Quotas;
-  /** What watchers are told after the commit. */
-  readonly touched: Touched;
-  /** The events of this transaction, numbered and written just before its commit. */
-  readonly events: PendingEvent[];
-  /** New jobs, written just before the events, with those of other calls; undefined: they are written at once. */
-  readonly jobs?: JobRow[];
-  /** How many deliveries of removed webhooks may still be canceled, where calls share a transaction. */
-  readonly cancels?: { left: number };
-  /** The counter of key changes, when this transaction changes keys. */
-  keysChanged?: number;
-  /** An earlier call has done this already, so that no audit line is written. */
-  repeated?: boolean;
-}
-
-/** Rows that the driver has locked for a call, and read since: nobody has changed them. */
-export interface Locked {
-  readonly workflow?: WorkflowRow;
-  /** The unfinished jobs of that workflow, by slot. */
-  readonly unfinished?: JobRow[];
-  readonly job?: JobRow;
 }
 
 /** The type of a column, by the name that PostgreSQL has for it. */
@@ -271,41 +224,4 @@ export async function inParts<Row extends { bytes: number }>(
     if (last !== undefined) await steps.upTo(last);
     isMore = found.length === rows;
   }
-}
-
-/** How many webhooks are reported by name; beyond that, any may have something due. */
-const MAX_LANES = 64;
-
-/** Nothing touched so far. */
-export function untouched(): Touched {
-  return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
-}
-
-/** Anything may have changed: reported when another process has committed. */
-export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
-
-/** Tells those who watch of a commit; what one of them throws is logged. */
-export function tell(watchers: ReadonlySet<(touched: Touched) => void>, touched: Touched, log: Logger): void {
-  for (const watcher of watchers) {
-    try {
-      watcher(touched);
-    } catch (error) {
-      log.error({ err: error }, 'watcher.failed');
-    }
-  }
-}
-
-/** Reports that a webhook has something due, or that what senders know of it is outdated. */
-export function touchLane({ touched }: { touched: Touched }, teamId: string, webhookId: string): void {
-  const { lanes } = touched;
-  touched.deliveries = true;
-  if (lanes === null) return;
-  if (lanes.some((lane) => lane.webhookId === webhookId && lane.teamId === teamId)) return;
-  touched.lanes = lanes.length < MAX_LANES ? [...lanes, { teamId, webhookId }] : null;
-}
-
-/** Reports the same of any webhook. */
-export function touchAllLanes({ touched }: { touched: Touched }): void {
-  touched.deliveries = true;
-  touched.lanes = null;
 }

@@ -14,13 +14,15 @@
  * operation that takes a `AttemptLease` rejects with `FencedError`, and changes nothing, when that attempt is no longer
  * running.
  */
+
 import type { DeliveryClass, DueDelivery } from '../model/delivery.ts';
 import type { AttemptLease } from '../model/job.ts';
 import type { composed } from './composed.ts';
 import type { CallsOf } from './operation.ts';
 import type { ClaimedJob } from './operations/attempts.ts';
-import type { DueLane, HeldLane, LaneHolder, LaneName } from './operations/lanes.ts';
+import type { DueLane, HeldLane, LaneHolder } from './operations/lanes.ts';
 import type { OPERATIONS } from './operations/table.ts';
+import type { LaneName, Touched } from './transaction.ts';
 
 type Calls = CallsOf<typeof OPERATIONS>;
 /** What takes the place of the operations of the table, or comes beside them. */
@@ -137,17 +139,6 @@ export interface StoreReader {
   readonly records: Pick<Store['records'], 'compare' | 'page' | 'version'>;
   /** To be called once. */
   close(): Promise<void>;
-}
-
-/** What a commit may have changed, for `Store.watch`. */
-export interface Touched {
-  keys: boolean;
-  jobs: boolean;
-  /** Cancellation of a running job was requested. */
-  cancels: boolean;
-  deliveries: boolean;
-  /** The webhooks for which something became due, if they are few; null means that it may be any. */
-  lanes: readonly LaneName[] | null;
 }
 
 /** The result of scrubbing the disk. */

@@ -11,6 +11,7 @@
  * not settled is still `waiting` in the table. Nothing is written before an attempt; an attempt and its consequences
  * are written in one transaction. `lane.ts` decides what one lane may send, `lane-slots.ts` what all may send together.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DueDelivery } from '../model/delivery.ts';
 import type { LaneHealth } from '../model/lane.ts';
@@ -21,9 +22,10 @@ import type { Tracing } from '../observe/tracing.ts';
 import { Poller } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
-import type { DueLane, LaneName } from '../store/operations/lanes.ts';
+import type { DueLane } from '../store/operations/lanes.ts';
 import type { Settlement } from '../store/operations/settle.ts';
-import type { Store, Touched } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { LaneName, Touched } from '../store/transaction.ts';
 import { Lane } from './lane.ts';
 import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
 import { LaneLeases } from './lane-leases.ts';

@@ -13,13 +13,12 @@ import { load, MANY, OK, settlement, subscribe } from '../../src/store/conforman
 import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import { abandoned, type ClaimedJob } from '../../src/store/operations/attempts.ts';
-import { compare } from '../../src/store/operations/compare.ts';
 import { history } from '../../src/store/operations/events.ts';
 import { list as listJobs } from '../../src/store/operations/job-lists.ts';
 import { type Enqueued, get as getJob, due as schedulesDue } from '../../src/store/operations/jobs.ts';
 import { byHash } from '../../src/store/operations/keys.ts';
 import { laneNames } from '../../src/store/operations/lanes.ts';
-import { page } from '../../src/store/operations/records.ts';
+import { compare, page } from '../../src/store/operations/records.ts';
 import { settlementRow } from '../../src/store/operations/settle.ts';
 import { version } from '../../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';

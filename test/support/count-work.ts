@@ -1,9 +1,10 @@
 /** What one operation on SQLite costs, in numbers that no noise can change. */
+
 import { readFileSync } from 'node:fs';
-import type { View } from '../../src/store/sql.ts';
 import { type Call, runBatch } from '../../src/store/sqlite/batch.ts';
 import { Database, type Value } from '../../src/store/sqlite/database.ts';
 import { SqliteSql } from '../../src/store/sqlite/sql.ts';
+import type { View } from '../../src/store/transaction.ts';
 
 export interface Work {
   /** Statements that were run, those that begin and commit included. */

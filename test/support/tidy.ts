@@ -23,8 +23,8 @@ const LEVELS: readonly (readonly string[])[] = [
   ['main.ts'],
 ];
 
-/** Where files may still know each other's types: operations of the store are typed by their interface. */
-const HAS_TYPE_CYCLES = /^src\/(store|sources)\//;
+/** In one folder, without tests. */
+const MOST_FILES = 30;
 
 const VAGUE_NAMES = [
   'utils',
@@ -55,9 +55,8 @@ interface Import {
   from: string;
   /** Relative to the root, for relative imports. */
   target: string | undefined;
-  typeOnly: boolean;
-  /** Loaded when it is needed: it makes no circle. */
-  isLate?: true;
+  /** Loaded only when it is needed, by `import()`. */
+  isLate: boolean;
 }
 
 const FOLDERS = ['src', 'test', 'client/src', 'dashboard/src'];
@@ -107,8 +106,18 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
 
   'no-cycles': (files) =>
     cycles(production(files)).map(
-      (cycle) => `${cycle.join(' → ')} import each other: move what they share into a file of its own.`,
+      (cycle) => `${cycle.join(', ')} import each other: move what they share into a file of its own.`,
     ),
+
+  'folders-at-a-glance': (files) => {
+    const shown = files.filter(
+      ({ path }) =>
+        !path.endsWith('.test.ts') && !path.startsWith('test/') && !path.startsWith('src/store/conformance/'),
+    );
+    return [...Map.groupBy(shown, ({ path }) => dirname(path))]
+      .filter(([, within]) => within.length > MOST_FILES)
+      .map(([folder, { length }]) => `${folder} has ${length} files: join those of one idea, or group them.`);
+  },
 
   'through-the-client': (files) =>
     files.flatMap((file) => {
@@ -218,25 +227,33 @@ function level(of: string): number {
   return LEVELS.findIndex((names) => names.includes(of));
 }
 
+/** Groups of files that import each other, types included, each as few as possible (Tarjan's algorithm). */
 function cycles(files: readonly SourceFile[]): string[][] {
   const graph = new Map(
     files.map((file) => [
       file.path,
-      file.imports.flatMap(({ target, typeOnly, isLate }) =>
-        target === undefined || isLate || (typeOnly && HAS_TYPE_CYCLES.test(file.path)) ? [] : [target],
-      ),
+      file.imports.flatMap(({ target, isLate }) => (target === undefined || isLate ? [] : [target])),
     ]),
   );
   const found: string[][] = [];
-  const finished = new Set<string>();
-  const visit = (path: string, trail: string[]) => {
-    const at = trail.indexOf(path);
-    if (at !== -1) found.push([...trail.slice(at), path]);
-    if (at !== -1 || finished.has(path)) return;
-    for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
-    finished.add(path);
+  const order = new Map<string, number>();
+  const open: string[] = [];
+  /** Returns the earliest open file that this one leads to. */
+  const visit = (path: string): number => {
+    const own = order.size;
+    order.set(path, own);
+    open.push(path);
+    let earliest = own;
+    for (const next of graph.get(path) ?? []) {
+      if (!order.has(next)) earliest = Math.min(earliest, visit(next));
+      else if (open.includes(next)) earliest = Math.min(earliest, order.get(next) as number);
+    }
+    if (earliest < own) return earliest;
+    const group = open.splice(open.indexOf(path));
+    if (group.length > 1) found.push(group.sort());
+    return own;
   };
-  for (const path of graph.keys()) visit(path, []);
+  for (const path of graph.keys()) if (!order.has(path)) visit(path);
   return found;
 }
 
@@ -251,15 +268,11 @@ function readSource(root: string, path: string): SourceFile {
   const text = readFileSync(join(root, path), 'utf8');
   const { code, bare } = strip(text);
   const statements = [
-    ...code.matchAll(/^\s*(import|export)\s+(type\s+)?(?:([\w*{][^;'"]*?)\s+from\s+)?'([^']+)'/gm),
-  ].map(([, , type, clause, from]) => ({
-    from: from ?? '',
-    typeOnly: type !== undefined || /^\{\s*(type\s+\w+(\s+as\s+\w+)?\s*,?\s*)+\}$/.test(clause ?? ''),
-  }));
+    ...code.matchAll(/^\s*(?:import|export)\s+(?:type\s+)?(?:[\w*{][^;'"]*?\s+from\s+)?'([^']+)'/gm),
+  ].map(([, from]) => ({ from: from ?? '', isLate: false }));
   const dynamic = [...code.matchAll(/\bimport\(\s*'([^']+)'\s*\)/g)].map(([, from]) => ({
     from: from ?? '',
-    typeOnly: true,
-    isLate: true as const,
+    isLate: true,
   }));
   const imports = [...statements, ...dynamic].map((one) => ({
     ...one,

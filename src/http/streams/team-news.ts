@@ -1,8 +1,9 @@
 /** Finds what has changed in a team since the last look, by kind and id, for its streams. */
+
 import type { JobState } from '../../model/job.ts';
-import type { LaneName } from '../../store/operations/lanes.ts';
 import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
+import type { LaneName } from '../../store/transaction.ts';
 
 export const NEWS_KINDS = [
   'jobs',

@@ -25,11 +25,6 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
-/** The result, as descriptor 4 gets it. */
-export type HarnessResult =
-  | { ok: true; state: unknown; unchanged: boolean }
-  | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };
-
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
   await run(input);

@@ -10,7 +10,6 @@ import { usefulPart } from '../process/harness-output.ts';
 import { createRedactor, type Redactor } from '../secrets.ts';
 import { type ConnectDeps, connectSource } from './exchange.ts';
 import { countFills, type FillCount } from './fields.ts';
-import type { HarnessResult } from './harness.ts';
 import { createConditionalRequests, readState, trackState } from './kept-state.ts';
 import { createRecordMaker, fieldNames, type PageDeps, readPage } from './page.ts';
 import { createPager } from './pages.ts';
@@ -155,6 +154,11 @@ async function* readPages(
     url = next.url;
   }
 }
+
+/** The result of the program, as descriptor 4 gets it. */
+export type HarnessResult =
+  | { ok: true; state: unknown; unchanged: boolean }
+  | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };
 
 export async function outcomeOf(read: () => Promise<SourceEnd>): Promise<HarnessResult> {
   try {

@@ -10,7 +10,8 @@ import { cleanEnvironment, runEnvironment } from '../process/environment.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
 import { childOptions, failed, runOf, shareTurns } from '../run.ts';
 import { createMask, fillSecrets, secretsIn } from '../secrets.ts';
-import type { HarnessInput, HarnessResult } from './harness.ts';
+import type { HarnessInput } from './harness.ts';
+import type { HarnessResult } from './read-source.ts';
 
 const HARNESS_ARGV: readonly string[] = [
   process.execPath,

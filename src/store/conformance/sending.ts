@@ -1,10 +1,11 @@
 /** What the cases about webhooks and deliveries share: subscribing, loading what is due, settling. */
+
 import assert from 'node:assert/strict';
 import type { Attempt, DeliveryClass, DueDelivery, NextStep } from '../../model/delivery.ts';
 import type { Webhook, WebhookSettings } from '../../model/webhook.ts';
-import type { LaneName } from '../operations/lanes.ts';
 import type { Settlement } from '../operations/settle.ts';
 import type { Store } from '../store.ts';
+import type { LaneName } from '../transaction.ts';
 import { makeJob, makeWorkflow } from './setup.ts';
 
 export const OK: Attempt = {

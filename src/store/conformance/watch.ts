@@ -1,7 +1,9 @@
 /** Watchers, several stores on one database, and closing. These cases need a store of their own. */
+
 import assert from 'node:assert/strict';
 import { Problem } from '../../model/error.ts';
-import type { Store, Touched } from '../store.ts';
+import type { Store } from '../store.ts';
+import type { Touched } from '../transaction.ts';
 import { oneDelivery, settle, subscribe } from './sending.ts';
 import { caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts';
 

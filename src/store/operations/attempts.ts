@@ -27,7 +27,7 @@ import {
   toWorkflow,
   type WorkflowRow,
 } from '../rows.ts';
-import type { Tx, View } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import {
   appendJobEvent,
   fenced,

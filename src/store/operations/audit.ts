@@ -1,4 +1,5 @@
 /** The audit log: who changed what, written in the transaction of the change (`audited.ts` says by which operations). */
+
 import {
   type ActorKind,
   type AuditLine,
@@ -9,9 +10,9 @@ import {
   type Target,
 } from '../../model/audit.ts';
 import { newId } from '../../std/id.ts';
-import { linesOf } from '../audited.ts';
 import { idsBetween } from '../page.ts';
-import { deletion, type Tx, type View } from '../sql.ts';
+import { deletion } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 
 /** Selects audit lines; times in epoch milliseconds, both inclusive. */
 export interface AuditFilter {
@@ -77,12 +78,6 @@ export async function add(
     values (${teamId}, ${newId('aud', tx.now)}, ${action}, ${actor}, ${workflowId}, ${subject},
       ${JSON.stringify(details)}, ${tx.now}, ${kind}, ${name}, ${target?.kind ?? null}, ${target?.id ?? null},
       ${address}, ${requestId}, ${summary})`;
-}
-
-/** Writes the audit lines of an operation that this transaction has just done, if it has an author. */
-export async function note(tx: Tx, input: unknown, result: unknown): Promise<void> {
-  if (tx.repeated) return;
-  for (const line of linesOf(input, result)) await add(tx, line);
 }
 
 /**

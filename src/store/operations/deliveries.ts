@@ -8,7 +8,8 @@ import {
 } from '../../model/delivery.ts';
 import type { EventType } from '../../model/event.ts';
 import type { InTeam } from '../rows.ts';
-import { Part, type View } from '../sql.ts';
+import { Part } from '../sql.ts';
+import type { View } from '../transaction.ts';
 
 /** Selects deliveries of a webhook. Times are of creation, in epoch milliseconds, both inclusive. */
 export interface DeliveryFilter {

@@ -5,7 +5,8 @@ import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
 import { idsBetween } from '../page.ts';
 import type { InTeam } from '../rows.ts';
-import { type ColumnType, insertAll, Part, type Tx, touchLane, type View } from '../sql.ts';
+import { type ColumnType, insertAll, Part } from '../sql.ts';
+import { type NewEvent, type PendingEvent, type Tx, touchLane, type View } from '../transaction.ts';
 
 export interface StoredEvent {
   teamId: string;
@@ -16,29 +17,6 @@ export interface StoredEvent {
   jobId: string | null;
   body: string;
   createdAt: number;
-}
-
-interface NewEvent {
-  teamId: string;
-  type: EventType;
-  /** null: of no workflow; only subscriptions to the whole team receive it. */
-  workflowId: string | null;
-  jobId: string | null;
-  finishedAt: number | null;
-  data: Record<string, unknown>;
-  /** The trace that it belongs to, in the form of `traceparent`. */
-  trace?: string | null;
-}
-
-/** An event that `writeEvents` will number and write. */
-export interface PendingEvent extends NewEvent {
-  id: string;
-  /** When it happened, in epoch milliseconds. */
-  at: number;
-  /** The delivery of a test, which goes to one webhook, whatever that is subscribed to. */
-  test?: { deliveryId: string; webhookId: string };
-  /** A webhook that does not get it. */
-  exceptWebhookId?: string;
 }
 
 /**

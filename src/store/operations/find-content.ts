@@ -1,6 +1,8 @@
 /** Finds a person in everything that may hold the content of records, in bounded steps. */
+
 import type { WorkflowRef } from '../../model/workflow.ts';
-import { both, type Pick, type Value, type View } from '../sql.ts';
+import { both, type Pick, type Value } from '../sql.ts';
+import type { View } from '../transaction.ts';
 import { inWorkflow } from './record-indexes.ts';
 
 /** The text columns, besides the records themselves, that may hold content of records. */

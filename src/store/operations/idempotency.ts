@@ -1,6 +1,8 @@
 /** Idempotency keys: a call that is repeated with the same key gets the result of the first one. */
+
 import { Problem } from '../../model/error.ts';
-import { deletion, type Tx } from '../sql.ts';
+import { deletion } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 
 /** How many expired keys of its team each new one deletes; more than one, so that they become fewer. */
 const FORGOTTEN_AT_ONCE = 10;

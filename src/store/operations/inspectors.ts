@@ -5,7 +5,8 @@
 
 import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
 import type { InTeam } from '../rows.ts';
-import { deletion, Part, type Tx, type View } from '../sql.ts';
+import { deletion, Part } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 
 /** A webhook that may have signed a message. */
 export interface Signer {

@@ -1,5 +1,10 @@
-/** Values that belong to the whole instance, by name. */
-import type { Tx, View } from '../sql.ts';
+/** The whole instance: its values by name, leases on its chores, its schema, and how much work waits. */
+
+import { NEWEST_SCHEMA } from '../migrations.ts';
+import { UNFINISHED } from '../rows.ts';
+import { both } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
+import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
 
 /** Stores a value under a name unless the name is taken; returns the stored value. */
 export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
@@ -29,4 +34,125 @@ export async function lease(
     where chore.node_id = excluded.node_id or chore.lease_until <= ${tx.now}
       or chore.lease_until > ${tx.now + 2 * forMs}`;
   return taken > 0;
+}
+
+/** Unfinished work of all teams. Counts stop at the bound given, and then are not `complete`. */
+export interface WorkStatus {
+  jobs: { queued: number; running: number; retrying: number; complete: boolean };
+  deliveries: {
+    waiting: number;
+    /** When the oldest one was created; epoch milliseconds. */
+    oldestWaitingAt: number | null;
+    complete: boolean;
+  };
+}
+
+/** Active webhooks of all teams that have deliveries due. */
+export interface DueStatus {
+  webhooks: number;
+  /** Since when the longest overdue delivery has been due; epoch milliseconds. */
+  oldestDueAt: number | null;
+}
+// Of a page of lanes, as JSON.
+const NAMED = {
+  sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
+  postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
+};
+// One seek for each lane, so that only index entries of waiting deliveries are counted.
+const WAITING = both(
+  (pick) => `
+  select count(*)::integer as count from (select 1 from ${pick(NAMED)} ${pick({
+    sqlite: `
+    cross join delivery d indexed by delivery_history
+      on d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'`,
+    postgres: `
+    cross join lateral (
+      select d.created_at from delivery d
+      where d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
+      order by d.created_at, d.id limit $2) one`,
+  })} limit $2) waiting`,
+);
+const OLDEST = both(
+  (pick) => `
+  select min(created_at) as at from (
+    select (
+      select d.created_at from delivery d /* use delivery_history */
+      where d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
+      order by d.created_at, d.id limit 1) as created_at
+    from ${pick(NAMED)}) waiting`,
+);
+
+const SCHEMA = {
+  sqlite: 'select user_version as found from pragma_user_version',
+  postgres: 'select coalesce(max(number), 0) as found from schema_version',
+};
+
+/** The schema version found, and the newest one that this code knows. */
+export async function schema(view: View): Promise<{ found: number; newest: number }> {
+  const row = await view.db.get<{ found: number }>(SCHEMA);
+  return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
+}
+
+export async function work(view: View, { most }: { most: number }): Promise<WorkStatus> {
+  // Ordered by all columns of `job_slot`, so that no other index fits.
+  const rows = await view.db.all<{ state: string; count: number }>`
+    select state, count(*)::integer as count from
+      (select state from job /* use job_slot */ where ${UNFINISHED}
+       order by team_id, workflow_id, slot limit ${most}) unfinished
+    group by state`;
+  const jobs = Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  const { queued = 0, running = 0, retrying = 0 } = jobs;
+  return {
+    jobs: { queued, running, retrying, complete: queued + running + retrying < most },
+    deliveries: await waiting(view, most),
+  };
+}
+
+async function waiting(view: View, most: number): Promise<WorkStatus['deliveries']> {
+  let lanes = 0;
+  let count = 0;
+  let oldestWaitingAt: number | null = null;
+  for await (const page of lanePages((after) => laneNames(view, after))) {
+    const named = JSON.stringify(page);
+    const [counted, oldest] = await Promise.all([
+      view.db.get<{ count: number }>(WAITING, named, most - count),
+      view.db.get<{ at: number | null }>(OLDEST, named),
+    ]);
+    count += counted?.count ?? 0;
+    oldestWaitingAt = earlier(oldestWaitingAt, oldest?.at ?? null);
+    lanes += page.length;
+    if (lanes >= most) break;
+  }
+  return { waiting: count, oldestWaitingAt, complete: count < most };
+}
+
+const DUE = both(
+  (pick) => `
+  with first_due as materialized (
+    select webhook.failing_since is not null as failing, ${pick(FIRST_DUE_AT)} as at
+    from ${pick(NAMED)} cross join webhook
+    where webhook.team_id = named.team_id and webhook.id = named.webhook_id and webhook.state = 'active'
+  )
+  select failing, count(*)::integer as webhooks, min(at) as "oldestDueAt" from first_due where at <= $2
+  group by failing`,
+);
+
+/** Webhooks whose last attempt failed are counted apart: how long they are overdue is up to their endpoints. */
+export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
+  const found = { well: { ...NOTHING_DUE }, failing: { ...NOTHING_DUE } };
+  for await (const page of lanePages((after) => laneNames(view, after))) {
+    const rows = await view.db.all<{ failing: boolean } & DueStatus>(DUE, JSON.stringify(page), view.now);
+    for (const { failing, webhooks, oldestDueAt } of rows) {
+      const sum = failing ? found.failing : found.well;
+      sum.webhooks += webhooks;
+      sum.oldestDueAt = earlier(sum.oldestDueAt, oldestDueAt);
+    }
+  }
+  return found;
+}
+
+const NOTHING_DUE: DueStatus = { webhooks: 0, oldestDueAt: null };
+
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

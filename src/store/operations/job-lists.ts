@@ -1,9 +1,11 @@
 /** Many jobs at once: lists, overviews of the newest and of the states, and deleting old ones. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
 import { idsBetween } from '../page.ts';
 import { type JobRow, toJob, UNFINISHED } from '../rows.ts';
-import { MAX_BATCH_BYTES, type Tx, type Value, type View } from '../sql.ts';
+import { MAX_BATCH_BYTES, type Value } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { REMEMBERED_MS } from './idempotency.ts';
 
 /** The few fields of a job that overviews show. */

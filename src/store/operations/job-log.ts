@@ -2,9 +2,11 @@
  * What an attempt reports while it runs: its progress, and its log. The log is stored in rows of several lines each, in
  * two parts, its beginning and its end; what lies between is dropped.
  */
+
 import type { Progress } from '../../model/job.ts';
 import { type AttemptLease, type LogLine, logLineBytes } from '../../model/job.ts';
-import { type ColumnType, insertAll, type Tx, type View } from '../sql.ts';
+import { type ColumnType, insertAll } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { fenced, heldJob } from './jobs.ts';
 
 /** The size of a row, in bytes: the whole row is written anew with every line that is added. */

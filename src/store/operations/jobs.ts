@@ -12,7 +12,8 @@ import type { AttemptLease, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition, Schedule, WorkflowRef } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import { type InTeam, type JobRow, newJob, toJob, UNFINISHED, type WorkflowRow } from '../rows.ts';
-import { type ColumnType, insertAll, Part, type Tx, type View } from '../sql.ts';
+import { type ColumnType, insertAll, Part } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { appendEvent } from './events.ts';
 import { forget, REMEMBERED_MS } from './idempotency.ts';
 

@@ -5,7 +5,8 @@ import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
 import type { InTeam } from '../rows.ts';
-import { Part, type Tx, type View } from '../sql.ts';
+import { Part } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
 

@@ -1,4 +1,5 @@
 /** What both databases have in common about lanes, the queues of deliveries of one webhook each. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   DELIVERY_CLASSES,
@@ -8,13 +9,8 @@ import {
 } from '../../model/delivery.ts';
 import type { Breaker } from '../../model/lane.ts';
 import type { WebhookSettings } from '../../model/webhook.ts';
-import { both, type Either, type View } from '../sql.ts';
-
-/** Names a lane: the queue of one webhook's deliveries. */
-export interface LaneName {
-  teamId: string;
-  webhookId: string;
-}
+import { both, type Either } from '../sql.ts';
+import type { LaneName, View } from '../transaction.ts';
 
 /** The node that sends, and for how long it leases a lane. */
 export interface LaneHolder {

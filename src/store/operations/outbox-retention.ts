@@ -1,6 +1,7 @@
 /** Expires deliveries that have waited too long, and deletes old events, deliveries, attempts and replays. */
 
-import { both, deletion, type Tx } from '../sql.ts';
+import { both, deletion } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { waitingLanes } from './lanes.ts';
 import { UsageTally, writeUsage } from './usage.ts';
 

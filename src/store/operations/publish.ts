@@ -12,7 +12,8 @@ import {
 import { type Guards, guardMistake, mergeFields } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { JobRow, WorkflowRow } from '../rows.ts';
-import { both, type Tx } from '../sql.ts';
+import { both } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { endCanceled, withoutMessage } from './attempts.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { countBytes, publishedBeside, quotaOf } from './quotas.ts';

@@ -1,4 +1,5 @@
 /** Quotas of teams: their own settings, how much they have, and whether they may have more. */
+
 import {
   type Holdings,
   type MadeQuota,
@@ -8,7 +9,8 @@ import {
   quotaReached,
 } from '../../model/quota.ts';
 import type { WorkflowRow } from '../rows.ts';
-import { both, insertAll, type Tx, type View } from '../sql.ts';
+import { both, insertAll } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { inWorkflow } from './record-indexes.ts';
 
 /** Replaces all of a team's own quotas. Those it has none of its own for are the instance's. */

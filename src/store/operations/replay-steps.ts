@@ -5,10 +5,12 @@
  * the deliveries, so that a crash between two steps costs nothing. A delivery that it has sent carries its id, so that
  * each event comes once; a lock on the row keeps two nodes from taking the same step.
  */
+
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
-import { Part, type Tx, touchLane } from '../sql.ts';
-import { IS_ORDERED, type LaneName } from './lanes.ts';
+import { Part } from '../sql.ts';
+import { type LaneName, type Tx, touchLane } from '../transaction.ts';
+import { IS_ORDERED } from './lanes.ts';
 import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
 /** How many webhooks with replays one step looks at; the next step goes on behind them. */

@@ -6,11 +6,12 @@
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import type { InTeam } from '../rows.ts';
-import { both, insertAll, Part, type Tx, touchLane, type View } from '../sql.ts';
+import { both, insertAll, Part } from '../sql.ts';
+import { type LaneName, type Tx, touchLane, type View } from '../transaction.ts';
 import { type DeliveryFilter, type DeliverySummary, type HistoryPlace, ofStates } from './deliveries.ts';
 import { DELIVERY_COLUMNS } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
-import { IS_ORDERED, type LaneName, OF_WEBHOOK } from './lanes.ts';
+import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
 
 /** A replay of selected deliveries, carried out in steps in the background. */
 export interface Replay {

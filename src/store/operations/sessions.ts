@@ -2,8 +2,10 @@
  * Sessions of the dashboard and sign-in links. `hash` and `link` are the SHA-256, in hex, of the secret that the browser
  * presents, which itself is never stored.
  */
+
 import { type ApiKey, isUsable, MAX_SESSIONS_OF_KEY, type Session } from '../../model/team.ts';
-import { deletion, Part, type Tx, type View } from '../sql.ts';
+import { deletion, Part } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { byId, touchKeys } from './keys.ts';
 
 const COLUMNS = new Part(

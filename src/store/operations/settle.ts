@@ -9,7 +9,8 @@
 import { type Attempt, type NextStep, withoutAnswer } from '../../model/delivery.ts';
 import type { Breaker } from '../../model/lane.ts';
 import type { InTeam } from '../rows.ts';
-import { both, type Tx } from '../sql.ts';
+import { both } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
 
 /** The outcome of one attempt of a delivery. */

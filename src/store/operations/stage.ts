@@ -9,19 +9,11 @@
  * finds each of them by the primary key, whatever the planner believes of the table; an `update … from unnest(…)` may
  * scan all records of a workflow. If a row did not exist, the inserted one has an empty body, which no record has.
  */
+
 import type { AttemptLease } from '../../model/job.ts';
 import type { StagedWrite } from '../../model/staging.ts';
-import {
-  atATime,
-  both,
-  type Either,
-  forEach,
-  inParts,
-  isFull,
-  MAX_BATCH,
-  MAX_BATCH_BYTES,
-  type Tx,
-} from '../sql.ts';
+import { atATime, both, type Either, forEach, inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
 import { hasId, inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 

@@ -5,7 +5,6 @@
 import { batched, batches, leases, reads, rounds, write, writes } from '../operation.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
-import * as compare from './compare.ts';
 import * as deliveries from './deliveries.ts';
 import * as erasure from './erasure.ts';
 import * as events from './events.ts';
@@ -26,7 +25,6 @@ import * as replays from './replays.ts';
 import * as sessions from './sessions.ts';
 import * as settlements from './settle.ts';
 import * as staged from './stage.ts';
-import * as status from './status.ts';
 import * as teams from './teams.ts';
 import * as usage from './usage.ts';
 import * as versions from './versions.ts';
@@ -69,7 +67,7 @@ export const OPERATIONS = {
   schedules: { ...reads(jobs, 'due', 'ahead'), ...batches(jobs, 'fire') },
   records: {
     ...writes(staged, 'sweep', 'stage', 'remove'),
-    ...reads(compare, 'compare', 'currentSeqs'),
+    ...reads(records, 'compare', 'currentSeqs'),
     publish: batched(publish, { isLong: true }),
     ...reads(versions, 'version', 'versions', 'prunable'),
     ...reads(records, 'page', 'search', 'changes'),
@@ -107,5 +105,5 @@ export const OPERATIONS = {
   },
   audit: { ...reads(audit, 'list'), ...writes(audit, 'add', 'prune') },
   usage: { ...reads(usage, 'read'), ...writes(usage, 'count', 'prune') },
-  status: reads(status, 'schema', 'work', 'due'),
+  status: reads(instance, 'schema', 'work', 'due'),
 };

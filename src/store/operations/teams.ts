@@ -2,22 +2,14 @@
  * Teams and the keys that they sign with. A team that is to be deleted is first retired, so that nobody can use it, then
  * its rows are deleted in small steps.
  */
+
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import { INSPECTOR_TABLES, TABLES, type Table } from '../copy/tables.ts';
 import type { Page } from '../page.ts';
 import { UNFINISHED } from '../rows.ts';
-import {
-  inParts,
-  isFull,
-  MAX_BATCH_BYTES,
-  Part,
-  type Room,
-  type Sql,
-  type Tx,
-  type Value,
-  type View,
-} from '../sql.ts';
+import { inParts, isFull, MAX_BATCH_BYTES, Part, type Room, type Sql, type Value } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { touchKeys } from './keys.ts';
 import { inOrder } from './record-indexes.ts';
 

@@ -3,6 +3,7 @@
  * row of all and, on PostgreSQL, leave a dead row each time, which is slow while somebody holds a transaction open.
  * Measured on SQLite: 30,000 events and attempts are counted in a second.
  */
+
 import type { Attempt } from '../../model/delivery.ts';
 import type { EventType } from '../../model/event.ts';
 import type { RecordCounts } from '../../model/job.ts';
@@ -16,7 +17,8 @@ import {
   type UsageKind,
   type UsagePeriod,
 } from '../../model/usage.ts';
-import { type ColumnType, deletion, insertAll, type Tx, type View } from '../sql.ts';
+import { type ColumnType, deletion, insertAll } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { RETIRED_SLUGS } from './teams.ts';
 
 /** Whose usage, and for which hours or days: those that begin at `from` or later and before `until`. */

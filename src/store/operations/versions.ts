@@ -4,7 +4,8 @@ import type { RecordCounts } from '../../model/job.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
 import type { WorkflowRow } from '../rows.ts';
-import { both, inParts, isFull, MAX_BATCH_BYTES, type Tx, type View } from '../sql.ts';
+import { both, inParts, isFull, MAX_BATCH_BYTES } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { lockWorkflow } from './workflows.ts';
 

@@ -11,7 +11,8 @@ import {
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
 import type { InTeam } from '../rows.ts';
-import { both, Part, type Tx, touchLane, type View } from '../sql.ts';
+import { both, Part } from '../sql.ts';
+import { type Tx, touchLane, type View } from '../transaction.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { WAITING_LANES } from './lanes.ts';

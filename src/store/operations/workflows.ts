@@ -8,7 +8,8 @@
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
 import { type InTeam, LISTED, type ListedRow, toWorkflow, UNFINISHED, type WorkflowRow } from '../rows.ts';
-import { both, type Tx, type View } from '../sql.ts';
+import { both } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
 import { requireRoom } from './quotas.ts';
 
 /** What tells whether a workflow's file is the one that was applied. */

@@ -2,10 +2,11 @@
  * Renews the leases of the jobs that a node runs. Most of them in one statement that waits for no lock, so that one run
  * that keeps its job locked does not make its node lose the others.
  */
+
 import { Problem } from '../../model/error.ts';
 import type { AttemptLease } from '../../model/job.ts';
-import type { Tx } from '../sql.ts';
 import type { Store } from '../store.ts';
+import type { Tx } from '../transaction.ts';
 
 type BeatInput = Parameters<Store['jobs']['beat']>[0];
 type Told = Awaited<ReturnType<Store['jobs']['beat']>>;

@@ -7,7 +7,7 @@
  * older than any transaction therefore cannot be added any more: between two surveys, the only such jobs that wait or
  * run are those that the last survey found.
  */
-import type { View } from '../sql.ts';
+import type { View } from '../transaction.ts';
 
 /** No transaction takes longer from reading the clock to its commit. If one does, the next survey finds its job. */
 const TRANSACTION_MS = 10_000;

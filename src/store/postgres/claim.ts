@@ -9,13 +9,15 @@
  * other node claims jobs of this team until the commit, counts what runs, and starts jobs within `perTeam`. One team's
  * locked rows so hold up none of the others, and writers of events do not hold up claims but for their commit.
  */
+
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { type JobRow, toJob, type WorkflowRow } from '../rows.ts';
-import type { Tx, Value, View } from '../sql.ts';
+import type { Value } from '../sql.ts';
 import type { Store } from '../store.ts';
+import type { Tx, View } from '../transaction.ts';
 import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];

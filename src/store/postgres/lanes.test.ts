@@ -1,4 +1,5 @@
 /** Leases of lanes between two nodes, and what finding lanes costs. What is found is tested by the conformance cases. */
+
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -7,8 +8,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { FAILED, load, OK, settlement, subscribe } from '../conformance/sending.ts';
 import { makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import type { LaneName } from '../operations/lanes.ts';
 import type { Store } from '../store.ts';
+import type { LaneName } from '../transaction.ts';
 import { Database, openPool } from './database.ts';
 import { LANES } from './lanes.ts';
 

@@ -9,8 +9,9 @@
  * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so
  * that no two nodes deadlock.
  */
+
 import { DELIVERY_CLASSES, type DueDelivery, LONGEST_WAIT_MS } from '../../model/delivery.ts';
-import type { DueLane, HeldLane, LaneHolder, LaneName } from '../operations/lanes.ts';
+import type { DueLane, HeldLane, LaneHolder } from '../operations/lanes.ts';
 import {
   DUE_COLUMNS,
   type DueRow,
@@ -23,9 +24,8 @@ import {
   toLane,
   WAITING_LANES,
 } from '../operations/lanes.ts';
-import type { Tx, View } from '../sql.ts';
 import type { Store } from '../store.ts';
-import type { NextLook } from './outbox.ts';
+import type { LaneName, Tx, View } from '../transaction.ts';
 
 /** A smaller index is not what makes a search slow. */
 const LARGE_INDEX_BYTES = 1_048_576;
@@ -64,6 +64,19 @@ const LANE = `
   select ${COLUMNS} from webhook
   left join lane held on held.team_id = webhook.team_id and held.webhook_id = webhook.id
   where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true }).postgres}`;
+
+export interface KnownLane extends LaneName {
+  /** No delivery of an event up to this sequence still waits for its first attempt. */
+  seen: number;
+}
+
+/** How the next search is to be done. */
+export interface NextLook {
+  /** Includes deliveries that are dated far ahead, from before the clock was set back. */
+  afresh: boolean;
+  /** Search only these lanes; undefined for all. */
+  known: readonly KnownLane[] | undefined;
+}
 
 /** Those that a node holds or could take. */
 export async function lanes(

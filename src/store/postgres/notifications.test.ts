@@ -1,11 +1,11 @@
 /** What one process is notified of when another one commits. */
+
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { openStore } from '../open.ts';
-import { ANYTHING, untouched } from '../sql.ts';
-import type { Touched } from '../store.ts';
+import { ANYTHING, type Touched, untouched } from '../transaction.ts';
 import { Database, openPool } from './database.ts';
 import { Notifications } from './notifications.ts';
 

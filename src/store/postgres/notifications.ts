@@ -8,15 +8,14 @@
  *   one lock when they commit. A connection of its own listens. Behind a proxy that pools transactions no hint arrives;
  *   nothing else changes.
  */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import { clientUrl } from '../database-url.ts';
-import type { LaneName } from '../operations/lanes.ts';
-import { ANYTHING, touchLane, untouched } from '../sql.ts';
-import type { Touched } from '../store.ts';
+import { ANYTHING, type LaneName, type Touched, touchLane, untouched } from '../transaction.ts';
 import { Database } from './database.ts';
 import { unusable } from './failures.ts';
 

@@ -1,15 +1,26 @@
 /** Finding, taking and loading lanes: of several transactions, and with what this node knows of its last searches. */
+
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
-import type { CallsOf } from '../operation.ts';
-import type { DueLane, LaneName } from '../operations/lanes.ts';
+import { type CallsOf, lease, read, write } from '../operation.ts';
+import type { DueLane } from '../operations/lanes.ts';
 import type { Store } from '../store.ts';
-import { type FoundLane, keyOf, lasts } from './lanes.ts';
-import type { POSTGRES_OPERATIONS } from './postgres.ts';
+import type { LaneName } from '../transaction.ts';
+import * as operations from './lanes.ts';
+import { type FoundLane, type KnownLane, keyOf, lasts, type NextLook } from './lanes.ts';
 
-type Calls = Pick<CallsOf<typeof POSTGRES_OPERATIONS>, 'deliveries' | 'lanes'> & {
-  now: Store['now'];
+/** The operations of PostgreSQL that it is made of. */
+export const LANE_OPERATIONS = {
+  all: read(operations.lanes),
+  one: read(operations.lane, { prepares: true }),
+  isLarge: read(operations.isLarge),
+  take: write(operations.take),
+  keep: lease(operations.keep),
+  release: write(operations.release),
 };
+export const LOAD = read(operations.load, { prepares: true });
+
+type Calls = CallsOf<{ deliveries: { load: typeof LOAD }; lanes: typeof LANE_OPERATIONS }> & { now: Clock };
 
 type Made = 'lanes' | 'lane' | 'keepLanes' | 'releaseLanes' | 'load';
 
@@ -92,19 +103,6 @@ const AFRESH_EVERY_MS = 30_000;
 /** A full search that takes longer is not repeated for 20 times as long; until then only known lanes are searched. */
 const SLOW_MS = 25;
 const REST = 20;
-
-/** How the next search is to be done. */
-export interface NextLook {
-  /** Includes deliveries that are dated far ahead, from before the clock was set back. */
-  afresh: boolean;
-  /** Search only these lanes; undefined for all. */
-  known: readonly KnownLane[] | undefined;
-}
-
-export interface KnownLane extends LaneName {
-  /** No delivery of an event up to this sequence still waits for its first attempt. */
-  seen: number;
-}
 
 /**
  * Where searches in a lane start. While somebody holds an old transaction open, the index of waiting deliveries keeps a

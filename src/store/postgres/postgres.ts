@@ -8,36 +8,28 @@ import type { Clock } from '../../std/clock.ts';
 import { composed } from '../composed.ts';
 import { callsOf, lease, type Operation, read, write } from '../operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
-import { type Tx, tell, type View } from '../sql.ts';
-import type { DatabaseStatus, Store, Touched } from '../store.ts';
+import type { DatabaseStatus, Store } from '../store.ts';
+import { type Touched, type Tx, tell, type View } from '../transaction.ts';
 import { beating, renewFree, renewLocked } from './beat.ts';
 import { claiming, take, turns } from './claim.ts';
 import { survey } from './claim-bounds.ts';
 import { connectionWaitMs, Database, openPool } from './database.ts';
 import { unusable } from './failures.ts';
-import * as lanes from './lanes.ts';
 import { migrate } from './migrate.ts';
 import { Notifications } from './notifications.ts';
-import { outbox } from './outbox.ts';
+import { LANE_OPERATIONS, LOAD, outbox } from './outbox.ts';
 import { reading } from './reader.ts';
 import { scrub } from './whole.ts';
 import { TeamTurns, writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
 
 /** The operations of this driver: those that both have, and those whose way is PostgreSQL's own. */
-export const POSTGRES_OPERATIONS = {
+const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
   claiming: { turns: read(turns), take: write(take), survey: read(survey) },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
-  deliveries: { ...OPERATIONS.deliveries, load: read(lanes.load, { prepares: true }) },
-  lanes: {
-    all: read(lanes.lanes),
-    one: read(lanes.lane, { prepares: true }),
-    isLarge: read(lanes.isLarge),
-    take: write(lanes.take),
-    keep: lease(lanes.keep),
-    release: write(lanes.release),
-  },
+  deliveries: { ...OPERATIONS.deliveries, load: LOAD },
+  lanes: LANE_OPERATIONS,
   status: { ...OPERATIONS.status, database: read(database) },
 };
 

@@ -1,12 +1,12 @@
 /** Read-only access for threads: it loads few modules, so that they start quickly. */
+
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import { compare } from '../operations/compare.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
-import type { View } from '../sql.ts';
 import type { StoreReader } from '../store.ts';
+import type { View } from '../transaction.ts';
 import { Database, openPool } from './database.ts';
 import { asProblem } from './write.ts';
 
@@ -19,7 +19,7 @@ export function openPostgresReader(url: string): StoreReader {
   // None of these operations needs the time.
   const read = reading(pool, () => 0);
   return {
-    records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
+    records: { compare: read(records.compare), page: read(records.page), version: read(versions.version) },
     close: () => pool.end(),
   };
 }

@@ -1,4 +1,5 @@
 /** The rows that each statement reads for a batch are bounded, whatever the planner believes of the table. */
+
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -8,12 +9,12 @@ import { planWrites, type StagedWrite } from '../../model/staging.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { compare, currentSeqs } from '../operations/compare.ts';
 import { publish as publishIn } from '../operations/publish.ts';
-import { changes, page } from '../operations/records.ts';
+import { changes, compare, currentSeqs, page } from '../operations/records.ts';
 import { remove, stage, sweep } from '../operations/stage.ts';
 import { PRUNE_START, prune } from '../operations/versions.ts';
-import { type Part, type Statement, type Tx, textOf, untouched, type Value, valuesOf } from '../sql.ts';
+import { type Part, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
+import { type Tx, untouched } from '../transaction.ts';
 import { Database, openPool } from './database.ts';
 
 const { url, drop } = await makeDatabase();

@@ -7,11 +7,12 @@
  *                 │                    └── one failed: each again by itself, so that none fails the others
  *                 └── it is the only one: a transaction of its own
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { type Begins, type Operation, teamOf } from '../operation.ts';
 import { type JobRow, UNFINISHED, type WorkflowRow } from '../rows.ts';
-import type { Locked, Tx } from '../sql.ts';
+import type { Locked, Tx } from '../transaction.ts';
 import { committed, performed, type TeamTurns, type Writing } from './write.ts';
 
 /** Calls in one transaction: of short ones, which run side by side, and of long ones, one after the other. */

@@ -7,12 +7,12 @@ import type { Quotas } from '../../model/quota.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import type { Clock } from '../../std/clock.ts';
 import { FairPlaces, NoPlaceError } from '../../std/fair-share.ts';
+import { note } from '../audited.ts';
 import { type Operation, teamOf } from '../operation.ts';
-import { note } from '../operations/audit.ts';
 import { writeEvents } from '../operations/events.ts';
 import { writeJobs } from '../operations/jobs.ts';
 import type { JobRow } from '../rows.ts';
-import { type Tx, untouched } from '../sql.ts';
+import { type Tx, untouched } from '../transaction.ts';
 import { inTransaction, type Limits } from './database.ts';
 import { isBusy, isFull, isOutside, isTransient } from './failures.ts';
 

@@ -19,8 +19,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { toIso } from '../../std/clock.ts';
 import {
+  type BackupInput,
   type BackupManifest,
-  type BackupOrigin,
   type BackupProgress,
   backupName,
   type Inspection,
@@ -42,15 +42,6 @@ import { holdFile } from './owner.ts';
 const ROOM = 1.1;
 /** How often the size of the growing file is reported. */
 const PROGRESS_MS = 100;
-
-export interface BackupInput {
-  /** The database file. */
-  path: string;
-  /** Created if missing. */
-  directory: string;
-  now: number;
-  origin: BackupOrigin;
-}
 
 export interface BackupOptions extends BackupInput {
   /** Aborts it; nothing is left then. */

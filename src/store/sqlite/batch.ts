@@ -4,16 +4,16 @@
  * An operation that throws is rolled back alone; the others of its batch are committed. The whole batch is refused when
  * the commit fails, or the disk or another process prevents it.
  */
+
 import { FencedError, Problem } from '../../model/error.ts';
 import { NO_QUOTAS, type Quotas } from '../../model/quota.ts';
+import { note } from '../audited.ts';
 import { read, write } from '../operation.ts';
-import { note } from '../operations/audit.ts';
 import { writeEvents } from '../operations/events.ts';
 import { laneNames } from '../operations/lanes.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { MAX_CANCELED } from '../operations/webhooks.ts';
-import { type Tx, untouched } from '../sql.ts';
-import type { Touched } from '../store.ts';
+import { type Touched, type Tx, untouched } from '../transaction.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
 import { beat, claim } from './jobs.ts';

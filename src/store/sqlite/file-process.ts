@@ -5,17 +5,15 @@ import type { Scrubbed } from '../store.ts';
 import { damageIn, finishBackup, inspect, writeSnapshot } from './backup.ts';
 import { type Database, isOutside, withDatabase } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
-import type { FileAnswer, FileTask } from './file-tasks.ts';
+import type { FileAnswer, FileTask, FileTasks, ScrubTask } from './file-tasks.ts';
 
-const TASKS = {
+const TASKS: FileTasks = {
   writeSnapshot,
   /** Nothing gets a name when nobody waits for it any more. */
-  finishBackup: (input: Omit<Parameters<typeof finishBackup>[0], 'isWanted'>) =>
-    finishBackup({ ...input, isWanted }),
+  finishBackup: (input) => finishBackup({ ...input, isWanted }),
   findDamage,
   scrub,
 };
-export type FileTasks = typeof TASKS;
 
 let parent: number;
 const isWanted = () => process.ppid === parent;
@@ -38,7 +36,6 @@ process.once('message', ({ task, input, from }: FileTask) => {
 /** How many mistakes are told. */
 const MOST_MISTAKES = 3;
 
-/** @param options.full whether to compare indexes with their tables, and versions with their records, as well */
 function findDamage({ path, full }: { path: string; full: boolean }): string[] {
   if (full) return inspect(path).mistakes;
   try {
@@ -67,14 +64,6 @@ const PAUSE_MS = 50;
 /** How long one try waits for them, and blocks writers. */
 const BUSY_MS = 20;
 const CHUNK_BYTES = 1_048_576;
-
-interface ScrubTask {
-  path: string;
-  /** What must no longer occur in the file, ignoring the case of ASCII letters. */
-  traces: readonly string[];
-  /** The size up to which the file is rewritten when traces are found. */
-  rewriteBytes: number;
-}
 
 /**
  * Removes erased content from the disk. Opens the database for each step: this process may have no connection open

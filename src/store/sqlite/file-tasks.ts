@@ -2,7 +2,25 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname } from 'node:path';
-import type { FileTasks } from './file-process.ts';
+import type { BackupInput, MadeBackup } from '../backup-files.ts';
+import type { Scrubbed } from '../store.ts';
+
+/** What it can do, blocking. */
+export interface FileTasks {
+  writeSnapshot(of: { path: string; file: string; directory: string }): void;
+  finishBackup(of: BackupInput & { file: string }): MadeBackup;
+  /** With `full` it compares indexes with their tables, and versions with their records, as well. */
+  findDamage(of: { path: string; full: boolean }): string[];
+  scrub(of: ScrubTask): Scrubbed;
+}
+
+export interface ScrubTask {
+  path: string;
+  /** What must no longer occur in the file, ignoring the case of ASCII letters. */
+  traces: readonly string[];
+  /** The size up to which the file is rewritten when traces are found. */
+  rewriteBytes: number;
+}
 
 /** What the process is sent. */
 export interface FileTask {

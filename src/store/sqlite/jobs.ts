@@ -1,11 +1,12 @@
 /** Claiming due jobs for a node, fairly between teams, and the heartbeats of those that run. */
+
 import type { AttemptLease } from '../../model/job.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
 import { type JobRow, toJob, type WorkflowRow } from '../rows.ts';
-import type { Tx, View } from '../sql.ts';
 import type { Store } from '../store.ts';
+import type { Tx, View } from '../transaction.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 

@@ -1,11 +1,12 @@
 /** Lanes: the webhooks that have deliveries due, and loading what is due in one of them. */
+
 import {
   DELIVERY_CLASSES,
   type DeliveryClass,
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
-import type { DueLane, LaneName } from '../operations/lanes.ts';
+import type { DueLane } from '../operations/lanes.ts';
 import {
   DUE_COLUMNS,
   type DueRow,
@@ -18,8 +19,9 @@ import {
   toDue,
   toLane,
 } from '../operations/lanes.ts';
-import type { Value, View } from '../sql.ts';
+import type { Value } from '../sql.ts';
 import type { Store } from '../store.ts';
+import type { LaneName, View } from '../transaction.ts';
 
 const COLUMNS = `${LANE_COLUMNS}, 0 as epoch`;
 const HAS_DUE = hasDue({ seen: '0', ahead: true }).sqlite;

@@ -1,9 +1,11 @@
 /** A step of the retention holds up the one writer. What it deletes is tested by the conformance suite. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
 import { PRUNE_START, prune } from '../operations/outbox-retention.ts';
-import type { Statement, Tx, Value } from '../sql.ts';
+import type { Statement, Value } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { SqliteSql } from './sql.ts';
 
 test('looks for waiting deliveries only of the events that a step may delete', async (t) => {

@@ -1,11 +1,11 @@
 /** Read-only access to a database for worker threads, which start faster because this loads little code. */
+
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
-import { compare } from '../operations/compare.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
-import type { View } from '../sql.ts';
 import type { StoreReader } from '../store.ts';
+import type { View } from '../transaction.ts';
 import { Database, isOutside } from './database.ts';
 import { SqliteSql } from './sql.ts';
 
@@ -14,7 +14,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const db = new Database(path, { readOnly: true });
   const read = reading(db, clock);
   return {
-    records: { compare: read(compare), page: read(records.page), version: read(versions.version) },
+    records: { compare: read(records.compare), page: read(records.page), version: read(versions.version) },
     close: async () => db.close(),
   };
 }

@@ -1,9 +1,11 @@
 /** The cost of deleting rows of a team does not grow with those that it still has. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
 import { remove } from '../operations/teams.ts';
-import type { Statement, Tx, Value } from '../sql.ts';
+import type { Statement, Value } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { SqliteSql } from './sql.ts';
 
 test('finds the rows of a team that it deletes by their keys', async (t) => {

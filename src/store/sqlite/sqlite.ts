@@ -1,4 +1,5 @@
 /** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
+
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
@@ -7,10 +8,10 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { composed } from '../composed.ts';
 import { callsOf } from '../operation.ts';
+import { schema } from '../operations/instance.ts';
 import { type DueLane, lanePages } from '../operations/lanes.ts';
-import { schema } from '../operations/status.ts';
-import { tell, type View } from '../sql.ts';
-import type { DatabaseStatus, Store, Touched } from '../store.ts';
+import type { DatabaseStatus, Store } from '../store.ts';
+import { type Touched, tell, type View } from '../transaction.ts';
 import { SQLITE_OPERATIONS, type WriteName } from './batch.ts';
 import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';

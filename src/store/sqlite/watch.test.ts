@@ -1,4 +1,5 @@
 /** Watching on SQLite: commits are reported by the batch, and those of other processes without details. */
+
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,8 +9,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { subscribe } from '../conformance/sending.ts';
 import { makeJob, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { ANYTHING } from '../sql.ts';
-import type { Store, Touched } from '../store.ts';
+import type { Store } from '../store.ts';
+import { ANYTHING, type Touched } from '../transaction.ts';
 
 async function withStore(run: (store: Store, another: () => Promise<Store>) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-watch-'));

@@ -1,4 +1,5 @@
 /** The writer thread: batches, bounds, its death. */
+
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import { Problem } from '../../model/error.ts';
 import { NO_QUOTAS } from '../../model/quota.ts';
 import type { Team } from '../../model/team.ts';
 import { silentLogger } from '../../observe/log.ts';
-import type { Touched } from '../store.ts';
+import type { Touched } from '../transaction.ts';
 import { migrate } from './migrate.ts';
 import { startWriter, Writer, type WriterOptions } from './writer.ts';
 

@@ -10,6 +10,7 @@
  *
  * A thread that dies is restarted: it holds no state but its connection.
  */
+
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -18,8 +19,7 @@ import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { teamOf } from '../operation.ts';
-import { ANYTHING } from '../sql.ts';
-import type { Touched } from '../store.ts';
+import { ANYTHING, type Touched } from '../transaction.ts';
 import { type Answer, type BatchResult, type Call, unpackError } from './batch.ts';
 import type { DiskTrouble } from './disk-trouble.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';

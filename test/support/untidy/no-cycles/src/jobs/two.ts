@@ -1,4 +1,4 @@
 /** Needs one. */
-import { one } from './one.ts';
+import type { one } from './one.ts';
 
-export const two = () => one;
+export const two = (give: typeof one) => give;
