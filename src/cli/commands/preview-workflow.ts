@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { VERSION } from '../../config/version.ts';
 import { parseYamlDefinition } from '../../definitions/definition.ts';
@@ -17,24 +16,12 @@ import { fillSecrets } from '../../sources/secrets.ts';
 import { countWords, durationWords } from '../../std/amounts.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
-import { addSettings, configOf, type Options, repeated } from '../options.ts';
+import { configOf, type Options } from '../options.ts';
 import { columns, print, say, untilInterrupted, warn } from '../terminal.ts';
 
 const WIDEST = 32;
 
-export function addPreview(workflows: Command): void {
-  const command = workflows
-    .command('preview')
-    .description('try the paths of an http source on its first page, or on a saved response')
-    .argument('<file>', '<team>/<id>.yaml')
-    .option('--from <file>', 'a saved response: no request is sent')
-    .option('--pages <count>', 'how many pages of each URL to read', '1')
-    .option('--json', 'print JSON');
-  addSettings(command, ['allowNetworks']);
-  command.action(preview);
-}
-
-async function preview(path: string, options: Options): Promise<void> {
+export async function preview(path: string, options: Options): Promise<void> {
   const interrupted = untilInterrupted();
   try {
     const { signal } = interrupted;
@@ -120,18 +107,7 @@ function order({ records }: Preview, name: string): number {
   return Number.MAX_SAFE_INTEGER;
 }
 
-export function addNew(workflows: Command): void {
-  const command = workflows
-    .command('new')
-    .description('look at a page or an API and propose a workflow file for it, with its first records')
-    .argument('<url>', 'the URL of a list: a page, a JSON response, a CSV or NDJSON file')
-    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
-    .option('--out <file>', 'write it to this new file (default: print it)')
-    .option('--json', 'print JSON');
-  addSettings(command, ['allowNetworks', 'workflows']).action(propose);
-}
-
-async function propose(url: string, options: Options): Promise<void> {
+export async function propose(url: string, options: Options): Promise<void> {
   const out = options.out as string | undefined;
   if (out !== undefined && existsSync(out)) throw new UsageError(`${out} exists already: name another file`);
   if (out !== undefined && !existsSync(dirname(out)))

@@ -1,7 +1,6 @@
 /** `flowhook workflows test`: runs the source of a file, publishes nothing, and tells what it would change. */
 
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';
 import { teamSecrets } from '../../definitions/secrets.ts';
@@ -16,27 +15,11 @@ import type { Store } from '../../store/store.ts';
 import { openSealer } from '../../teams/encryption-key.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
-import { addStoreOptions, databaseFile, withStore } from '../open.ts';
+import { databaseFile, withStore } from '../open.ts';
 import { configOf, type Options } from '../options.ts';
 import { columns, print, say, screen, untilInterrupted, warn } from '../terminal.ts';
 
-export function addTest(workflows: Command): void {
-  const command = workflows
-    .command('test')
-    .description(
-      'run the source of a file without publishing: first records, what would change, where the time went',
-    )
-    .argument('<file>', '<team>/<id>.yaml or .mts; it need not be applied, and no database is needed');
-  addStoreOptions(command);
-  command.addHelpText(
-    'after',
-    '\nIf there is a database with this workflow, the records are compared with the published ones.\n' +
-      'Modules and taps start with an empty state. The log goes to standard error.',
-  );
-  command.action(testFile);
-}
-
-async function testFile(path: string, options: Options): Promise<void> {
+export async function testFile(path: string, options: Options): Promise<void> {
   const interrupted = untilInterrupted();
   try {
     const { signal } = interrupted;

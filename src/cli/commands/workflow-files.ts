@@ -46,23 +46,16 @@ export function addApply(program: Command): void {
   });
 }
 
-export function addValidate(workflows: Command): void {
-  const validate = workflows
-    .command('validate')
-    .description('check workflow files without a database: every mistake with its file and line')
-    .argument('[files...]', 'files `<team>/<id>.yaml` or `.mts` (default: all in the workflows directory)')
-    .option('--json', 'print JSON');
-  addSettings(validate, ['workflows']).action(async (files: string[], options: Options) => {
-    const { checked, mistakes } =
-      files.length === 0 ? await checkDirectory(options) : await checkFiles(files, options);
-    const lines = mistakes.map(
-      ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
-    );
-    print(options, { checked, mistakes }, lines);
-    const found = mistakes.length === 0 ? 'no mistakes' : countWords(mistakes.length, 'mistake');
-    say(`${countWords(checked, 'file')}, ${found}`);
-    if (mistakes.length > 0) process.exitCode = 1;
-  });
+export async function validate(files: readonly string[], options: Options): Promise<void> {
+  const { checked, mistakes } =
+    files.length === 0 ? await checkDirectory(options) : await checkFiles(files, options);
+  const lines = mistakes.map(
+    ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
+  );
+  print(options, { checked, mistakes }, lines);
+  const found = mistakes.length === 0 ? 'no mistakes' : countWords(mistakes.length, 'mistake');
+  say(`${countWords(checked, 'file')}, ${found}`);
+  if (mistakes.length > 0) process.exitCode = 1;
 }
 
 interface Checked {

@@ -4,12 +4,10 @@ import { Forbidden, type Job, type Workflow } from 'flowhook-client';
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
 import { oneLine, resultWords, stateWords } from '../job-words.ts';
-import type { Options } from '../options.ts';
+import { addStoreOptions } from '../open.ts';
+import { addSettings, type Options, repeated } from '../options.ts';
 import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { columns, type Head, print, say, table } from '../terminal.ts';
-import { addNew, addPreview } from './preview-workflow.ts';
-import { addTest } from './try-workflow.ts';
-import { addValidate } from './workflow-files.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
@@ -36,10 +34,7 @@ export function addWorkflows(program: Command): void {
         onWorkflow(target, workflow, (team, id) => action(team, id, options)),
     );
   one('show', 'show one workflow: source, schedule, limits, records, jobs', showWorkflow);
-  addValidate(workflows);
-  addTest(workflows);
-  addPreview(workflows);
-  addNew(workflows);
+  addFileCommands(workflows);
   one(
     'pause',
     'pause a workflow: no job is queued or started; running ones continue',
@@ -52,6 +47,55 @@ export function addWorkflows(program: Command): void {
       const workflow = await client.workflows.resume(id);
       print(options, workflow, [[`resumed ${id}`, ...timeWords(workflow)].join(', ')]);
     },
+  );
+}
+
+/** Those on files. What they need (YAML, sources, runs) is loaded by their actions: it would slow all the others. */
+function addFileCommands(workflows: Command): void {
+  const validate = workflows
+    .command('validate')
+    .description('check workflow files without a database: every mistake with its file and line')
+    .argument('[files...]', 'files `<team>/<id>.yaml` or `.mts` (default: all in the workflows directory)')
+    .option('--json', 'print JSON');
+  addSettings(validate, ['workflows']).action(async (files: string[], options: Options) =>
+    (await import('./workflow-files.ts')).validate(files, options),
+  );
+
+  const test = workflows
+    .command('test')
+    .description(
+      'run the source of a file without publishing: first records, what would change, where the time went',
+    )
+    .argument('<file>', '<team>/<id>.yaml or .mts; it need not be applied, and no database is needed')
+    .action(async (file: string, options: Options) =>
+      (await import('./try-workflow.ts')).testFile(file, options),
+    );
+  addStoreOptions(test).addHelpText(
+    'after',
+    '\nIf there is a database with this workflow, the records are compared with the published ones.\n' +
+      'Modules and taps start with an empty state. The log goes to standard error.',
+  );
+
+  const preview = workflows
+    .command('preview')
+    .description('try the paths of an http source on its first page, or on a saved response')
+    .argument('<file>', '<team>/<id>.yaml')
+    .option('--from <file>', 'a saved response: no request is sent')
+    .option('--pages <count>', 'how many pages of each URL to read', '1')
+    .option('--json', 'print JSON');
+  addSettings(preview, ['allowNetworks']).action(async (file: string, options: Options) =>
+    (await import('./preview-workflow.ts')).preview(file, options),
+  );
+
+  const propose = workflows
+    .command('new')
+    .description('look at a page or an API and propose a workflow file for it, with its first records')
+    .argument('<url>', 'the URL of a list: a page, a JSON response, a CSV or NDJSON file')
+    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
+    .option('--out <file>', 'write it to this new file (default: print it)')
+    .option('--json', 'print JSON');
+  addSettings(propose, ['allowNetworks', 'workflows']).action(async (url: string, options: Options) =>
+    (await import('./preview-workflow.ts')).propose(url, options),
   );
 }
 
