@@ -125,6 +125,26 @@ for (const { mistake, args, code, says } of [
   });
 }
 
+test('a name that no URL can hold is not found, on a database as on a server', async () => {
+  const on = {
+    database: ['--data', join(service.directory, 'data')],
+    server: ['--url', service.url, '--key', service.key],
+  };
+  for (const [where, flags] of Object.entries(on)) {
+    for (const [kind, ...args] of [
+      ['workflow', 'workflows', 'show', '..'],
+      ['workflow', 'data', 'get', ''],
+      ['job', 'jobs', 'show', '.'],
+      ['webhook', 'webhooks', 'show', 'wh_'],
+      ['delivery', 'webhooks', 'delivery', '..'],
+    ] as const) {
+      const { code, stderr } = await flowhook([...args, ...flags]);
+      assert.equal(code, 3, `${args.join(' ')} on a ${where}: ${stderr}`);
+      assert.ok(stderr.includes(`No ${kind} "${args.at(-1)}" found.`), stderr);
+    }
+  }
+});
+
 test('a key that lacks a scope is told which', async () => {
   const made = await service.call('POST', '/v1/keys', { scopes: ['queue'] });
   const { apiKey } = made.body as { apiKey: string };

@@ -168,7 +168,7 @@ export async function onWorkflow<T>(
   action: (team: TargetTeam, workflowId: string) => Promise<T>,
 ): Promise<T> {
   const { teams, id } = await teamsNamed(target, name);
-  const found = teams.length === 1 ? teams : await having(teams, ({ client }) => client.workflows.get(id));
+  const found = await candidates(teams, id, ({ client }) => client.workflows.get(id));
   const [only, ...others] = found;
   if (only !== undefined && others.length > 0) {
     const slugs = await Promise.all(found.map((team) => team.slug()));
@@ -208,7 +208,7 @@ export async function onJob<T>(
   id: string,
   action: (team: TargetTeam, jobId: string) => Promise<T>,
 ): Promise<T> {
-  const [team] = teams.length === 1 ? teams : await having(teams, ({ client }) => client.jobs.get(id));
+  const [team] = await candidates(teams, id, ({ client }) => client.jobs.get(id));
   return actIn(
     team,
     'job_not_found',
@@ -216,7 +216,7 @@ export async function onJob<T>(
     async () => {
       if (
         !id.startsWith('job_') &&
-        (await having(teams, ({ client }) => client.workflows.get(id))).length > 0
+        (await having(teams, id, ({ client }) => client.workflows.get(id))).length > 0
       ) {
         return `"${id}" is a workflow, not a job. \`flowhook jobs list --workflow ${id}\` shows its jobs`;
       }
@@ -255,9 +255,8 @@ export async function onWebhook<T>(
       meant === undefined ? '`flowhook webhooks list` shows what there is' : `Did you mean ${meant}?`;
     return `No webhook "${name}" found. ${next}`;
   };
-  if (name.startsWith('wh_')) {
-    const [team] =
-      teams.length === 1 ? teams : await having(teams, ({ client }) => client.webhooks.get(name));
+  if (/^wh_./.test(name)) {
+    const [team] = await candidates(teams, name, ({ client }) => client.webhooks.get(name));
     return actIn(team, 'webhook_not_found', (found) => action(found, name), missing);
   }
   const [only, ...others] = (await all()).filter(({ url }) => url === name);
@@ -274,7 +273,7 @@ export async function onDelivery<T>(
   id: string,
   action: (team: TargetTeam) => Promise<T>,
 ): Promise<T> {
-  const [team] = teams.length === 1 ? teams : await having(teams, ({ client }) => client.deliveries.get(id));
+  const [team] = await candidates(teams, id, ({ client }) => client.deliveries.get(id));
   return actIn(
     team,
     'delivery_not_found',
@@ -285,11 +284,22 @@ export async function onDelivery<T>(
   );
 }
 
+/** The teams that may have it: a single one is not asked, since acting there tells. */
+async function candidates(
+  teams: readonly TargetTeam[],
+  id: string,
+  look: (team: TargetTeam) => Promise<unknown>,
+): Promise<readonly TargetTeam[]> {
+  return teams.length === 1 && isSegment(id) ? teams : having(teams, id, look);
+}
+
 /** The teams that have it. */
 async function having(
   teams: readonly TargetTeam[],
+  id: string,
   look: (team: TargetTeam) => Promise<unknown>,
 ): Promise<TargetTeam[]> {
+  if (!isSegment(id)) return [];
   const found: TargetTeam[] = [];
   for (const team of teams) {
     try {
@@ -300,6 +310,11 @@ async function having(
     }
   }
   return found;
+}
+
+/** Whether a URL can name it: nothing, `.` and `..` would lead to another path, also percent-encoded. */
+function isSegment(id: string): boolean {
+  return !/^\.{0,2}$/.test(id);
 }
 
 /**

@@ -123,7 +123,7 @@ test('beside a server a job is queued and followed; Ctrl-C leaves it running, ca
   const paused = await place.run('run', 'people');
   assert.equal(paused.code, 5);
   assert.match(paused.stderr, /This workflow is paused/);
-  assert.match((await place.run('workflows', 'list')).stdout, /default\/people .*paused since 2/);
+  assert.match((await place.run('workflows', 'list')).stdout, /default\/people .*Berlin\), paused since 2/);
   assert.match(
     (await place.run('workflows', 'resume', 'people')).stdout,
     /^resumed people, cron 0 6 .*, in /,

@@ -122,7 +122,7 @@ async function listWorkflows({ teams }: Target, options: Options): Promise<void>
       workflow.source.type,
       version === 0 ? 'no records yet' : `version ${version}, ${countWords(records, 'record')}`,
       job === null ? 'never run' : jobWords(job),
-      timeWords(workflow).join(', next '),
+      timeWords(workflow).join(workflow.pausedAt === null ? ', next ' : ', '),
     ];
   });
   print(options, found, table(rows, process.stdout.columns, HEADS));
