@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
 import { finishCommands, refuseHelpOnNothing, refuseVerbWithoutNoun } from './cli/help.ts';
 import { endedEarly, warn } from './cli/terminal.ts';
-import { VERSION } from './config/version.ts';
+import { VERSION } from './std/version.ts';
 
 /** What adds each command. Only the files of the called command are loaded: loading all would slow every start. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [

@@ -1,6 +1,6 @@
 /** Where traces are sent: read from OpenTelemetry's own variables, which other services of the machine use too. */
 import type { TracingSettings } from '../observe/tracing.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from '../std/version.ts';
 
 /** The first is the default. */
 const SAMPLERS = [

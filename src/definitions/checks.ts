@@ -7,10 +7,10 @@
  * much memory ends it, and is refused with a sentence; the next one starts another.
  */
 import { once } from 'node:events';
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
 import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
+import { startWorker } from '../std/thread.ts';
 import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
 
 /** For what people write, a check takes some milliseconds. */
@@ -127,7 +127,6 @@ interface Thread {
 }
 
 function openThread(): Worker {
-  // The extension of this file, so that compiled code finds the compiled thread.
-  const script = new URL(`./check-thread${extname(import.meta.url)}`, import.meta.url);
-  return new Worker(script, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } });
+  const resourceLimits = { maxOldGenerationSizeMb: MEMORY_MB };
+  return startWorker(import.meta.url, 'check-thread', { resourceLimits });
 }

@@ -52,10 +52,8 @@ export function isBroken(broken: readonly Broken[], workflow: { team: string; id
  */
 export async function findWorkflowFiles(directory: string): Promise<WorkflowFiles> {
   const found: WorkflowFiles = { files: [], mistakes: [], broken: [] };
-  for (const name of await entriesOf(directory)) {
-    if (name === 'node_modules' || !(await isDirectory(join(directory, name)))) continue;
-    await addTeam(directory, name, found);
-  }
+  const entries = await visibleEntries(directory).catch((error) => refuse(directory, error));
+  for (const { name, isFolder } of entries) if (isFolder) await addTeam(directory, name, found);
   return found;
 }
 
@@ -72,29 +70,33 @@ export async function findWorkflowFile(
   return undefined;
 }
 
-async function entriesOf(directory: string): Promise<string[]> {
-  try {
-    return (await readdir(directory)).filter((name) => !name.startsWith('.')).sort();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const what =
-      code === 'ENOENT'
-        ? `The workflows directory ${directory} does not exist. Create it, or name another one with --workflows or FLOWHOOK_WORKFLOWS`
-        : code === 'ENOTDIR'
-          ? `The workflows directory ${directory} is a file. Name its directory with --workflows or FLOWHOOK_WORKFLOWS`
-          : `The workflows directory ${directory} cannot be read: ${message}`;
-    throw new Problem('definition_invalid', { sentence: what, cause: error });
-  }
+/** By name, without hidden ones and `node_modules`. Links are followed. */
+async function visibleEntries(directory: string): Promise<{ name: string; isFolder: boolean }[]> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const seen = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
+  const found = seen.map(async (entry) => {
+    const { name } = entry;
+    if (!entry.isSymbolicLink()) return { name, isFolder: entry.isDirectory() };
+    const stats = await stat(join(directory, name)).catch(() => undefined);
+    return { name, isFolder: stats?.isDirectory() ?? false };
+  });
+  return (await Promise.all(found)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+function refuse(directory: string, cause: NodeJS.ErrnoException): never {
+  const option = 'with --workflows or FLOWHOOK_WORKFLOWS';
+  const reasons: Record<string, string> = {
+    ENOENT: `does not exist. Create it, or name another one ${option}`,
+    ENOTDIR: `is a file. Name its directory ${option}`,
+  };
+  const why = reasons[cause.code ?? ''] ?? `cannot be read: ${cause.message}`;
+  throw new Problem('definition_invalid', { sentence: `The workflows directory ${directory} ${why}`, cause });
 }
 
 async function addTeam(directory: string, team: string, found: WorkflowFiles): Promise<void> {
   let names: string[];
   try {
-    names = (await readdir(join(directory, team))).sort();
+    names = (await visibleEntries(join(directory, team))).map(({ name }) => name);
   } catch (error) {
     found.mistakes.push({
       file: team,
@@ -105,7 +107,7 @@ async function addTeam(directory: string, team: string, found: WorkflowFiles): P
     return;
   }
   const byId = Map.groupBy(
-    names.filter((name) => !name.startsWith('.') && EXTENSIONS.includes(extname(name))),
+    names.filter((name) => EXTENSIONS.includes(extname(name))),
     // Some file systems store an accented letter as two characters.
     (name) => name.slice(0, -extname(name).length).normalize('NFC'),
   );
@@ -181,7 +183,8 @@ interface StrayFiles {
 /** Hidden entries and `node_modules` are left out. @param directory the workflows directory, which must exist */
 export async function findStrayFiles(directory: string): Promise<StrayFiles> {
   const found: StrayFiles = { mistakes: [], meant: [] };
-  const top = await visibleEntries(directory);
+  // A folder that cannot be read is told of elsewhere.
+  const top = await visibleEntries(directory).catch(() => []);
   const teams = top.filter(({ isFolder }) => isFolder).map(({ name }) => name);
   const inTeams: string[] = [];
   for (const team of teams) await gather(directory, team, { depth: 1, files: inTeams });
@@ -225,25 +228,12 @@ async function gather(
   path: string,
   { depth, files }: { depth: number; files: string[] },
 ): Promise<void> {
-  for (const { name, isFolder } of await visibleEntries(join(directory, path))) {
+  for (const { name, isFolder } of await visibleEntries(join(directory, path)).catch(() => [])) {
     if (files.length >= MAX_FILES) return;
     const inside = `${path}/${name}`;
     if (!isFolder) files.push(inside);
     else if (depth < MAX_DEPTH) await gather(directory, inside, { depth: depth + 1, files });
   }
-}
-
-/** A folder that cannot be read is told of elsewhere. */
-async function visibleEntries(directory: string): Promise<{ name: string; isFolder: boolean }[]> {
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  const seen = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
-  const found = seen.map(async (entry) => {
-    const { name } = entry;
-    if (!entry.isSymbolicLink()) return { name, isFolder: entry.isDirectory() };
-    const stats = await stat(join(directory, name)).catch(() => undefined);
-    return { name, isFolder: stats?.isDirectory() ?? false };
-  });
-  return (await Promise.all(found)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function mayDefine(name: string): boolean {

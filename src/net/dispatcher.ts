@@ -1,6 +1,5 @@
 /** The guard against server-side request forgery: undici dispatchers that connect only to allowed addresses. */
 import { subscribe } from 'node:diagnostics_channel';
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -229,10 +228,4 @@ export function createTeamDispatchers({
       await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
     },
   };
-}
-
-/** The `User-Agent` of requests that sources send: `flowhook/1.2.3`. */
-export function userAgent(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return `flowhook/${(JSON.parse(manifest) as { version: string }).version}`;
 }

@@ -29,12 +29,15 @@ export interface HostTurns {
   slowDown(host: string, delayMs: number): void;
 }
 
-/** What the host asked a team, or all teams, for. */
+/** What the host asked a team, or all teams, for; and when the last of their requests started. Monotonic times. */
 interface Asked {
   delayMs: number;
-  /** The end of the pause, by the monotonic clock. */
+  /** The end of the pause. */
   restsUntil: number;
+  lastAt: number;
 }
+
+const UNASKED: Asked = { delayMs: 0, restsUntil: 0, lastAt: Number.NEGATIVE_INFINITY };
 
 interface Waiting {
   pace: Pace;
@@ -46,14 +49,10 @@ interface Visitor extends Asked {
   /** The paces of the requests under way. */
   asking: Set<Pace>;
   queue: Waiting[];
-  /** When its last request started, by the monotonic clock. */
-  lastAt: number;
 }
 
 interface Host extends Asked {
   visitors: Map<string, Visitor>;
-  /** When the last request of any team started, by the monotonic clock. */
-  lastAt: number;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -79,13 +78,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     let host = hosts.get(name);
     if (host === undefined) {
       if (hosts.size >= MAX_IDLE_HOSTS) forgetIdleHosts();
-      host = {
-        visitors: new Map(),
-        delayMs: 0,
-        lastAt: Number.NEGATIVE_INFINITY,
-        restsUntil: 0,
-        timer: undefined,
-      };
+      host = { ...UNASKED, visitors: new Map(), timer: undefined };
       hosts.set(name, host);
     }
     return host;
@@ -95,13 +88,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     let visitor = visitors.get(team);
     if (visitor === undefined) {
       if (visitors.size >= MAX_IDLE_VISITORS) forgetIdleVisitors(visitors);
-      visitor = {
-        asking: new Set(),
-        queue: [],
-        delayMs: 0,
-        lastAt: Number.NEGATIVE_INFINITY,
-        restsUntil: 0,
-      };
+      visitor = { ...UNASKED, asking: new Set(), queue: [] };
       visitors.set(team, visitor);
     }
     return visitor;

@@ -6,6 +6,7 @@ import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { within } from '../std/clock.ts';
 import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 
 export interface Resolver {
@@ -114,19 +115,10 @@ async function lookUp(name: string, { search, dns }: System): Promise<Found<stri
 }
 
 /** Rejects in time; the look-up itself ends a little later, when c-ares gives up. */
-async function withinBudget<T>(name: string, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new ResolveError(`The name ${name} could not be looked up within ${BUDGET_MS / 1_000} s`)),
-      BUDGET_MS,
-    );
+function withinBudget<T>(name: string, work: Promise<T>): Promise<T> {
+  return within(BUDGET_MS, work, () => {
+    throw new ResolveError(`The name ${name} could not be looked up within ${BUDGET_MS / 1_000} s`);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function createDns(servers: readonly string[] | undefined): CaresResolver {

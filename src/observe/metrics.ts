@@ -11,6 +11,7 @@
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
 import type { Counter as CounterOf, Gauge as GaugeOf } from 'prom-client';
+import { within } from '../std/clock.ts';
 
 // Only the parts of prom-client that are used: the whole package costs 45 ms at start, these cost 4 ms.
 const require = createRequire(import.meta.url);
@@ -149,7 +150,9 @@ export class Metrics {
       async refresh() {
         if (performance.now() < againAt) return;
         reading ??= begin();
-        if (await isLate(reading, withinMs)) latest = undefined;
+        await within(withinMs, reading, () => {
+          latest = undefined;
+        });
       },
     });
     return () => latest;
@@ -160,14 +163,4 @@ export class Metrics {
     await Promise.all(this.#sources.map((source) => source.refresh()));
     return this.#registry.metrics();
   }
-}
-
-async function isLate(work: Promise<void>, withinMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(true), withinMs);
-  });
-  const isOver = await Promise.race([work.then(() => false), late]);
-  clearTimeout(timer);
-  return isOver;
 }

@@ -17,6 +17,7 @@ import {
   type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
+import { within } from '../std/clock.ts';
 import type { Logger } from './log.ts';
 import {
   type DeliveryAttemptDone,
@@ -110,11 +111,9 @@ export class ExportedTraces implements Tracing {
   }
 
   async #stop(): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, STOP_MS);
     // A failure to send was counted and logged when it happened.
-    await Promise.race([this.#processor.shutdown().catch(() => {}), late.promise]);
-    clearTimeout(timer);
+    const sent = this.#processor.shutdown().catch(() => {});
+    await within(STOP_MS, sent, () => undefined);
     if (this.#pending > 0) this.#log.warn({ spans: this.#pending }, 'traces.left_behind');
   }
 

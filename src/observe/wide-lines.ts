@@ -1,4 +1,5 @@
 /** The observer that writes the log: one wide line for each unit of work, with all that is known at its end. */
+import { toIso } from '../std/clock.ts';
 import type { Logger } from './log.ts';
 import {
   type DeliveryAttemptDone,
@@ -72,7 +73,7 @@ function jobFields(done: JobAttemptDone): object {
     ...(done.reason === null ? {} : { reason: done.reason }),
     ...(done.error === null ? {} : { error: withoutQuotation(done.error) }),
     ...(outcome === 'retrying' || outcome === 'failed' ? { state: outcome } : {}),
-    ...(nextAt === null ? {} : { next: isoOf(nextAt) }),
+    ...(nextAt === null ? {} : { next: toIso(nextAt) }),
     ...traceField(done),
   };
 }
@@ -96,9 +97,9 @@ function deliveryFields(done: DeliveryAttemptDone): object {
     ms: Math.round(done.durationMs),
     waitedMs: Math.round(done.waitedMs),
     ...(error === null ? {} : { error }),
-    next: done.nextAt === null ? done.next : isoOf(done.nextAt),
+    next: done.nextAt === null ? done.next : toIso(done.nextAt),
     ...(done.circuit === null ? {} : { breaker: done.circuit }),
-    ...(done.restsUntil === null ? {} : { restsUntil: isoOf(done.restsUntil) }),
+    ...(done.restsUntil === null ? {} : { restsUntil: toIso(done.restsUntil) }),
     ...traceField(done),
   };
 }
@@ -109,9 +110,4 @@ function traceField({ trace }: Traced): { traceId?: string; spanId?: string } {
 
 function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
-}
-
-/** Not `toIso` of std: `observe` lies on the same level and must not import it. */
-function isoOf(ms: number): string {
-  return new Date(ms).toISOString();
 }

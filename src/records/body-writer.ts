@@ -1,9 +1,9 @@
 /** The main thread's side of the body thread, which starts with the first body and ends after a minute without one. */
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { onAbort } from '../std/stop-order.ts';
+import { startWorker, Thread, ThreadEndedError } from '../std/thread.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { type Body, VersionGoneError } from './read.ts';
 
@@ -11,12 +11,6 @@ import { type Body, VersionGoneError } from './read.ts';
 const MAX_WRITING = 4;
 /** The thread costs some 10 MB, and 50 ms to start. */
 const IDLE_MS = 60_000;
-
-interface Asked {
-  onLength(length: number): void;
-  resolve(ended: 'complete' | 'not_written'): void;
-  reject(error: Error): void;
-}
 
 interface Writing {
   fd: number;
@@ -28,7 +22,7 @@ interface Writing {
 export class BodyWriter {
   readonly #open: () => Worker;
   readonly #log: Logger;
-  #thread: { worker: Worker; bodies: Map<number, Asked>; exited: Promise<unknown> } | undefined;
+  #thread: Thread<ToBodies, FromBodies> | undefined;
   readonly #places = new FairPlaces({ places: MAX_WRITING });
   #count = 0;
   #idle: NodeJS.Timeout | undefined;
@@ -59,25 +53,33 @@ export class BodyWriter {
     return this.#write(input).finally(leave);
   }
 
-  #write(input: Writing): Promise<'complete' | 'not_written'> {
+  async #write({ fd, body, onLength, signal }: Writing): Promise<'complete' | 'not_written'> {
     clearTimeout(this.#idle);
     const thread = this.#thread ?? this.#start();
     this.#count += 1;
     const number = this.#count;
-    const { promise, resolve, reject } = Promise.withResolvers<'complete' | 'not_written'>();
-    thread.bodies.set(number, { onLength: input.onLength, resolve, reject });
-    const tell = (message: ToBodies) => thread.worker.postMessage(message);
-    tell({ body: number, begin: input.body, fd: input.fd });
-    const stop = () => tell({ body: number, stop: true });
-    input.signal.addEventListener('abort', stop, { once: true });
-    if (input.signal.aborted) stop();
-    return promise.finally(() => {
-      input.signal.removeEventListener('abort', stop);
+    const written = thread.call(number, { body: number, begin: body, fd }, (answer) => {
+      if ('ended' in answer) return answer.ended;
+      if ('failed' in answer) {
+        const { gone, sentence } = answer.failed;
+        throw gone ? new VersionGoneError(sentence) : new Error(sentence);
+      }
+      onLength(answer.length);
+      return undefined;
+    });
+    const forget = onAbort(signal, () => thread.send({ body: number, stop: true }));
+    try {
+      return await written;
+    } catch (error) {
+      if (error instanceof ThreadEndedError) return 'not_written';
+      throw error;
+    } finally {
+      forget();
       clearTimeout(this.#idle);
       this.#idle = setTimeout(() => {
-        if (this.#thread?.bodies.size === 0) void this.close();
+        if (this.#thread?.calls === 0) void this.close();
       }, IDLE_MS).unref();
-    });
+    }
   }
 
   /** Ends the thread; call it when nothing is being written. Calling it twice is harmless. */
@@ -85,21 +87,16 @@ export class BodyWriter {
     clearTimeout(this.#idle);
     const thread = this.#thread;
     this.#thread = undefined;
-    thread?.worker.postMessage({ close: true } satisfies ToBodies);
-    await thread?.exited;
+    thread?.send({ close: true });
+    await thread?.ended;
   }
 
-  #start() {
-    const worker = this.#open();
-    const bodies = new Map<number, Asked>();
-    worker.on('message', (message: FromBodies) => hear(bodies, message));
-    worker.on('error', (err) => this.#log.error({ err }, 'bodies.died'));
-    const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-    const thread = { worker, bodies, exited };
-    exited.then(() => {
+  #start(): Thread<ToBodies, FromBodies> {
+    const what = 'The thread that writes bodies';
+    const thread = new Thread<ToBodies, FromBodies>(this.#open(), what, ({ body }) => body);
+    thread.ended.then(({ cause: err }) => {
       if (this.#thread === thread) this.#thread = undefined;
-      for (const body of bodies.values()) body.resolve('not_written');
-      bodies.clear();
+      if (err !== undefined) this.#log.error({ err }, 'bodies.died');
     });
     this.#thread = thread;
     return thread;
@@ -108,21 +105,7 @@ export class BodyWriter {
 
 /** Starts the body thread on a database. */
 export function openThread(databaseUrl: string): Worker {
-  // The extension of this file, so that compiled code finds the compiled thread.
-  const script = new URL(`./body-thread${extname(import.meta.url)}`, import.meta.url);
-  return new Worker(script, { workerData: { databaseUrl } satisfies BodyThreadData });
-}
-
-function hear(bodies: Map<number, Asked>, message: FromBodies): void {
-  const body = bodies.get(message.body);
-  if ('length' in message) {
-    body?.onLength(message.length);
-    return;
-  }
-  bodies.delete(message.body);
-  if ('ended' in message) body?.resolve(message.ended);
-  else {
-    const { gone, sentence } = message.failed;
-    body?.reject(gone ? new VersionGoneError(sentence) : new Error(sentence));
-  }
+  return startWorker(import.meta.url, 'body-thread', {
+    workerData: { databaseUrl } satisfies BodyThreadData,
+  });
 }

@@ -1,11 +1,11 @@
 /** The main thread's side of the ingest thread: one for all runs, started by the first run and again after a crash. */
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
+import { startWorker, Thread } from '../std/thread.ts';
 import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
@@ -44,7 +44,7 @@ export class Ingester {
   readonly #open: () => Worker;
   readonly #log: Logger;
   readonly #turns = new FairPlaces({ places: MAX_ASKED });
-  #thread: Thread | undefined;
+  #thread: Thread<ToIngest, FromIngest> | undefined;
   #runs = 0;
   #closed = false;
 
@@ -62,7 +62,7 @@ export class Ingester {
     const run = this.#runs;
     thread.send({ run, begin: input });
     const ask = (lines: readonly string[]) =>
-      this.#turns.run(input.held.teamId, () => thread.ask(run, lines));
+      this.#turns.run(input.held.teamId, () => thread.call(run, { run, plan: lines }, plannedOf));
     return {
       plan: async (lines, before) => {
         const planned = await ask(lines);
@@ -78,13 +78,14 @@ export class Ingester {
   async close(): Promise<void> {
     this.#closed = true;
     this.#thread?.send({ close: true });
-    await this.#thread?.exited;
+    await this.#thread?.ended;
   }
 
-  #start(): Thread {
-    const thread = new Thread(this.#open());
+  #start(): Thread<ToIngest, FromIngest> {
+    const what = 'The thread that reads records';
+    const thread = new Thread<ToIngest, FromIngest>(this.#open(), what, ({ run }) => run);
     this.#thread = thread;
-    thread.exited.then((cause) => {
+    thread.ended.then((cause) => {
       this.#thread = undefined;
       if (!this.#closed) this.#log.error({ err: cause }, 'ingest.died');
     });
@@ -93,59 +94,13 @@ export class Ingester {
 }
 
 function openThread(databaseUrl: string): Worker {
-  // The extension of this file, so that compiled code finds the compiled thread.
-  const script = new URL(`./ingest-thread${extname(import.meta.url)}`, import.meta.url);
-  return new Worker(script, { workerData: { databaseUrl } satisfies IngestThreadData });
+  const workerData = { databaseUrl } satisfies IngestThreadData;
+  return startWorker(import.meta.url, 'ingest-thread', { workerData });
 }
 
-interface Asked {
-  resolve(planned: PlannedBatch | 'wait'): void;
-  reject(error: Error): void;
-}
-
-/** One worker thread, and the requests that it has not answered. */
-class Thread {
-  /** Resolves with the reason when the thread has exited. */
-  readonly exited: Promise<Error>;
-  readonly #worker: Worker;
-  readonly #asked = new Map<number, Asked>();
-  #dead: Error | undefined;
-
-  constructor(worker: Worker) {
-    this.#worker = worker;
-    let cause: Error | undefined;
-    worker.on('error', (error) => {
-      cause = error as Error;
-    });
-    worker.on('message', ({ run, ...answer }: FromIngest) => {
-      const asked = this.#asked.get(run);
-      this.#asked.delete(run);
-      if ('planned' in answer) asked?.resolve(answer.planned);
-      else asked?.reject(errorOf(answer.refused));
-    });
-    const exited = Promise.withResolvers<Error>();
-    this.exited = exited.promise;
-    worker.on('exit', () => {
-      const why = cause === undefined ? '' : `: ${cause.message}`;
-      this.#dead = new Error(`The thread that reads records has ended${why}`, { cause });
-      // Before the runs are rejected: whatever they do next must find a new thread.
-      exited.resolve(this.#dead);
-      for (const asked of this.#asked.values()) asked.reject(this.#dead);
-      this.#asked.clear();
-    });
-  }
-
-  send(message: ToIngest): void {
-    this.#worker.postMessage(message);
-  }
-
-  ask(run: number, lines: readonly string[]): Promise<PlannedBatch | 'wait'> {
-    if (this.#dead !== undefined) return Promise.reject(this.#dead);
-    return new Promise((resolve, reject) => {
-      this.#asked.set(run, { resolve, reject });
-      this.send({ run, plan: lines });
-    });
-  }
+function plannedOf(answer: FromIngest): PlannedBatch | 'wait' {
+  if ('planned' in answer) return answer.planned;
+  throw errorOf(answer.refused);
 }
 
 function errorOf({ kind, sentence, field }: Refusal): Error {

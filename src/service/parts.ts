@@ -1,7 +1,6 @@
 /** Builds the parts that do a node's work: deliveries, ingestion, cached bodies, pushes, jobs, schedules, chores. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { VERSION } from '../config/version.ts';
 import type { LocalFiles } from '../definitions/local-files.ts';
 import { runSecrets } from '../definitions/secrets.ts';
 import { Engine } from '../jobs/engine.ts';
@@ -20,6 +19,7 @@ import { loadSuppression } from '../records/suppress.ts';
 import type { Chore } from '../std/chore.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { StopOrder } from '../std/stop-order.ts';
+import { USER_AGENT } from '../std/version.ts';
 import { backupSchedule } from '../store/backup-schedule.ts';
 import {
   auditRetention,
@@ -70,7 +70,7 @@ export async function buildCapabilities(
     log,
     observer,
     tracing,
-    userAgent: `flowhook/${VERSION}`,
+    userAgent: USER_AGENT,
     nodeId,
     ...lease,
     random,

@@ -1,4 +1,4 @@
-/** The time as something that is handed in, and as ISO 8601. */
+/** The time as something that is handed in, as ISO 8601, and as a limit. */
 
 /** Answers the present in milliseconds since 1970 (UTC). `Date.now` in production, a variable in tests. */
 export type Clock = () => number;
@@ -31,4 +31,18 @@ const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?
 export function parseIsoTime(text: string): number | undefined {
   const ms = FORM.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;
+}
+
+const LATE = Symbol('late');
+
+/** What the work settles with, or what `late` answers or throws when it takes longer; the work itself goes on. */
+export async function within<T, L>(ms: number, work: Promise<T>, late: () => L): Promise<T | L> {
+  const over = Promise.withResolvers<typeof LATE>();
+  const timer = setTimeout(over.resolve, ms, LATE);
+  try {
+    const first = await Promise.race([work, over.promise]);
+    return first === LATE ? late() : first;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,4 +1,5 @@
 /** Stops what was started, in reverse order and within a time; every step is tried, even when others fail. */
+import { within } from './clock.ts';
 
 export class StopOrder {
   readonly #steps: { name: string; stop: () => unknown }[] = [];
@@ -26,9 +27,7 @@ export class StopOrder {
    */
   async stop({ withinMs }: { withinMs: number }): Promise<string[]> {
     this.#stopping ??= this.#stopEach();
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, withinMs);
-    await Promise.race([this.#stopping, late.promise]).finally(() => clearTimeout(timer));
+    await within(withinMs, this.#stopping, () => undefined);
     return [...this.#underWay];
   }
 

@@ -10,7 +10,8 @@ export interface Finding {
 
 /** From the lowest to the highest. A file imports only from a lower level or from its own folder. */
 const LEVELS: readonly (readonly string[])[] = [
-  ['std', 'observe'],
+  ['std'],
+  ['observe'],
   ['net'],
   ['model'],
   ['store', 'sources'],

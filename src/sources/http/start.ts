@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HttpSource } from '../../model/http-source.ts';
-import { userAgent } from '../../net/dispatcher.ts';
+import { USER_AGENT } from '../../std/version.ts';
 import { type ChildEnd, startChild } from '../process/child.ts';
 import { cleanEnvironment, runEnvironment } from '../process/environment.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
@@ -30,7 +30,7 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
     definitionHash: createHash('sha256')
       .update(JSON.stringify([FORMAT, source, key, mode]))
       .digest('hex'),
-    agent: userAgent(),
+    agent: USER_AGENT,
     allowNetworks: input.fetchPolicy?.text ?? 'none',
   };
   const child = await startChild({

@@ -1,11 +1,12 @@
 /** The `ctx.fetch` of modules: the global `fetch` with an address guard, per-host limits and retries. Loaded on first use. */
 import { Socket } from 'node:net';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
-import { createGuardedDispatcher, userAgent } from '../../net/dispatcher.ts';
+import { createGuardedDispatcher } from '../../net/dispatcher.ts';
 import type { HostTurns, Pace } from '../../net/host-turns.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
 import { createResolver } from '../../net/resolver.ts';
 import { retryAfterMs } from '../../net/response-headers.ts';
+import { USER_AGENT } from '../../std/version.ts';
 
 /** Limits the requests to one host that wait for a response; response bodies are read outside of the limit. */
 const PACE: Pace = { perHost: 4, delayMs: 0 };
@@ -27,7 +28,6 @@ export function createFetch(options: {
 }): typeof globalThis.fetch {
   const policy = parseAllowNetworks(options.allowNetworks);
   const dispatcher = createGuardedDispatcher({ policy, resolver: createResolver() });
-  const agent = userAgent();
 
   return async (input, init) => {
     const request = input instanceof Request ? input : undefined;
@@ -37,7 +37,7 @@ export function createFetch(options: {
     );
     const signal = AbortSignal.any(signals);
     const headers = new Headers(init?.headers ?? request?.headers);
-    if (!headers.has('user-agent')) headers.set('user-agent', agent);
+    if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT);
 
     for (let retries = 0; ; retries++) {
       const leave = await options.turns.enter(url.host, PACE, signal);
