@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../observe/log.ts';
 import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
@@ -156,13 +157,34 @@ test('a reader is broken off where the rest cannot be written', async (t) => {
 });
 
 test('a body that outgrows the cache with its last bytes is given up, and nothing waits for it', async (t) => {
-  const { bodies, of, files } = await setUp(t, { maxBytes: BODY.length - 2 });
-  // Its length is known only once it is written: in CSV this one is longer, because of the quotes.
-  const csv: Body = { ...of, version: { ...of.version, bytes: 1 }, format: 'csv' };
-  const reading = await bodies.open(csv);
-  reading?.close();
-  await bodies.stop();
+  const { writer, tell } = slowWriter();
+  const { bodies, place, of, files } = await setUp(t, { writer, maxBytes: BODY.length - 1 });
+  // Only when it is written is it known to be longer than expected.
+  const longer: Body = { ...of, version: { ...of.version, bytes: 1 }, format: 'csv' };
+  tell(10);
+  const reading = await bodies.open(longer);
+  const broken = assert.rejects(all(reading), /more than the cache may hold/);
+  tell(BODY.length, 'complete');
+  await broken;
+  await bodies.forget(place);
   assert.deepEqual(await files(), []);
+  assert.equal(bodies.size.bytes, 0);
+});
+
+test('a body that has no room beside what is being built is not cached, and breaks off nobody', async (t) => {
+  const { writer, tell } = slowWriter();
+  const { bodies, of, make, untilMade } = await setUp(t, { writer, maxBytes: BODY.length + 20 });
+  tell(30);
+  const text = all(await make());
+  const ndjson: Body = { ...of, format: 'ndjson' };
+  assert.equal(await Promise.race([bodies.open(ndjson), sleep(1_000, 'is being built')]), undefined);
+  tell(BODY.length, 'complete');
+  assert.equal(await text, BODY);
+  await untilMade();
+  // What is complete makes room.
+  tell(BODY.length, 'complete');
+  assert.equal(await all(await bodies.open(ndjson)), BODY);
+  assert.equal(bodies.bytesOf(of), undefined);
 });
 
 test('a tick removes the bodies of pruned versions only', async (t) => {

@@ -55,6 +55,8 @@ interface BodyFile {
   path: string;
   /** Bytes in the file so far. */
   bytes: number;
+  /** How many it needs at most, kept free for it while it is built. */
+  most: number;
   isComplete: boolean;
   /** Resolves when there are more bytes, or when the build has ended. */
   grown: PromiseWithResolvers<void>;
@@ -236,8 +238,11 @@ export class BodyCache {
 
   #begin(name: string, of: Body): BodyFile | undefined {
     if (!this.#running || performance.now() < this.#pausedUntil) return undefined;
-    // As JSON, which other formats hardly exceed.
-    if (mostBytes(of.version, 'json') > this.#maxBytes) return undefined;
+    // As JSON, which other formats hardly exceed. Whatever has no room beside what is being built would break off readers.
+    const most = mostBytes(of.version, 'json');
+    let needed = most;
+    for (const file of this.#files.values()) if (!file.isComplete) needed += file.most;
+    if (needed > this.#maxBytes) return undefined;
     const { teamId } = of.place;
     if (!this.#buildingOf.admits(teamId, MAX_BUILDING)) return undefined;
     this.#buildingOf.add(teamId);
@@ -246,6 +251,7 @@ export class BodyCache {
       of,
       path: join(this.#directory, `${this.#buildCount}-${name}`),
       bytes: 0,
+      most,
       isComplete: false,
       grown: Promise.withResolvers(),
       broken: new AbortController(),

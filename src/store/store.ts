@@ -11,7 +11,7 @@
  * do.
  *
  * Any operation may reject with a `Problem` (`overloaded`, `database_unavailable`, `database_busy`, `stopping`). An
- * operation that takes a `AttemptLease` rejects with `FencedError`, and changes nothing, when that attempt is no longer
+ * operation that takes an `AttemptLease` rejects with `FencedError`, and changes nothing, when that attempt is no longer
  * running.
  */
 

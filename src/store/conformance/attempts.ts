@@ -229,7 +229,7 @@ export function testAttempts(open: Open): void {
   });
 }
 
-/** Every operation that names a `AttemptLease` and must be refused when it is stale. */
+/** Every operation that names an `AttemptLease` and must be refused when it is stale. */
 const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promise<unknown>> = {
   'jobs.setProcess': (store, held) => store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } }),
   'jobs.fail': (store, held) => failAttempt(store, held),

@@ -6,7 +6,7 @@ import type { Logger } from '../../observe/log.ts';
 import { MOST_LOG_BYTES } from '../store.ts';
 import { Database, isBusy, withDatabase } from './database.ts';
 
-/** AttemptLease until `release`, or until the process ends in any way. */
+/** Held until `release`, or until the process ends in any way. */
 export interface Ownership {
   release(): void;
 }
