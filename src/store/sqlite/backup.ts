@@ -110,7 +110,7 @@ function beginBackup(directory: string, bytes: number): { file: string; discard(
   );
   const file = unfinishedFile(directory);
   const discard = () => {
-    for (const end of ['', '-journal', '-wal', '-shm']) rmSync(file + end, { force: true });
+    removeUnfinished(file);
     lock.release();
   };
   try {
@@ -123,6 +123,11 @@ function beginBackup(directory: string, bytes: number): { file: string; discard(
     discard();
     throw explained(directory, error);
   }
+}
+
+/** With what SQLite leaves beside it. */
+export function removeUnfinished(file: string): void {
+  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(file + end, { force: true });
 }
 
 /**

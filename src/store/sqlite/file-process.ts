@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import type { Scrubbed } from '../store.ts';
-import { damageIn, finishBackup, inspect, writeSnapshot } from './backup.ts';
+import { damageIn, finishBackup, inspect, removeUnfinished, writeSnapshot } from './backup.ts';
 import { type Database, isOutside, withDatabase } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
 import type { FileAnswer, FileTask, FileTasks, ScrubTask } from './file-tasks.ts';
@@ -30,6 +30,8 @@ process.once('message', ({ task, input, from }: FileTask) => {
     const { message } = explainUnusable(error, (input as { path: string }).path) as Error;
     answer = { failed: message };
   }
+  // Whoever would take it away was killed; a whole backup has another name by now.
+  if (!isWanted() && 'file' in (input as object)) removeUnfinished((input as { file: string }).file);
   process.send?.(answer, () => process.disconnect?.());
 });
 

@@ -1,6 +1,8 @@
 /** Child processes with one task: their answer, and the errors when they fail. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -41,4 +43,16 @@ test('kills the process when the signal is aborted', async () => {
   const killed = run({}, controller.signal);
   controller.abort();
   await assert.rejects(killed, /ended early \(SIGKILL\)$/);
+});
+
+test('takes away an unfinished backup when whoever would do so was killed', async () => {
+  const place = await mkdtemp(join(directory, 'backups-'));
+  const file = join(place, '.unfinished-one');
+  await writeFile(file, '');
+  await writeFile(`${file}-journal`, '');
+  const child = fork(join(import.meta.dirname, 'file-process.ts'), { env: {}, execArgv: [] });
+  // Another process than its parent.
+  child.send({ task: 'writeSnapshot', input: { path: 'any', file, directory: place }, from: process.ppid });
+  await once(child, 'close');
+  assert.deepEqual(await readdir(place), []);
 });
