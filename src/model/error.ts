@@ -150,6 +150,12 @@ export class Problem extends Error {
   }
 }
 
+/** @throws Problem with the code, when there is no value */
+export function found<T>(value: T | undefined, code: ErrorCode): T {
+  if (value === undefined) throw new Problem(code);
+  return value;
+}
+
 /**
  * Raised by a write of a run whose (job, attempt) no longer holds the job: another attempt has taken over, or
  * the job was ended. The whole transaction has been rolled back; the run must stop and drop everything.

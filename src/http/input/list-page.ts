@@ -1,5 +1,5 @@
 /** Lists that come in pages: their parameters, their cursors, and the operation that answers one. */
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { ownTurn } from '../../std/fair-share.ts';
 import type { NamedShape } from '../../std/shape.ts';
 import { everyRow, type Page } from '../../store/page.ts';
@@ -154,8 +154,8 @@ export async function workflowFilter({
   const value = WORKFLOW_FILTER.read(query);
   if (value === undefined) return {};
   const workflowId = workflowIdFrom(value);
-  const workflow = await services.store.workflows.get({ teamId: caller.teamId, id: workflowId });
-  if (workflow === undefined) throw new Problem('workflow_not_found');
+  const key = { teamId: caller.teamId, id: workflowId };
+  found(await services.store.workflows.get(key), 'workflow_not_found');
   return { workflowId };
 }
 

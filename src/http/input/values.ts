@@ -5,7 +5,7 @@ import { canonicalJson } from '../../model/same-json.ts';
 import { isWorkflowId } from '../../model/workflow.ts';
 import { parseIsoTime } from '../../std/clock.ts';
 import { nearest } from '../../std/nearest.ts';
-import type { Call, Parameter } from '../route.ts';
+import type { Call, KeyedCall, Parameter } from '../route.ts';
 
 /** @throws Problem `field_invalid` with the sentence, always */
 export function invalid(sentence: string): never {
@@ -42,6 +42,32 @@ export function workflowIdFrom(text: string | undefined, sentence?: string): str
 /** Whether a generated id (`wh_…`, `job_…`, `team_…`) could have this form. */
 export function isGeneratedId(prefix: string, text: string | undefined): text is string {
   return text !== undefined && text.length <= 64 && new RegExp(`^${prefix}_[0-9a-z]+$`).test(text);
+}
+
+/** What the prefixes of ids stand for. */
+const NOUNS = {
+  dlv: 'delivery',
+  evt: 'event',
+  insp: 'inspector',
+  job: 'job',
+  key: 'key',
+  rpl: 'replay',
+  team: 'team',
+  wh: 'webhook',
+} as const;
+
+/** @throws Problem `…_not_found` when it cannot be an id with this prefix */
+export function idFrom(prefix: keyof typeof NOUNS, text: string | undefined): string {
+  if (!isGeneratedId(prefix, text)) throw new Problem(`${NOUNS[prefix]}_not_found`);
+  return text;
+}
+
+/** What the path names, as a key of the store. @throws Problem as `idFrom` */
+export function keyOfPath(
+  { caller, params }: Pick<KeyedCall, 'caller' | 'params'>,
+  prefix: keyof typeof NOUNS,
+): { teamId: string; id: string } {
+  return { teamId: caller.teamId, id: idFrom(prefix, params[`${NOUNS[prefix]}Id`]) };
 }
 
 const MAX_IDEMPOTENCY_KEY = 255;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiSecret } from '../../definitions/api-bounds.ts';
 import { MAX_LEVELS } from '../../definitions/definition.ts';
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { isNestedDeeper } from '../../model/record.ts';
 import {
   type Definition,
@@ -115,8 +115,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
       isBound ? { ...change, expectedHash: stored.definitionHash } : change,
     );
     if (outcome === 'stale') throw new Problem('precondition_failed');
-    const workflow = await store.workflows.get({ teamId, id });
-    if (workflow === undefined) throw new Problem('workflow_not_found');
+    const workflow = found(await store.workflows.get({ teamId, id }), 'workflow_not_found');
     return { message: `Workflow ${outcome}`, workflow: await shownWorkflow(store, workflow) };
   },
 };
@@ -147,8 +146,7 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
     const { services, caller, params } = call;
     const { teamId } = caller;
     const id = workflowIdFrom(params.workflowId);
-    const workflow = await services.store.workflows.get({ teamId, id });
-    if (workflow === undefined) throw new Problem('workflow_not_found');
+    const workflow = found(await services.store.workflows.get({ teamId, id }), 'workflow_not_found');
     const { asSent, ...definition } = workflow.definition;
     const written = isOfApi(workflow) ? sentOf(asSent) : await fileOf(call, workflow);
     return sendWithETag(call, JSON.stringify({ ...written, definition }), workflow.definitionHash);
@@ -167,7 +165,7 @@ export const deleteWorkflow: Operation<KeyedCall> = {
 
   async handle({ services: { store }, caller: { teamId }, params }) {
     const id = workflowIdFrom(params.workflowId);
-    if ((await ownWorkflow(store, teamId, id)) === undefined) throw new Problem('workflow_not_found');
+    found(await ownWorkflow(store, teamId, id), 'workflow_not_found');
     await store.workflows.archive({ teamId, ids: [id] });
     return { message: 'Workflow archived' };
   },

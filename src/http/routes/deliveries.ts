@@ -1,7 +1,7 @@
 /** Deliveries and replays: what was sent to a webhook, and sending it again. */
 
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import {
   deliveryCommandResource,
   deliveryDetailResource,
@@ -29,9 +29,10 @@ import { choicesParameter } from '../input/query.ts';
 import {
   IDEMPOTENCY_KEY,
   idempotencyKeyFrom,
+  idFrom,
   invalid,
-  isGeneratedId,
   keyOfFields,
+  keyOfPath,
   oneOf,
   timeFrom,
 } from '../input/values.ts';
@@ -71,11 +72,8 @@ export const readDelivery: Operation<KeyedCall> = {
   errors: { delivery_not_found: 'No delivery found' },
 
   async handle(call) {
-    const { services, caller, params } = call;
-    const id = deliveryIdFrom(params.deliveryId);
-    const delivery = await services.store.deliveries.get({ teamId: caller.teamId, id });
-    if (delivery === undefined) throw new Problem('delivery_not_found');
-    return sendWithETag(call, JSON.stringify(shownDeliveryDetail(delivery)));
+    const delivery = await call.services.store.deliveries.get(keyOfPath(call, 'dlv'));
+    return sendWithETag(call, JSON.stringify(shownDeliveryDetail(found(delivery, 'delivery_not_found'))));
   },
 };
 
@@ -92,8 +90,8 @@ export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
   answer: jsonResponse('The command', deliveryCommandResource),
   errors: { delivery_not_found: 'No delivery found, or its webhook is gone' },
 
-  async handle({ services: { webhooks }, caller: { teamId }, params }) {
-    return deliveryCommand(webhooks, { teamId, id: deliveryIdFrom(params.deliveryId) });
+  async handle(call) {
+    return deliveryCommand(call.services.webhooks, keyOfPath(call, 'dlv'));
   },
 };
 
@@ -123,25 +121,15 @@ export const replayDelivery: Operation<KeyedCall> = {
   },
 
   async handle(call) {
-    const {
-      services: { store },
-      caller: { teamId },
-      params,
-      reply,
-    } = call;
+    const { store } = call.services;
     const idempotencyKey = idempotencyKeyFrom(call);
-    const id = deliveryIdFrom(params.deliveryId);
-    const before = await store.deliveries.get({ teamId, id });
-    const made = await store.deliveries.replay({
-      teamId,
-      ids: [id],
-      idempotencyKey,
-    });
-    const again = made?.[0];
-    if (again === undefined || before === undefined) throw new Problem('delivery_not_found');
+    const { teamId, id } = keyOfPath(call, 'dlv');
+    const before = found(await store.deliveries.get({ teamId, id }), 'delivery_not_found');
+    const made = await store.deliveries.replay({ teamId, ids: [id], idempotencyKey });
+    const again = found(made?.[0], 'delivery_not_found');
     const webhook = await store.webhooks.get({ teamId, id: before.webhookId });
     const { id: deliveryId, attempt } = again;
-    reply.header('location', `/v1/deliveries/${deliveryId}`);
+    call.reply.header('location', `/v1/deliveries/${deliveryId}`);
     const retried = !again.isNew;
     const message = sentences(
       sentAgainWords({ asked: 1, retried: retried ? 1 : 0 }),
@@ -150,12 +138,6 @@ export const replayDelivery: Operation<KeyedCall> = {
     return { message, deliveryId, retried, attempt };
   },
 };
-
-/** @throws Problem `delivery_not_found` when it cannot be the id of a delivery */
-function deliveryIdFrom(text: string | undefined): string {
-  if (!isGeneratedId('dlv', text)) throw new Problem('delivery_not_found');
-  return text;
-}
 
 const MAX_NAMED = 100;
 const DELIVERY_ID = { type: 'string', pattern: '^dlv_[0-9a-z]+$' };
@@ -239,13 +221,11 @@ export const readReplay: Operation<KeyedCall> = {
   answer: jsonResponse('The replay', replayResource),
   errors: { replay_not_found: 'No replay found' },
 
-  async handle({ services, caller, params }) {
-    const { replayId: id, webhookId } = params;
-    const replay = isGeneratedId('rpl', id)
-      ? await services.store.deliveries.getReplay({ teamId: caller.teamId, id })
-      : undefined;
-    if (replay === undefined || replay.webhookId !== webhookId) throw new Problem('replay_not_found');
-    return shownReplay(replay, await replayOutcome(services.store, replay));
+  async handle(call) {
+    const { store } = call.services;
+    const replay = found(await store.deliveries.getReplay(keyOfPath(call, 'rpl')), 'replay_not_found');
+    if (replay.webhookId !== call.params.webhookId) throw new Problem('replay_not_found');
+    return shownReplay(replay, await replayOutcome(store, replay));
   },
 };
 
@@ -254,13 +234,9 @@ async function replayNamed(call: KeyedCall, fields: Record<string, unknown>): Pr
   const ids = idsFrom(fields.deliveryIds);
   const idempotencyKey = keyOfFields(call, fields);
   const webhook = await webhookOf(call);
-  const made = await store.deliveries.replay({
-    teamId: webhook.teamId,
-    webhookId: webhook.id,
-    ids,
-    idempotencyKey,
-  });
-  if (made === undefined) throw new Problem('delivery_not_found');
+  const { teamId, id: webhookId } = webhook;
+  const replayed = await store.deliveries.replay({ teamId, webhookId, ids, idempotencyKey });
+  const made = found(replayed, 'delivery_not_found');
   const retried = made.filter(({ isNew }) => !isNew).length;
   const message = sentences(
     sentAgainWords({ asked: ids.length, retried }),
@@ -290,11 +266,9 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
       plan: replayPlanResource.of(plan),
     };
   }
-  const replay = await store.deliveries.startReplay({
-    ...selection,
-    idempotencyKey: keyOfFields(call, fields),
-  });
-  if (replay === undefined) throw new Problem('webhook_not_found');
+  const idempotencyKey = keyOfFields(call, fields);
+  const started = await store.deliveries.startReplay({ ...selection, idempotencyKey });
+  const replay = found(started, 'webhook_not_found');
   const location = `/v1/integrations/webhooks/${webhookId}/replays/${replay.id}`;
   reply.header('location', location);
   return {
@@ -312,8 +286,7 @@ function idsFrom(value: unknown): string[] {
   }
   const bad = value.findIndex((id) => typeof id !== 'string' || id === '');
   if (bad !== -1) return invalid(`\`deliveryIds[${bad}]\` must be the id of a delivery`);
-  if (!value.every((id) => isGeneratedId('dlv', id))) throw new Problem('delivery_not_found');
-  return [...new Set(value as string[])];
+  return [...new Set(value.map((id: string) => idFrom('dlv', id)))];
 }
 
 function statesFrom(value: unknown): DeliveryState[] {

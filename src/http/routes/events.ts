@@ -1,6 +1,6 @@
 /** Events: in order for receivers that catch up, newest first for people, their types, and news for programs. */
 
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
 import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
 import type { Job } from '../../model/job.ts';
@@ -20,7 +20,7 @@ import {
   workflowFilter,
 } from '../input/list-page.ts';
 import { choicesParameter, numberParameter, queryValue, readGiven, textParameter } from '../input/query.ts';
-import { invalid, isGeneratedId } from '../input/values.ts';
+import { idFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonResponse, pageResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
@@ -110,13 +110,8 @@ export const readEvent: Operation<KeyedCall> = {
 };
 
 /** The event that the path names. @throws Problem `event_not_found` */
-export async function eventOf({ services, caller, params }: KeyedCall): Promise<StoredEvent> {
-  const id = params.eventId;
-  const event = isGeneratedId('evt', id)
-    ? await services.store.events.get({ teamId: caller.teamId, id })
-    : undefined;
-  if (event === undefined) throw new Problem('event_not_found');
-  return event;
+export async function eventOf(call: KeyedCall): Promise<StoredEvent> {
+  return found(await call.services.store.events.get(keyOfPath(call, 'evt')), 'event_not_found');
 }
 
 /** Undefined: only new ones. */
@@ -160,7 +155,7 @@ export const listEventHistory: Operation<KeyedCall> = {
     const before = historyOrder.from(query);
     const { workflowId } = await workflowFilter(call);
     const jobId = JOB.read(query);
-    const job = isGeneratedId('job', jobId) ? await store.jobs.get({ teamId, id: jobId }) : undefined;
+    const job = jobId === undefined ? undefined : await store.jobs.get({ teamId, id: idFrom('job', jobId) });
     const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);
     if (jobId !== undefined && !isTheirs) throw new Problem('job_not_found');
     const { events, next } = await store.events.history({

@@ -1,7 +1,7 @@
 /** Inspectors, which are temporary webhook receivers of this service: what they receive, and how they answer. */
 
 import { randomBytes } from 'node:crypto';
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import {
   ANSWERED_STATUS,
   EXAMPLE_ANSWER,
@@ -22,7 +22,7 @@ import {
 import { bodyFields, readBeginning } from '../input/body.ts';
 import { byNumber, listOperation } from '../input/list-page.ts';
 import { numberParameter } from '../input/query.ts';
-import { invalid, isGeneratedId } from '../input/values.ts';
+import { idFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonBody, jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
 import {
   type Answer,
@@ -134,13 +134,12 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
   errors: { ...errors, field_invalid: 'A field is not valid' },
 
   async handle(call) {
-    const { services, caller } = call;
+    const { store, inspection } = call.services;
     const changes = answerFrom(await bodyFields(call, 'a JSON object with `status` or `delayMs`'));
     if (Object.keys(changes).length === 0) invalid('Give `status` or `delayMs`');
-    const { id } = await inspectorOf(call);
-    const changed = await services.store.inspectors.change({ teamId: caller.teamId, id, ...changes });
-    if (changed === undefined) throw new Problem('inspector_not_found');
-    return shownInspector(services.inspection, changed, await services.inspection.refusal());
+    const { teamId, id } = await inspectorOf(call);
+    const changed = found(await store.inspectors.change({ teamId, id, ...changes }), 'inspector_not_found');
+    return shownInspector(inspection, changed, await inspection.refusal());
   },
 };
 
@@ -153,9 +152,9 @@ export const deleteInspector: Operation<KeyedCall> = {
   answer: jsonResponse('It is gone', messageResource),
   errors,
 
-  async handle({ services, caller: { teamId }, params: { inspectorId: id } }) {
-    const isThere = isInspectorId(id) && (await services.store.inspectors.remove({ teamId, id }));
-    if (!isThere) throw new Problem('inspector_not_found');
+  async handle(call) {
+    const wasThere = await call.services.store.inspectors.remove(keyOfPath(call, 'insp'));
+    if (!wasThere) throw new Problem('inspector_not_found');
     return { message: 'Inspector removed' };
   },
 };
@@ -179,14 +178,11 @@ export const listInspectedRequests = listOperation({
   show: (request) => inspectedRequestResource.of(request),
 });
 
-export function isInspectorId(text: string | undefined): text is string {
-  return isGeneratedId('insp', text);
-}
-
-async function inspectorOf({ services, caller, params: { inspectorId: id } }: KeyedCall): Promise<Inspector> {
-  const found = isInspectorId(id) ? await services.store.inspectors.find({ id }) : undefined;
-  if (found?.teamId !== caller.teamId) throw new Problem('inspector_not_found');
-  return found;
+async function inspectorOf(call: KeyedCall): Promise<Inspector> {
+  const { teamId, id } = keyOfPath(call, 'insp');
+  const inspector = found(await call.services.store.inspectors.find({ id }), 'inspector_not_found');
+  if (inspector.teamId !== teamId) throw new Problem('inspector_not_found');
+  return inspector;
 }
 
 function answerFrom(fields: Record<string, unknown>): { status?: number; delayMs?: number } {
@@ -232,8 +228,7 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
 
     async handle(call) {
       const { services, request, reply } = call;
-      const { address } = call.params;
-      if (!isInspectorId(address)) throw new Problem('inspector_not_found');
+      const address = idFrom('insp', call.params.address);
       const status = await services.inspection.receive(address, {
         method: request.method,
         path: request.raw.url ?? '',

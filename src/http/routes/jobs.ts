@@ -1,7 +1,7 @@
 /** Jobs: queueing, listing, counting, reading, canceling, queueing again and bringing forward. */
 
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
 import { messageResource } from '../../resources/error.ts';
 import { endedSentence, jobResource, notWaitingSentence, shownJob } from '../../resources/job.ts';
@@ -9,7 +9,7 @@ import { boolean, integer, object, type Shape } from '../../std/shape.ts';
 import { sendWithETag } from '../caching.ts';
 import { byId, listOperation, PERIOD, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
 import { choiceParameter, choicesParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom, isGeneratedId, workflowIdFrom } from '../input/values.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom, keyOfPath, workflowIdFrom } from '../input/values.ts';
 import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -136,14 +136,13 @@ export const cancelJob: Operation<KeyedCall> = {
   answer: jsonResponse('The job is canceled, or will be shortly', changed),
   errors: { job_ended: 'The job has already ended', job_not_found: 'No job found' },
 
-  async handle({ services, caller, params }) {
-    const id = jobIdFrom(params.jobId);
+  async handle(call) {
+    const { services, caller } = call;
     const by = caller.isLocal
       ? 'Canceled at the command line'
       : `Canceled over the API, with the key ${caller.keyId}`;
-    const canceled = await services.store.jobs.cancel({ teamId: caller.teamId, id, by });
-    if (canceled === undefined) throw new Problem('job_not_found');
-    const { outcome, job } = canceled;
+    const canceled = await services.store.jobs.cancel({ ...keyOfPath(call, 'job'), by });
+    const { outcome, job } = found(canceled, 'job_not_found');
     if (outcome === 'ended') throw new Problem('job_ended', { sentence: endedSentence(job) });
     const message =
       outcome === 'canceled' ? 'Job canceled' : 'The job is being canceled: its run is being ended';
@@ -194,11 +193,9 @@ export const runJobNow: Operation<KeyedCall> = {
   answer: jsonResponse('The job is due now', changed),
   errors: { job_not_waiting: 'The job does not wait', job_not_found: 'No job found' },
 
-  async handle({ services, caller, params }) {
-    const id = jobIdFrom(params.jobId);
-    const found = await services.store.jobs.runNow({ teamId: caller.teamId, id });
-    if (found === undefined) throw new Problem('job_not_found');
-    const { outcome, job } = found;
+  async handle(call) {
+    const brought = await call.services.store.jobs.runNow(keyOfPath(call, 'job'));
+    const { outcome, job } = found(brought, 'job_not_found');
     if (outcome === 'not_waiting')
       throw new Problem('job_not_waiting', { sentence: notWaitingSentence(job) });
     return { message: 'The job is due now', job: shownJob(job) };
@@ -210,14 +207,6 @@ export const runJobNow: Operation<KeyedCall> = {
  *
  * @throws Problem `job_not_found`
  */
-export async function jobOf({ services, caller, params }: KeyedCall): Promise<Job> {
-  const id = jobIdFrom(params.jobId);
-  const job = await services.store.jobs.get({ teamId: caller.teamId, id });
-  if (job === undefined) throw new Problem('job_not_found');
-  return job;
-}
-
-function jobIdFrom(text: string | undefined): string {
-  if (!isGeneratedId('job', text)) throw new Problem('job_not_found');
-  return text;
+export async function jobOf(call: KeyedCall): Promise<Job> {
+  return found(await call.services.store.jobs.get(keyOfPath(call, 'job')), 'job_not_found');
 }

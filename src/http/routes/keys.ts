@@ -1,6 +1,6 @@
 /** The API keys of a team: listing, creating, rotating and revoking them. */
 
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import {
   type ApiKey,
   DEFAULT_SCOPES,
@@ -11,12 +11,11 @@ import {
 } from '../../model/team.ts';
 import { keyResource, mintedKeyResource, shownKey } from '../../resources/key.ts';
 import { toIsoOrNull } from '../../std/clock.ts';
-import type { Store } from '../../store/store.ts';
 import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, listOperation } from '../input/list-page.ts';
 import { flagParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY, invalid, isGeneratedId, keyOfFields, oneOf, timeFrom } from '../input/values.ts';
+import { IDEMPOTENCY_KEY, invalid, keyOfFields, keyOfPath, oneOf, timeFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -143,14 +142,12 @@ export const rotateKey: Operation<KeyedCall> = {
     const {
       services: { store },
       caller: { teamId, keyId },
-      params,
     } = call;
     const overlapMs = overlapFrom(await bodyFields(call)) * 1_000;
-    const { id, expiresAt } = await teamKey(store, teamId, params.keyId);
+    const { id, expiresAt } = await teamKey(call);
     const own = await store.keys.get({ teamId, id: keyId });
     if (own !== undefined && livesLonger(expiresAt, own.expiresAt)) throw new Problem('key_lives_longer');
-    const made = await rotate(store, { teamId, id, overlapMs });
-    if (made === undefined) throw new Problem('key_not_found');
+    const made = found(await rotate(store, { teamId, id, overlapMs }), 'key_not_found');
     return {
       message: overlapMs === 0 ? 'Key rotated: the old one is revoked' : 'Key rotated: both work for now',
       apiKey: made.key,
@@ -172,12 +169,15 @@ export const revokeKey: Operation<KeyedCall> = {
     key_not_found: 'No key found',
   },
 
-  async handle({ services: { store }, caller: { teamId, keyId }, params, query }) {
-    const meansSelf = SELF.read(query);
-    const { id } = await teamKey(store, teamId, params.keyId);
+  async handle(call) {
+    const {
+      services: { store },
+      caller: { teamId, keyId },
+    } = call;
+    const meansSelf = SELF.read(call.query);
+    const { id } = await teamKey(call);
     if (id === keyId && !meansSelf) throw new Problem('key_own');
-    const key = await store.keys.revoke({ id, teamId });
-    if (key === undefined) throw new Problem('key_not_found');
+    const key = found(await store.keys.revoke({ id, teamId }), 'key_not_found');
     return { message: 'Key revoked', key: shownKey(key, store.now()) };
   },
 };
@@ -187,9 +187,8 @@ export const revokeKey: Operation<KeyedCall> = {
  *
  * @throws Problem `key_not_found`; `key_of_operator`, which an `admin` may not change
  */
-async function teamKey(store: Store, teamId: string, id: string | undefined): Promise<ApiKey> {
-  const key = isGeneratedId('key', id) ? await store.keys.get({ teamId, id }) : undefined;
-  if (key === undefined) throw new Problem('key_not_found');
+async function teamKey(call: KeyedCall): Promise<ApiKey> {
+  const key = found(await call.services.store.keys.get(keyOfPath(call, 'key')), 'key_not_found');
   if (key.scopes.includes('operator')) throw new Problem('key_of_operator');
   return key;
 }

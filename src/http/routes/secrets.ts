@@ -1,5 +1,5 @@
 /** What receivers verify signatures with: the secrets of webhooks, and the public keys of teams. */
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { DEFAULT_TEAM } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
 import { list, object, raw, text } from '../../std/shape.ts';
@@ -7,10 +7,9 @@ import { webhookSecret } from '../../webhooks/sealed.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/subscribe.ts';
 import { bodyFields } from '../input/body.ts';
-import { invalid, isGeneratedId } from '../input/values.ts';
+import { idFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type Call, type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { webhookIdFrom } from './webhooks.ts';
 
 const parameters = [pathParameter('webhookId', 'Webhook id')];
 const secret = text('whsec_ and base64');
@@ -24,10 +23,8 @@ export const readWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   answer: jsonResponse('The secret', object({ secret })),
   errors: { webhook_not_found: 'No webhook found' },
 
-  async handle({ services, caller, params }) {
-    const id = webhookIdFrom(params.webhookId);
-    const plain = await webhookSecret(services.webhooks, { teamId: caller.teamId, id });
-    return { secret: plain };
+  async handle(call) {
+    return { secret: await webhookSecret(call.services.webhooks, keyOfPath(call, 'wh')) };
   },
 };
 
@@ -56,13 +53,11 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   errors: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
 
   async handle(call) {
-    const { services, caller, params } = call;
     const { overlapHours = DEFAULT_OVERLAP_HOURS } = await bodyFields(call);
     if (typeof overlapHours !== 'number' || !(overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
       invalid(`\`overlapHours\` must be a number from 0 to ${MAX_OVERLAP_HOURS}, or be left out`);
     }
-    const id = webhookIdFrom(params.webhookId);
-    const rotated = await rotateSecret(services.webhooks, { teamId: caller.teamId, id, overlapHours });
+    const rotated = await rotateSecret(call.services.webhooks, { ...keyOfPath(call, 'wh'), overlapHours });
     return {
       message: 'New secret: give it to the receiver',
       secret: rotated.secret,
@@ -95,10 +90,10 @@ export const readSigningKeys: Operation<Call<'webhooks'>> = {
   answer,
   errors,
 
-  async handle({ services, params: { teamId } }) {
-    const team = isGeneratedId('team', teamId) ? await services.store.teams.get({ teamId }) : undefined;
-    if (team === undefined) throw new Problem('team_not_found');
-    return { keys: await publicSigningKeys(services.webhooks, { teamId: team.id }) };
+  async handle({ services, params }) {
+    const teamId = idFrom('team', params.teamId);
+    found(await services.store.teams.get({ teamId }), 'team_not_found');
+    return { keys: await publicSigningKeys(services.webhooks, { teamId }) };
   },
 };
 

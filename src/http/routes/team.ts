@@ -1,6 +1,6 @@
 /** The team: whose key it is and what limits hold, how much was done, and who changed what. */
 
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
 import {
   PERIOD_MS,
@@ -23,7 +23,7 @@ import {
   workflowFilter,
 } from '../input/list-page.ts';
 import { choiceParameter, textParameter, timeParameter } from '../input/query.ts';
-import { invalid, isGeneratedId } from '../input/values.ts';
+import { idFrom, invalid } from '../input/values.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
@@ -125,9 +125,8 @@ async function subjectFrom(call: KeyedCall): Promise<{ kind: UsageKind; subject:
     invalid('Give `workflowId` or `webhookId`, not both: jobs are told of workflows, deliveries of webhooks');
   }
   if (webhookId !== undefined) {
-    const key = { teamId: caller.teamId, id: webhookId };
-    const isKnown = isGeneratedId('wh', webhookId) && (await services.store.webhooks.get(key));
-    if (!isKnown) throw new Problem('webhook_not_found');
+    const key = { teamId: caller.teamId, id: idFrom('wh', webhookId) };
+    found(await services.store.webhooks.get(key), 'webhook_not_found');
     return { kind: 'webhook', subject: webhookId };
   }
   const { workflowId } = await workflowFilter(call);
@@ -183,7 +182,6 @@ async function teamOf(
     });
   }
   if (slug === EVERY_TEAM) return {};
-  const team = await store.teams.bySlug({ slug });
-  if (team === undefined) throw new Problem('team_not_found');
+  const team = found(await store.teams.bySlug({ slug }), 'team_not_found');
   return { teamId: team.id };
 }

@@ -1,6 +1,6 @@
 /** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
 
-import { Problem } from '../../model/error.ts';
+import { found } from '../../model/error.ts';
 import {
   knownEventsMistake,
   MAX_EVENT_NAME,
@@ -28,7 +28,7 @@ import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
 import { choicesParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom, invalid, isGeneratedId } from '../input/values.ts';
+import { IDEMPOTENCY_KEY, idempotencyKeyFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith, URL_PATTERN } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -208,8 +208,8 @@ export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
     const idempotencyKey = idempotencyKeyFrom(call);
     const webhook = await webhookOf(call);
     const { teamId, id } = webhook;
-    const made = await call.services.store.webhooks.test({ teamId, id, idempotencyKey });
-    if (made === undefined) throw new Problem('webhook_not_found');
+    const test = await call.services.store.webhooks.test({ teamId, id, idempotencyKey });
+    const made = found(test, 'webhook_not_found');
     call.reply.header('location', `/v1/deliveries/${made.deliveryId}`);
     const message = testWords(webhook, await shownBreaker(call.services.webhooks, webhook));
     return { message, ...made };
@@ -234,12 +234,11 @@ export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
   errors: { field_invalid: '`reason` is not valid', ...errors },
 
   async handle(call) {
-    const { services, caller, params } = call;
+    const { store, webhooks } = call.services;
     const reason = reasonFrom(await bodyFields(call));
-    const id = webhookIdFrom(params.webhookId);
-    const webhook = await services.store.webhooks.pause({ teamId: caller.teamId, id, reason });
-    if (webhook === undefined) throw new Problem('webhook_not_found');
-    return { message: 'Webhook paused', webhook: await shownWebhook(services.webhooks, webhook) };
+    const paused = await store.webhooks.pause({ ...keyOfPath(call, 'wh'), reason });
+    const webhook = await shownWebhook(webhooks, found(paused, 'webhook_not_found'));
+    return { message: 'Webhook paused', webhook };
   },
 };
 
@@ -252,11 +251,11 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
   answer: jsonResponse('The webhook is active', changed),
   errors,
 
-  async handle({ services, caller, params }) {
-    const id = webhookIdFrom(params.webhookId);
-    const webhook = await services.store.webhooks.resume({ teamId: caller.teamId, id });
-    if (webhook === undefined) throw new Problem('webhook_not_found');
-    return { message: 'Webhook resumed', webhook: await shownWebhook(services.webhooks, webhook) };
+  async handle(call) {
+    const { store, webhooks } = call.services;
+    const resumed = await store.webhooks.resume(keyOfPath(call, 'wh'));
+    const webhook = await shownWebhook(webhooks, found(resumed, 'webhook_not_found'));
+    return { message: 'Webhook resumed', webhook };
   },
 };
 
@@ -265,11 +264,8 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
  *
  * @throws Problem `webhook_not_found`
  */
-export async function webhookOf({ services, caller, params }: KeyedCall): Promise<Webhook> {
-  const id = webhookIdFrom(params.webhookId);
-  const webhook = await services.store.webhooks.get({ teamId: caller.teamId, id });
-  if (webhook === undefined) throw new Problem('webhook_not_found');
-  return webhook;
+export async function webhookOf(call: KeyedCall): Promise<Webhook> {
+  return found(await call.services.store.webhooks.get(keyOfPath(call, 'wh')), 'webhook_not_found');
 }
 
 /** The part that a change may depend on: without the state of its deliveries, which is shown as well. */
@@ -277,11 +273,6 @@ async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
   const { teamId, id, settings } = webhook;
   const headers = (await services.store.webhooks.sealed({ teamId, id }))?.headers ?? null;
   return { text: JSON.stringify([settings, headers]), expected: { settings, headers } };
-}
-
-export function webhookIdFrom(text: string | undefined): string {
-  if (!isGeneratedId('wh', text)) throw new Problem('webhook_not_found');
-  return text;
 }
 
 function teamWebhookFrom(fields: Record<string, unknown>): {

@@ -1,7 +1,7 @@
 /** Workflows: listing, reading, pausing and resuming. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Problem } from '../../model/error.ts';
+import { found } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
 import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
@@ -85,8 +85,8 @@ export const pauseWorkflow: Operation<KeyedCall> = {
 
   async handle({ services, caller, params }) {
     const id = workflowIdFrom(params.workflowId);
-    const workflow = await services.store.workflows.pause({ teamId: caller.teamId, id });
-    if (workflow === undefined) throw new Problem('workflow_not_found');
+    const paused = await services.store.workflows.pause({ teamId: caller.teamId, id });
+    const workflow = found(paused, 'workflow_not_found');
     return { message: 'Workflow paused', workflow: await shownWorkflow(services.store, workflow) };
   },
 };
@@ -104,8 +104,8 @@ export const resumeWorkflow: Operation<KeyedCall> = {
     const { store } = call.services;
     const { teamId, id, definition } = await workflowOf(call);
     const next = definition.schedule === null ? null : nextRunAt(definition.schedule, store.now());
-    const workflow = await store.workflows.resume({ teamId, id, nextRunAt: next });
-    if (workflow === undefined) throw new Problem('workflow_not_found');
+    const resumed = await store.workflows.resume({ teamId, id, nextRunAt: next });
+    const workflow = found(resumed, 'workflow_not_found');
     return { message: 'Workflow resumed', workflow: await shownWorkflow(store, workflow) };
   },
 };
@@ -134,7 +134,5 @@ function holds({ id, definition }: Workflow, searched: string): boolean {
 
 async function workflowOf({ services, caller, params }: KeyedCall): Promise<Workflow> {
   const id = workflowIdFrom(params.workflowId);
-  const workflow = await services.store.workflows.get({ teamId: caller.teamId, id });
-  if (workflow === undefined) throw new Problem('workflow_not_found');
-  return workflow;
+  return found(await services.store.workflows.get({ teamId: caller.teamId, id }), 'workflow_not_found');
 }

@@ -1,6 +1,6 @@
 /** Sessions of the dashboard: signing in with a key or a link, authentication of requests, signing out. */
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
-import { Problem } from '../../model/error.ts';
+import { found, Problem } from '../../model/error.ts';
 import { allows, type Scope, SESSION_MS } from '../../model/team.ts';
 import { subscriberOf } from '../../net/host.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -200,8 +200,7 @@ export class SessionRoutes {
 }
 
 async function shown({ services: { store } }: Call, { session, key }: SignedIn) {
-  const team = await store.teams.get({ teamId: session.teamId });
-  if (team === undefined) throw new Problem('session_missing');
+  const team = found(await store.teams.get({ teamId: session.teamId }), 'session_missing');
   return {
     team: { id: team.id, name: team.slug, slug: team.slug },
     key: { id: key.id, name: key.name, scopes: key.scopes },
