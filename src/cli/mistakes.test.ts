@@ -98,6 +98,18 @@ for (const { mistake, args, code, says } of [
     says: /No workflow/,
   },
   {
+    mistake: 'a workflow of another team than that of the key',
+    args: () => ['run', 'acme/people', '--url', service.url, '--key', service.key],
+    code: 2,
+    says: /"acme\/people" names a workflow of the team acme, but the key is one of the team default\n$/,
+  },
+  {
+    mistake: 'a workflow of no team',
+    args: () => ['run', 'acme/people', '--data', join(service.directory, 'data')],
+    code: 3,
+    says: /^flowhook: No team "acme" found\. There are: default\n$/,
+  },
+  {
     mistake: 'a key for nobody',
     args: () => ['keys', 'create'],
     code: 2,

@@ -158,9 +158,9 @@ export async function soleTeam({ teams }: Target, why: string): Promise<TargetTe
 
 /**
  * Acts on the workflow that a command names: `people`, or with its team `acme/people`, as `apply` and lists print it.
- * A key belongs to one team, so on a server the team is not looked at.
  *
- * @throws NotFoundError with the id that was probably meant; UsageError when several teams have a workflow of this id
+ * @throws NotFoundError with the id that was probably meant; UsageError when several teams have a workflow of this id,
+ *   or when the key or `--team` is of another team than the name: a workflow of the same id there was not meant
  */
 export async function onWorkflow<T>(
   target: Target,
@@ -195,11 +195,13 @@ async function teamsNamed(
   name: string,
 ): Promise<{ teams: readonly TargetTeam[]; id: string }> {
   const [, slug, id = name] = /^([^/]+)\/(.+)$/.exec(name) ?? [];
-  if (slug === undefined || target.local === undefined) return { teams: target.teams, id };
+  if (slug === undefined) return { teams: target.teams, id };
   const slugs = await Promise.all(target.teams.map((team) => team.slug()));
   const teams = target.teams.filter((_, at) => slugs[at] === slug);
-  if (teams.length === 0) await findTeams(target.local.store, slug);
-  return { teams: teams.length === 0 ? target.teams : teams, id };
+  if (teams.length > 0) return { teams, id };
+  if (target.local !== undefined) await findTeams(target.local.store, slug);
+  const other = target.local === undefined ? 'the key is one of the team' : '--team says';
+  throw new UsageError(`"${name}" names a workflow of the team ${slug}, but ${other} ${slugs.join()}`);
 }
 
 /** Acts on the job that a command names, in whatever team. @throws NotFoundError with the id that was probably meant */

@@ -17,6 +17,8 @@ const SLOW = { 'acme/slow.yaml': 'source: { type: command, command: [sleep, "600
 test('a team is exported and deleted, and others stay as they are', async (t) => {
   const { directory, environment, run } = await makePlace(t, WORKFLOWS);
   for (const team of ['acme', 'other']) assert.equal((await run('run', `${team}/people`, '--wait')).code, 0);
+  const both = await run('run', 'acme/people', '--team', 'other');
+  assert.deepEqual([both.code, /of the team acme, but --team says other/.test(both.stderr)], [2, true]);
   await run('webhooks', 'subscribe', 'acme/people', 'https://example.com/hook');
   const { stdout: key } = await run('keys', 'create', '--team', 'acme');
   assert.match(key, /^fh_/);

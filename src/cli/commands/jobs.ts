@@ -226,7 +226,6 @@ async function run(target: Target, workflow: string, options: Options): Promise<
         ).jobId;
       const following = { client, lookMs, signal, logs: options.logs === true };
       if (local?.owned) {
-        say('No server is running on this database: the job runs in this process');
         // Loaded here: not needed when a server runs the job.
         const { openEngine } = await import('../engine.ts');
         const engine = await openEngine(local.config, local.store);
@@ -234,6 +233,7 @@ async function run(target: Target, workflow: string, options: Options): Promise<
           // A job left running by a killed server would otherwise block the workflow forever.
           await engine.reap();
           const id = await queue();
+          say('No server is running on this database: the job runs in this process');
           await engine.start();
           const seen = await followJob(id, following);
           if (seen.finishedAt !== null) return report(seen, options);
