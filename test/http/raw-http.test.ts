@@ -89,6 +89,15 @@ test('a body in a transfer coding that is not decoded is not read as if it were 
   assert.equal(await ask('Chunked'), 200);
 });
 
+test('a client that resets its connection after CONNECT does not end the process', async () => {
+  for (let tries = 0; tries < 20; tries += 1) {
+    const { socket, until } = await open(`CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n${'x'.repeat(100_000)}`);
+    if (tries % 2 === 0) await until(/"error"/);
+    socket.resetAndDestroy();
+  }
+  assert.equal((await statusOf(`GET /livez HTTP/1.1\r\nhost: a\r\n${CLOSE}`)).status, 200);
+});
+
 /** A connection whose answers are read as they come. */
 async function open(head: string): Promise<{ socket: Socket; until(pattern: RegExp): Promise<string> }> {
   const socket = connect({ host: hostname, port: Number(port) });

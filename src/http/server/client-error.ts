@@ -69,6 +69,8 @@ export function createClientErrorHandler(input: {
 /** A handler of CONNECT, for which Node passes a bare socket. */
 export function answerConnect(unknownMethod: (target: string) => Problem) {
   return (request: IncomingMessage, socket: Duplex): void => {
+    // Node no longer listens: the error of a client that resets the connection would end the process.
+    socket.on('error', () => socket.destroy());
     writeProblem(socket, unknownMethod(request.url ?? ''), { head: false });
   };
 }
