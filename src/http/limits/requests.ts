@@ -59,6 +59,11 @@ export class InFlight {
     return this.#answers.size;
   }
 
+  /** Whether every connection ends with its next answer. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /**
    * How many keep this process busy. Not counted: those that mostly wait and, from the next `recount` on, those whose
    * body is arriving or whose answer is being sent, both at the pace of the client. Otherwise a thousand slow clients,

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { IncomingMessage, request, ServerResponse } from 'node:http';
+import { Agent, IncomingMessage, request, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { Problem } from '../../model/error.ts';
 import { NO_QUOTAS } from '../../model/quota.ts';
@@ -14,6 +15,7 @@ import { type Logger, silentLogger } from '../../observe/log.ts';
 import { wideLines } from '../../observe/wide-lines.ts';
 import { BodyCache } from '../../records/body-cache.ts';
 import { BodyWriter } from '../../records/body-writer.ts';
+import { collectGarbage } from '../../std/idle-gc.ts';
 import { createSealer } from '../../std/seal.ts';
 import { definition, makeRunning, makeWorkflow, stageRecords } from '../../store/conformance/setup.ts';
 import { openStore } from '../../store/open.ts';
@@ -24,6 +26,7 @@ import { InFlight, NEW_CALLERS, Overload, UNKNOWN_TEAM } from '../limits/request
 import { routes } from '../routes.ts';
 import type { Services } from '../services.ts';
 import { createApp } from './app.ts';
+import { Reply, Request } from './exchange.ts';
 
 const RECORDS = 400;
 const BIG = 'x'.repeat(100_000);
@@ -101,6 +104,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   return {
     lines,
     overload,
+    inFlight,
     /** Makes as many requests of a team count as it may have; returns what gives them back. */
     flood(of: string): () => void {
       const answers: ServerResponse[] = [];
@@ -123,12 +127,16 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
         listeners.add(look);
         look();
       }),
-    ask: (path: string, options: { method?: string; headers?: Record<string, string> } = {}) => {
+    ask: (
+      path: string,
+      options: { method?: string; headers?: Record<string, string>; agent?: Agent } = {},
+    ) => {
       const { port } = app.server.address() as AddressInfo;
       const sent = request({
         port,
         path,
         method: options.method,
+        agent: options.agent,
         headers: { 'x-api-key': key, ...options.headers },
       });
       sent.end();
@@ -212,6 +220,31 @@ test('stops reading when the client disconnects', async () => {
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(pages.read <= read + 1, 'only the page under way comes after all');
   assert.ok(read < 5, `${read} pages were read for a client that had gone`);
+});
+
+test('destroys a stream whose client has gone before it could begin', async () => {
+  const raw = new ServerResponse(new IncomingMessage(new Socket()));
+  raw.destroy();
+  const body = Readable.from(['never read']);
+  new Reply(new Request(raw.req, false), raw).send(body).write(body, (error) => assert.fail(String(error)));
+  assert.ok(body.destroyed);
+});
+
+test('a connection that waits for its next request holds no answer in memory', async (t) => {
+  const { ask } = await startApp();
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const held = async () => {
+    await collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  await read(ask('/v1/workflows/big/data?limit=10', { agent }));
+  const before = await held();
+  // One connection each, since all of them are open at once.
+  const sent = Array.from({ length: 20 }, () => ask('/v1/workflows/big/data?limit=10', { agent }));
+  for (const { text } of await Promise.all(sent.map(read))) assert.ok(text.length > 10 * BIG.length);
+  const grown = (await held()) - before;
+  assert.ok(grown < 5 * 10 * BIG.length, `${grown} bytes are held`);
 });
 
 test('reads no rows for HEAD', async () => {
@@ -361,6 +394,18 @@ test('a request that is refused once its team is known counts as refused, and is
     lines.map(({ fields }) => fields.status),
     [200],
   );
+});
+
+test('what is refused during the shutdown ends its connection, too', async () => {
+  const { ask, flood, inFlight } = await startApp();
+  const agent = new Agent({ keepAlive: true });
+  const end = flood(UNKNOWN_TEAM);
+  const connectionOf = async () =>
+    (await read(ask('/v1/me', { agent, headers: { 'x-api-key': '' } }))).headers.connection;
+  assert.equal(await connectionOf(), 'keep-alive');
+  inFlight.drain();
+  assert.equal(await connectionOf(), 'close');
+  end();
 });
 
 async function read(sent: ReturnType<typeof request>) {

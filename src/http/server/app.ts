@@ -230,6 +230,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
 
   function refuse({ request, reply }: Exchange): Reply {
     const { status, headers, body } = renderProblem(OVERLOADED, answerTo(request, undefined));
+    // What is refused is not in flight, where draining would see it.
+    if (inFlight.isDraining) reply.header('connection', 'close');
     return reply
       .code(status)
       .headers({ ...headers, 'retry-after': retryAfter() })

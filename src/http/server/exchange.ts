@@ -160,6 +160,8 @@ export class Reply {
   write(body: Body, failed: (error: unknown) => void): void {
     const { raw, statusCode } = this;
     const headers = this.#headers;
+    // A connection keeps its latest reply until the next one.
+    this.body = undefined;
     if (statusCode === 204) delete headers['content-type'];
     if (body === undefined || statusCode === 204) {
       const hasLength = statusCode !== 204 && statusCode !== 304 && this.request.method !== 'HEAD';
@@ -184,7 +186,8 @@ export class Reply {
       if (error && !raw.headersSent && !raw.destroyed) failed(error);
       else if (error) raw.destroy();
     });
-    raw.once('close', () => body.destroy());
+    if (raw.destroyed) body.destroy();
+    else raw.once('close', () => body.destroy());
   }
 }
 
