@@ -47,18 +47,14 @@ export async function applyWorkflows(
     /** The system user that modules are imported as; undefined: the service's own. */
     runAs: RunAs | undefined;
     log: Logger;
-    signal?: AbortSignal;
-    parseYaml?: ParseYaml;
+    signal?: AbortSignal | undefined;
+    parseYaml?: ParseYaml | undefined;
   },
 ): Promise<ApplyReport> {
   const stored = await storedWorkflows(store);
   const { found, mistakes, broken } = await loadWorkflows({
-    directory: options.directory,
+    ...options,
     known: (team, id) => stored.get(`${team}/${id}`)?.hash,
-    runAs: options.runAs,
-    log: options.log,
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-    ...(options.parseYaml === undefined ? {} : { parseYaml: options.parseYaml }),
   });
   const present = new Set(found.map(({ team, id }) => `${team}/${id}`));
   const gone = [...stored].filter(([name, workflow]) => !present.has(name) && !isBroken(broken, workflow));
@@ -195,7 +191,7 @@ export async function applyAtStart(
     runAs: RunAs | undefined;
     log: Logger;
     signal: AbortSignal;
-    parseYaml?: ParseYaml;
+    parseYaml?: ParseYaml | undefined;
   },
 ): Promise<ApplyReport | undefined> {
   const { isNamed, ...files } = input;

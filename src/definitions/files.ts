@@ -162,7 +162,8 @@ async function readDefinition(input: {
 /** The endings of workflow files. */
 export const EXTENSIONS = ['.yaml', '.yml', '.mts'];
 /** Other endings that somebody might give one. Not `.bak`, `.off` and the like: those are meant to be ignored. */
-const LIKELY = ['', '.json', '.txt', '.ts', '.cts', '.mjs', '.js'];
+const LIKELY = ['', '.json', '.txt'];
+const SCRIPTS = ['.ts', '.cts', '.mjs', '.js'];
 /** Keys at the beginning of a line that other YAML seldom has: somebody may have misspelt `source`. */
 const YAML_KEY = /^(?:source|schedule|guards|retries|overlap|fields)\s*:/m;
 const TEXT_KEY = /^source\s*:/m;
@@ -192,7 +193,12 @@ export async function findStrayFiles(directory: string): Promise<StrayFiles> {
   for (const file of [...outside, ...inTeams]) {
     const name = file.split('/').at(-1) ?? '';
     const isInPlace = file.split('/').length === 2 && EXTENSIONS.includes(extname(name));
-    if (isInPlace || !mayDefine(name) || !(await looksLikeDefinition(join(directory, file)))) continue;
+    if (
+      isInPlace ||
+      rightExtension(name) === undefined ||
+      !(await looksLikeDefinition(join(directory, file)))
+    )
+      continue;
     found.mistakes.push({ file, line: null, message: strayMessage(file, teams) });
     const [team = '', ...rest] = file.split('/');
     found.meant.push({ team: rest.length === 0 ? null : team, id: idOf(name) });
@@ -209,7 +215,7 @@ export async function findStrayFiles(directory: string): Promise<StrayFiles> {
 export function strayMessage(file: string, teams: readonly string[]): string {
   const parts = file.split('/');
   const name = parts.at(-1) ?? '';
-  const right = `${idOf(name)}${rightExtension(name)}`;
+  const right = `${idOf(name)}${rightExtension(name) ?? '.yaml'}`;
   if (parts.length === 1) {
     const team = teams.length === 0 ? 'default' : teams.length === 1 ? teams[0] : '<team>';
     return `This file is in no team's folder, so it defines nothing. Move it to ${team}/${right}`;
@@ -236,19 +242,12 @@ async function gather(
   }
 }
 
-function mayDefine(name: string): boolean {
+/** The ending that a file should have; undefined if it is not meant to be a workflow file. */
+function rightExtension(name: string): string | undefined {
   const extension = extname(name).toLowerCase();
-  return LIKELY.includes(extension) || rightExtensionOf(extension) !== undefined;
-}
-
-function rightExtensionOf(extension: string): string | undefined {
-  return EXTENSIONS.includes(extension) ? extension : nearest(extension, EXTENSIONS);
-}
-
-function rightExtension(name: string): string {
-  const extension = extname(name).toLowerCase();
-  if (['.ts', '.cts', '.mjs', '.js'].includes(extension)) return '.mts';
-  return rightExtensionOf(extension) ?? '.yaml';
+  if (SCRIPTS.includes(extension)) return '.mts';
+  if (EXTENSIONS.includes(extension)) return extension;
+  return nearest(extension, EXTENSIONS) ?? (LIKELY.includes(extension) ? '.yaml' : undefined);
 }
 
 /** `people` of `people.yaml`, `people.yaml.txt` and `people.ymal`. */

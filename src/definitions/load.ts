@@ -43,8 +43,8 @@ export async function loadWorkflows(input: {
   /** The system user that modules are imported as; undefined: the service's own. */
   runAs: RunAs | undefined;
   /** Stops reading modules. */
-  signal?: AbortSignal;
-  parseYaml?: ParseYaml;
+  signal?: AbortSignal | undefined;
+  parseYaml?: ParseYaml | undefined;
 }): Promise<LoadedDirectory> {
   const directory = resolve(input.directory);
   const { files, mistakes, broken } = await findWorkflowFiles(directory);
@@ -125,8 +125,8 @@ async function parserFor(
     directory: string;
     runAs: RunAs | undefined;
     log: Logger;
-    signal?: AbortSignal;
-    parseYaml?: ParseYaml;
+    signal?: AbortSignal | undefined;
+    parseYaml?: ParseYaml | undefined;
   },
 ): Promise<(text: Text) => Parsed | Promise<Parsed>> {
   const { directory, runAs, log, signal, parseYaml = parseYamlDefinition } = input;

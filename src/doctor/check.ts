@@ -50,12 +50,10 @@ export function ofSettings(
   group: CheckGroup,
   name: string,
   run: (settings: ExaminedSettings, subject: Subject, signal: AbortSignal) => Promise<Result> | Result,
-  limitMs?: number,
 ): Check {
   return {
     group,
     name,
-    ...(limitMs === undefined ? {} : { limitMs }),
     run: (subject, signal) =>
       subject.settings === undefined
         ? skipped('Not checked', 'Fix the settings first: they are invalid')
@@ -67,25 +65,14 @@ export function ofSettings(
 export function ofStore(
   group: CheckGroup,
   name: string,
-  run: (
-    store: Store,
-    settings: ExaminedSettings,
-    subject: Subject,
-    signal: AbortSignal,
-  ) => Promise<Result> | Result,
-  limitMs?: number,
+  run: (store: Store, ...rest: Parameters<Parameters<typeof ofSettings>[2]>) => Promise<Result> | Result,
 ): Check {
-  return ofSettings(
-    group,
-    name,
-    (settings, subject, signal) => {
-      const { store, without } = subject.database;
-      return store === undefined
-        ? skipped('Not checked', without ?? 'Fix the database first: it cannot be opened')
-        : run(store, settings, subject, signal);
-    },
-    limitMs,
-  );
+  return ofSettings(group, name, (settings, subject, signal) => {
+    const { store, without } = subject.database;
+    return store === undefined
+      ? skipped('Not checked', without ?? 'Fix the database first: it cannot be opened')
+      : run(store, settings, subject, signal);
+  });
 }
 
 /** The settings that checks look at. */

@@ -88,10 +88,8 @@ export const schema: Check = ofSettings('database', 'schema', (_settings, subjec
   });
 });
 
-export const damage: Check = ofStore(
-  'database',
-  'integrity',
-  async (_store, { databaseUrl }, { isFull }, signal) => {
+export const damage: Check = {
+  ...ofStore('database', 'integrity', async (_store, { databaseUrl }, { isFull }, signal) => {
     if (isPostgres(databaseUrl) && !isFull) {
       return skipped(
         'Not read',
@@ -115,9 +113,9 @@ export const damage: Check = ofStore(
     } finally {
       clearTimeout(timer);
     }
-  },
-  Number.POSITIVE_INFINITY,
-);
+  }),
+  limitMs: Number.POSITIVE_INFINITY,
+};
 
 function damageResult(mistakes: readonly string[], isFull: boolean): Result {
   if (mistakes.length === 0) {

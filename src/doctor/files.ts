@@ -169,10 +169,8 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
 /** Long, because changed modules are imported to read their settings. */
 const LIMIT_MS = 30_000;
 
-export const workflowFiles: Check = ofSettings(
-  'files',
-  'workflow-files',
-  async (settings, subject, signal) => {
+export const workflowFiles: Check = {
+  ...ofSettings('files', 'workflow-files', async (settings, subject, signal) => {
     const { workflowsDirectory: directory, workflowsNamed } = settings;
     if (!existsSync(directory)) {
       if (!workflowsNamed) return ok(`There are no workflow files (${directory})`);
@@ -221,6 +219,6 @@ export const workflowFiles: Check = ofSettings(
       why: 'Runs use the applied definitions',
       fix: '`flowhook apply` applies the files; `flowhook apply --prune` archives workflows without a file',
     });
-  },
-  LIMIT_MS,
-);
+  }),
+  limitMs: LIMIT_MS,
+};

@@ -26,10 +26,8 @@ const ANSWER_MS = 8_000;
 /** The URLs tried when none are given. */
 export const EXAMPLES = ['https://example.com/', 'https://www.iana.org/'];
 
-export const outbound: Check = ofSettings(
-  'network',
-  'outbound',
-  async ({ allowNetworks: policy }, { online }) => {
+export const outbound: Check = {
+  ...ofSettings('network', 'outbound', async ({ allowNetworks: policy }, { online }) => {
     if (online === null) {
       return skipped(
         'Not tried',
@@ -61,9 +59,9 @@ export const outbound: Check = ofSettings(
       why: 'Deliveries and HTTP sources take the same route',
       fix: 'Check the firewall and routes of this machine, or FLOWHOOK_ALLOW_NETWORKS if the message names it',
     });
-  },
-  30_000,
-);
+  }),
+  limitMs: 30_000,
+};
 
 const DAY_MS = 24 * 3_600_000;
 /** Automatic renewal usually happens 30 days before expiry. */

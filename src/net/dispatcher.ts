@@ -83,7 +83,7 @@ export function createGuardedDispatcher(options: {
       // The types do not say so, but the connector returns the socket that it connects.
       const connecting: unknown = connect(target, (error, socket) => {
         if (error !== null) {
-          if (connection !== undefined) rememberFailure(error, connection);
+          if (connection !== undefined) byError.set(error, connection);
           return callback(error, null);
         }
         const verdict = policy.verdict(socket.remoteAddress ?? '');
@@ -160,11 +160,6 @@ function watchSocket(socket: Socket): Connection {
   return connection;
 }
 
-/** Ties a failed connection attempt to its error, for `connectionOf`. Called by the dispatcher. */
-function rememberFailure(error: Error, connection: Connection): void {
-  byError.set(error, connection);
-}
-
 subscribe('undici:client:sendHeaders', (message) => {
   const { request, socket } = message as DiagnosticsChannel.ClientSendHeadersMessage & {
     request: { body?: unknown };
@@ -187,36 +182,33 @@ export interface TeamDispatchers {
   destroy(): Promise<void>;
 }
 
-export function createTeamDispatchers({
-  policy,
-  resolver,
-}: {
+export function createTeamDispatchers(options: {
   policy: AddressPolicy;
   resolver: Resolver;
 }): TeamDispatchers {
+  const { policy, resolver } = options;
   /** The one used longest ago first. */
   const dispatchers = new Map<string, Dispatcher>();
   const closing = new Set<Dispatcher>();
 
+  const open = (teamId: string) =>
+    createGuardedDispatcher({
+      policy,
+      resolver: { resolve: (hostname) => resolver.resolve(hostname, teamId) },
+    });
+
   function closeOldest(): void {
-    const [oldest] = dispatchers;
-    if (oldest === undefined) return;
-    const [teamId, dispatcher] = oldest;
-    dispatchers.delete(teamId);
-    closing.add(dispatcher);
-    const closed = () => void closing.delete(dispatcher);
-    dispatcher.close().then(closed, closed);
+    for (const [teamId, dispatcher] of dispatchers.entries().take(1)) {
+      dispatchers.delete(teamId);
+      closing.add(dispatcher);
+      const closed = () => void closing.delete(dispatcher);
+      dispatcher.close().then(closed, closed);
+    }
   }
 
   return {
     of(teamId) {
-      const known = dispatchers.get(teamId);
-      const dispatcher =
-        known ??
-        createGuardedDispatcher({
-          policy,
-          resolver: { resolve: (hostname) => resolver.resolve(hostname, teamId) },
-        });
+      const dispatcher = dispatchers.get(teamId) ?? open(teamId);
       dispatchers.delete(teamId);
       dispatchers.set(teamId, dispatcher);
       if (dispatchers.size > MAX_DISPATCHERS) closeOldest();

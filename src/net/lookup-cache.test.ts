@@ -1,7 +1,7 @@
 /** Look-ups that are shared, remembered and bounded. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLookupCache, type Found, LookupsBusyError } from './resolver.ts';
+import { createLookupCache, type Found, ResolveError } from './resolver.ts';
 
 /** A cache whose look-ups are ended by the test. */
 function bench() {
@@ -136,7 +136,7 @@ test('refuses a name while 7,500 others of its team wait, and looks it up as soo
   const { get, asked, answer } = bench();
   for (const name of names('n', 7_524)) get(name).catch(() => undefined);
   await settle();
-  await assert.rejects(get('late'), LookupsBusyError);
+  await assert.rejects(get('late'), ResolveError);
   answer('n0');
   await settle();
   const late = get('late');

@@ -96,12 +96,7 @@ export function createResolver(
       const { hosts } = await current();
       const listed = hosts.get(plain);
       if (listed !== undefined) return listed.toSorted((a, b) => isIP(a) - isIP(b));
-      try {
-        return await cache.get(name, team);
-      } catch (error) {
-        if (!(error instanceof LookupsBusyError)) throw error;
-        throw new ResolveError(`The name ${plain} was not looked up: ${error.message}`, { cause: error });
-      }
+      return cache.get(name, team);
     },
   };
 }
@@ -242,11 +237,6 @@ const PROVEN_PLACES = 16;
 const OTHER_PLACES = 32;
 const MAX_WAITING = 10_000;
 
-/** Too many look-ups are waiting; this one was not started. */
-export class LookupsBusyError extends Error {
-  override readonly name = 'LookupsBusyError';
-}
-
 /**
  * A cache of name look-ups: callers that want the same name share one look-up, and the number under way is bounded.
  * Teams take turns. Names that resolved the last time have places of their own, so that they never wait for names that
@@ -309,11 +299,9 @@ export function createLookupCache<T>(options: {
             hasBegun = true;
             // Not cached: the next call may find room.
             if (entries.get(name) === entry) entries.delete(name);
-            reject(
-              error instanceof NoPlaceError
-                ? new LookupsBusyError('Too many names are waiting to be looked up')
-                : error,
-            );
+            const plain = name.replace(/\.$/, '');
+            const busy = `The name ${plain} was not looked up: Too many names are waiting to be looked up`;
+            reject(error instanceof NoPlaceError ? new ResolveError(busy, { cause: error }) : error);
           },
         );
       },

@@ -8,7 +8,7 @@ import { DEFAULT_TEAM, type Team } from '../model/team.ts';
 import type { Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { type Observer, observeAll } from '../observe/observer.ts';
-import { startTracing, type Tracing } from '../observe/tracing.ts';
+import { startTracing } from '../observe/tracing.ts';
 import { wideLines } from '../observe/wide-lines.ts';
 import { workMetrics } from '../observe/work-metrics.ts';
 import type { Clock } from '../std/clock.ts';
@@ -93,14 +93,8 @@ export async function openFoundation(
   return { store, serviceStore, nodeId, sealer, lastUsed, authenticator, team };
 }
 
-export interface Observation {
-  observer: Required<Observer>;
-  /** Undefined when metrics are off. */
-  metrics: Metrics | undefined;
-  tracing: Tracing | undefined;
-}
-
-export async function startObservation(config: Config, log: Logger): Promise<Observation> {
+/** @returns no metrics, and no tracing, where these are off */
+export async function startObservation(config: Config, log: Logger) {
   const metrics = config.metrics ? new Metrics() : undefined;
   const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
   const counted = metrics === undefined ? [] : [workMetrics(metrics, known)];

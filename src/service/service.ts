@@ -141,7 +141,7 @@ export async function startService(
         runAs: config.runAs,
         log,
         signal: loading.signal,
-        ...(parseYaml === undefined ? {} : { parseYaml }),
+        parseYaml,
       });
     const files = isShared
       ? new LocalFiles({ store, directory: config.workflowsDirectory, log, random })

@@ -7,7 +7,7 @@
  * `std/fair-share.ts`.
  */
 import { SLOW_MS } from '../model/lane.ts';
-import { mayTake } from '../std/fair-share.ts';
+import { mayTake, Shares } from '../std/fair-share.ts';
 
 const SLOTS = 512;
 const SLOW_SLOTS = SLOTS / 2;
@@ -23,19 +23,14 @@ export interface Flight<Holder> {
   startedAt: number;
 }
 
-interface Count {
-  quick: number;
-  slow: number;
-}
-
 export class Slots<Holder> {
-  readonly #all: Count = { quick: 0, slow: 0 };
-  readonly #teams = new Map<string, Count>();
+  readonly #quick = new Shares();
+  readonly #slow = new Shares();
   /** Quick requests, oldest first. */
-  readonly #quick = new Set<Flight<Holder>>();
+  readonly #flights = new Set<Flight<Holder>>();
 
   get size(): number {
-    return this.#all.quick + this.#all.slow;
+    return this.#quick.all + this.#slow.all;
   }
 
   /** Whether no lane may send. */
@@ -49,39 +44,28 @@ export class Slots<Holder> {
   }
 
   get #used(): number {
-    return this.#all.quick + Math.min(this.#all.slow, SLOW_SLOTS);
+    return this.#quick.all + Math.min(this.#slow.all, SLOW_SLOTS);
   }
 
   admits({ teamId, slow }: { teamId: string; slow: boolean }): boolean {
     if (this.isFull) return false;
-    const team = this.#teams.get(teamId);
     // Every team always gets at least one.
-    if (team === undefined) return true;
-    const used = this.#used;
-    if (used >= SLOTS) return false;
-    return slow
-      ? mayTake({ held: team.slow, free: SLOW_SLOTS - this.#all.slow })
-      : mayTake({ held: team.quick, free: SLOTS - used });
+    const held = this.#quick.heldBy(teamId);
+    if (held + this.#slow.heldBy(teamId) === 0) return true;
+    const free = SLOTS - this.#used;
+    if (free <= 0) return false;
+    return slow ? this.#slow.admits(teamId, SLOW_SLOTS) : mayTake({ held, free });
   }
 
   begin(flight: Flight<Holder>): Flight<Holder> {
-    const team = this.#teams.get(flight.teamId) ?? { quick: 0, slow: 0 };
-    this.#teams.set(flight.teamId, team);
-    const budget = flight.slow ? 'slow' : 'quick';
-    team[budget] += 1;
-    this.#all[budget] += 1;
-    if (!flight.slow) this.#quick.add(flight);
+    (flight.slow ? this.#slow : this.#quick).add(flight.teamId);
+    if (!flight.slow) this.#flights.add(flight);
     return flight;
   }
 
   end(flight: Flight<Holder>): void {
-    this.#quick.delete(flight);
-    const team = this.#teams.get(flight.teamId);
-    if (team === undefined) return;
-    const budget = flight.slow ? 'slow' : 'quick';
-    team[budget] -= 1;
-    this.#all[budget] -= 1;
-    if (team.quick + team.slow === 0) this.#teams.delete(flight.teamId);
+    this.#flights.delete(flight);
+    (flight.slow ? this.#slow : this.#quick).remove(flight.teamId);
   }
 
   /**
@@ -91,7 +75,7 @@ export class Slots<Holder> {
    */
   age(nowMs: number): Flight<Holder>[] {
     const aged: Flight<Holder>[] = [];
-    for (const flight of this.#quick) {
+    for (const flight of this.#flights) {
       if (nowMs - flight.startedAt < SLOW_MS) break;
       this.end(flight);
       flight.slow = true;
