@@ -70,3 +70,12 @@ test('a request that only waits is no work', () => {
   inFlight.recount();
   assert.deepEqual([inFlight.working, inFlight.size], [0, 1]);
 });
+
+test('an unreadable size of memory, as when too many files are open, ends nothing', (t) => {
+  t.mock.method(process.memoryUsage, 'rss', () => {
+    throw new Error('EMFILE: too many open files');
+  });
+  const overload = new Overload({ inFlight: new InFlight(), waitMs: () => 0, log: silentLogger });
+  overload.look();
+  assert.equal(overload.state.isShortOfMemory, false);
+});

@@ -354,7 +354,16 @@ function usedMemory(): number {
   // Without a limit the kernel reports a number beyond all memory.
   const limit = constrained > 0 && constrained < machine ? constrained : machine;
   const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
-  return Math.max(process.memoryUsage.rss() / limit, used / most);
+  return Math.max(residentMemory() / limit, used / most);
+}
+
+/** In bytes; 0 where it cannot be read, as when every file that may be open is a connection. */
+function residentMemory(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
+  }
 }
 
 /** Requests that begin in one turn: few enough that a turn is short, and of one team alone three quarters of them. */
