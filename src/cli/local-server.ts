@@ -14,6 +14,7 @@ import { isServerError, renderProblem, toProblem } from '../http/server/problem.
 import type { Services } from '../http/services.ts';
 import { SCOPES } from '../model/team.ts';
 import { silentLogger } from '../observe/log.ts';
+import type { Sealer } from '../std/seal.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from '../teams/keys.ts';
 
@@ -124,7 +125,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
       workflowFile: async (file) =>
         (await import('../definitions/files.ts')).findWorkflowFile(config.workflowsDirectory, file),
     };
-    // Only these need the encryption key.
+    // Only these may need the encryption key.
     if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
     if (!/^\/v1\/(integrations|deliveries|export)\b/.test(path)) return services;
     sealing ??= sealingServices(store, config);
@@ -183,7 +184,7 @@ async function operationFor(method: string, pathname: string) {
 async function sealingServices(store: Store, config: Config) {
   const { openSealer } = await import('../teams/encryption-key.ts');
   const { createResolver } = await import('../net/resolver.ts');
-  const sealer = await openSealer(config, store);
+  const sealer = await openSealer(config, store).catch(withoutKey);
   return {
     webhooks: {
       store,
@@ -195,6 +196,14 @@ async function sealingServices(store: Store, config: Config) {
     },
     erasure: { store, sealer, directories: [], forget: async () => {} },
   };
+}
+
+/** Whoever has the database, but not its key, may see and replay deliveries; only what is sealed cannot be used. */
+function withoutKey(why: Error): Sealer {
+  const refuse = () => {
+    throw why;
+  };
+  return { seal: refuse, open: refuse, macKey: refuse, fingerprint: '' };
 }
 
 /** A push reads its records in a thread of its own; `close` ends that. */
@@ -245,6 +254,8 @@ function requestOf({ method = 'GET', headers, body, signal }: RequestInit): Requ
     typeof body === 'object' && body !== null
       ? Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
       : Readable.from(typeof body === 'string' ? [Buffer.from(body)] : []);
+  // Whoever reads it is told of an error; where nobody has begun to, it would end the process.
+  bytes.on('error', () => {});
   // As a connection that breaks off: the operation ends in good order.
   signal?.addEventListener('abort', () => bytes.destroy(signal.reason), { once: true });
   const raw = Object.assign(bytes, { method, headers: headers as Record<string, string>, socket: {} });

@@ -1,5 +1,7 @@
 /** `flowhook webhooks` and `events` as other processes, beside a server: what a person at a shell sees. */
 import assert from 'node:assert/strict';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { makePlace } from '../support/place.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -193,4 +195,37 @@ test('what fails says why, what was probably meant, and the exit code', async (t
   const failed = await place.run('webhooks', 'test', id, '--wait');
   assert.equal(failed.code, 1);
   assert.match(failed.stdout, /^The connection was refused: .* \(next try in .+\)\n/);
+});
+
+test('without the encryption key, only what is sealed cannot be used, and the reason is one sentence', async (t) => {
+  const place = await makePlace(t, { ...WORKFLOWS, 'default/inbox.yaml': 'source: { type: push }\n' });
+  const subscribed = await place.run('webhooks', 'subscribe', 'people', 'http://127.0.0.1:9/');
+  const id = subscribed.stdout.trim();
+  await rm(join(place.directory, 'data', 'encryption.key'));
+  await writeFile(join(place.directory, 'rows.ndjson'), '{"id":1}\n');
+
+  const tested = await place.run('webhooks', 'test', id);
+  assert.equal(tested.code, 0, tested.stderr);
+  const delivery = tested.stdout.trim();
+  for (const args of [
+    ['list'],
+    ['deliveries', id],
+    ['delivery', delivery],
+    ['replay', delivery],
+    ['replay', id, '--since', '2020-01-01T00:00Z', '--state', 'waiting', '--yes'],
+  ]) {
+    const { code, stderr } = await place.run('webhooks', ...args);
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
+  }
+  for (const args of [
+    ['webhooks', 'secret', id],
+    ['data', 'import', 'rows.ndjson', '--workflow', 'inbox'],
+  ]) {
+    const { code, stderr } = await place.run(...args);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^flowhook: The encryption key of this database is missing\. Put back its file .*\n$/,
+    );
+  }
 });
