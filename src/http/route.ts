@@ -112,23 +112,11 @@ export interface KeyedCall<Needs extends keyof Services = never> extends Call<Ne
 }
 
 /** Makes a line of the table. With a scope, the operation gets a `KeyedCall`. */
-export function route(
+export function route<S extends Scope | 'any' | null>(
   method: Method,
   path: string,
-  scope: Scope | 'any',
-  operation: Operation<KeyedCall<keyof Services>>,
-): Route;
-export function route(
-  method: Method,
-  path: string,
-  scope: null,
-  operation: Operation<Call<keyof Services>>,
-): Route;
-export function route(
-  method: Method,
-  path: string,
-  scope: Scope | 'any' | null,
-  operation: Operation<KeyedCall<keyof Services>>,
+  scope: S,
+  operation: Operation<S extends null ? Call<keyof Services> : KeyedCall<keyof Services>>,
 ): Route {
   return { method, path, scope, operation } as Route;
 }

@@ -174,7 +174,7 @@ test('rotating ends the old key at once, or after the overlap', async () => {
     refused(
       await as(admin.key, 'POST', `/v1/keys/${keyIn(third).id}/rotate`, { overlapSeconds }),
       400,
-      /`overlapSeconds` must be a whole number of seconds/,
+      /`overlapSeconds` must be a whole number from 0 to/,
     );
   }
 });

@@ -102,9 +102,13 @@ export function choiceParameter<T extends string>(
   return parameter({ name, description, schema: { enum: names } }, (text, what) => oneOf(what, text, names));
 }
 
-/** The format of an answer, which comes before what the client accepts. */
+/** The format of an answer, which comes before what the client accepts. A frozen operation has it: its sentence stays. */
 export function formatParameter<F extends string>(formats: readonly F[]): QueryParameter<F> {
-  return choiceParameter('format', formats, 'Instead of `Accept`');
+  const of = { name: 'format', description: 'Instead of `Accept`', schema: { enum: formats } };
+  return parameter(of, (text, what) => {
+    const format = formats.find((one) => one === text);
+    return format ?? invalid(`${what} must be one of ${formats.join(', ')}, or be left out`);
+  });
 }
 
 /** Some of the names, with commas between. */

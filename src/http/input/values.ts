@@ -21,6 +21,16 @@ export function oneOf<T extends string>(what: string, value: unknown, names: rea
   return invalid(`${what} takes ${names.join(', ')}, or is left out${advice}`);
 }
 
+/** The value as a whole number within the bounds. */
+export function wholeFrom(
+  value: unknown,
+  what: string,
+  { least, most }: { least: number; most: number },
+): number {
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
+  return invalid(`${what} must be a whole number from ${least} to ${most}, or be left out`);
+}
+
 /** The value as epoch milliseconds: it must be a time in ISO 8601 with its zone. */
 export function timeFrom(value: unknown, what: string): number {
   const ms = typeof value === 'string' ? parseIsoTime(value) : undefined;

@@ -4,16 +4,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { openSpan, readChanges } from '../../records/changes.ts';
-import { type Encoding, encoded, type Format, formatter } from '../../records/formats.ts';
+import { type Encoding, encoded, FORMATS, type Format, formatter } from '../../records/formats.ts';
 import { type Body, mostBytes, openVersion, readWhole } from '../../records/read.ts';
-import { readSelected, select } from '../../records/select.ts';
+import { type Position, readSelected, select } from '../../records/select.ts';
 import { changeResource, recordResource, versionResource } from '../../resources/workflow.ts';
+import { grouped } from '../../std/amounts.ts';
 import { list } from '../../std/shape.ts';
+import type { ChangesCursor } from '../../store/operations/records.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../caching.ts';
-import { DATA_PARAMETERS, type DataQuery, dataCursor, readDataQuery } from '../data-query.ts';
-import { byNumber, listOperation, nextLink } from '../input/list-page.ts';
-import { formatParameter, numberParameter } from '../input/query.ts';
+import { byNumber, cursorFrom, listOperation, makeCursor, nextLink } from '../input/list-page.ts';
+import { formatParameter, numberParameter, textParameter } from '../input/query.ts';
 import { invalid, workflowIdFrom } from '../input/values.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, textContent } from '../openapi/content.ts';
@@ -21,6 +22,38 @@ import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
+const DEFAULT_LIMIT = 1_000;
+/** Records found by `q`. */
+const MAX_HITS = 1_000;
+const MAX_FIELDS = 200;
+
+interface DataQuery {
+  format: Format;
+  version: number | undefined;
+  /** The fields to return; null for all. */
+  only: readonly string[] | null;
+  since: number | undefined;
+  q: string | undefined;
+  /** Undefined: everything. */
+  limit: number | undefined;
+  after: Position | undefined;
+}
+
+const DATA = {
+  format: formatParameter(FORMATS),
+  version: numberParameter('version', 'Another version than the newest'),
+  fields: textParameter('fields', 'Names with commas between: only these fields, and `id`'),
+  since: numberParameter('since', 'Only records added or changed after this version'),
+  q: textParameter('q', `Only records that contain this text: the first ${grouped(MAX_HITS)}`, 200),
+  limit: numberParameter(
+    'limit',
+    'At most so many records, fewer if they are large; `Link` leads to the next',
+    { least: 1, most: 10_000 },
+  ),
+  cursor: textParameter('cursor', 'From the `Link` of the answer before; bound to its version'),
+};
+
+/** GET /v1/workflows/{workflowId}/data */
 export const readData: Operation<KeyedCall<'bodies'>> = {
   id: 'readWorkflowData',
   frozen: true,
@@ -30,7 +63,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
   description:
     'The last published version, whole. An empty array before the first run. With `If-None-Match` the answer may ' +
     'be 304, and with `Range` 206, once the version has been read whole before.',
-  parameters: [pathParameter('workflowId', 'Workflow ID'), ...DATA_PARAMETERS],
+  parameters: [pathParameter('workflowId', 'Workflow ID'), ...Object.values(DATA)],
   answer: jsonResponse(
     'All data records',
     list(recordResource),
@@ -76,6 +109,56 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
     return sendWhole(answer);
   },
 };
+
+/** @throws Problem `field_invalid` or `path_invalid` for a known parameter with a bad value */
+function readDataQuery(query: string, accept: string | undefined): DataQuery {
+  const format = DATA.format.read(query) ?? acceptedFormat(accept, FORMATS);
+  const q = DATA.q.read(query);
+  const since = DATA.since.read(query);
+  if (q !== undefined && since !== undefined) {
+    invalid('The query parameters `q` and `since` cannot be combined: leave one out');
+  }
+  const cursor = cursorFrom(query, since === undefined ? [2] : [4]);
+  const version = DATA.version.read(query);
+  if (cursor !== undefined && version !== undefined && version !== cursor[0]) {
+    invalid('The query parameter `cursor` belongs to another `version`: leave one of them out');
+  }
+  const limit = DATA.limit.read(query) ?? (cursor === undefined ? undefined : DEFAULT_LIMIT);
+  return {
+    format,
+    version: cursor?.[0] ?? version,
+    only: fieldsFrom(query),
+    since,
+    q,
+    limit: q === undefined ? limit : Math.min(limit ?? MAX_HITS, MAX_HITS),
+    after: cursor && positionOf(cursor),
+  };
+}
+
+/** The cursor of the next page, bound to its version. */
+function dataCursor(version: number, next: Position): string {
+  if (typeof next === 'number') return makeCursor([version, next]);
+  return makeCursor([version, next.part === 'written' ? 0 : 1, next.version, next.seq]);
+}
+
+function fieldsFrom(query: string): string[] | null {
+  const text = DATA.fields.read(query);
+  if (text === undefined) return null;
+  const fields = text.split(',');
+  if (fields.length > MAX_FIELDS || fields.includes('')) {
+    invalid(
+      `The query parameter \`fields\` must be 1 to ${MAX_FIELDS} names with commas between, or be left out`,
+    );
+  }
+  return fields;
+}
+
+function positionOf(cursor: readonly number[]): Position {
+  const [, first = 0, version = 0, seq = 0] = cursor;
+  if (cursor.length === 2) return first;
+  const position: ChangesCursor = { part: first === 0 ? 'written' : 'removed', version, seq };
+  return position;
+}
 
 interface Answering {
   call: KeyedCall<'bodies'>;
@@ -167,9 +250,9 @@ function dataTag(version: DataVersion, format: Format, encoding: Encoding): stri
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }
 
-const FORMATS = ['json', 'ndjson'] as const;
+const CHANGES_FORMATS = ['json', 'ndjson'] as const;
 
-const CHANGES_FORMAT = formatParameter(FORMATS);
+const CHANGES_FORMAT = formatParameter(CHANGES_FORMATS);
 const SINCE = numberParameter('since', 'The version that the client has; 0: none');
 const UNTIL = numberParameter('until', 'A version, by default the newest');
 
@@ -197,7 +280,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
   async handle(call) {
     const { services, caller, request, reply } = call;
     const place = { teamId: caller.teamId, workflowId: workflowIdFrom(call.params.workflowId) };
-    const format = CHANGES_FORMAT.read(call.query) ?? acceptedFormat(request.headers.accept, FORMATS);
+    const format = CHANGES_FORMAT.read(call.query) ?? acceptedFormat(request.headers.accept, CHANGES_FORMATS);
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
     const span = await openSpan(services.store, place, {
       since:

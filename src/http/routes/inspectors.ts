@@ -22,7 +22,7 @@ import {
 import { bodyFields, readBeginning } from '../input/body.ts';
 import { byNumber, listOperation } from '../input/list-page.ts';
 import { numberParameter } from '../input/query.ts';
-import { idFrom, invalid, keyOfPath } from '../input/values.ts';
+import { idFrom, invalid, keyOfPath, wholeFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
 import {
   type Answer,
@@ -185,19 +185,12 @@ async function inspectorOf(call: KeyedCall): Promise<Inspector> {
   return inspector;
 }
 
-function answerFrom(fields: Record<string, unknown>): { status?: number; delayMs?: number } {
-  const { status, delayMs } = fields;
+function answerFrom({ status, delayMs }: Record<string, unknown>): { status?: number; delayMs?: number } {
+  const delay = { least: 0, most: MAX_ANSWER_DELAY_MS };
   return {
-    ...(status === undefined ? {} : { status: whole('status', status, ANSWERED_STATUS) }),
-    ...(delayMs === undefined
-      ? {}
-      : { delayMs: whole('delayMs', delayMs, { least: 0, most: MAX_ANSWER_DELAY_MS }) }),
+    ...(status !== undefined && { status: wholeFrom(status, '`status`', ANSWERED_STATUS) }),
+    ...(delayMs !== undefined && { delayMs: wholeFrom(delayMs, '`delayMs`', delay) }),
   };
-}
-
-function whole(name: string, value: unknown, { least, most }: { least: number; most: number }): number {
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
-  return invalid(`\`${name}\` must be a whole number from ${least} to ${most}, or be left out`);
 }
 
 /** Bytes of a body. */

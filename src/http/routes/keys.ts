@@ -15,7 +15,15 @@ import { mintKeyOnce, rotateKey as rotate } from '../../teams/keys.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, listOperation } from '../input/list-page.ts';
 import { flagParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY, invalid, keyOfFields, keyOfPath, oneOf, timeFrom } from '../input/values.ts';
+import {
+  IDEMPOTENCY_KEY,
+  invalid,
+  keyOfFields,
+  keyOfPath,
+  oneOf,
+  timeFrom,
+  wholeFrom,
+} from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -143,7 +151,9 @@ export const rotateKey: Operation<KeyedCall> = {
       services: { store },
       caller: { teamId, keyId },
     } = call;
-    const overlapMs = overlapFrom(await bodyFields(call)) * 1_000;
+    const { overlapSeconds = 0 } = await bodyFields(call);
+    const bounds = { least: 0, most: MAX_OVERLAP_S };
+    const overlapMs = wholeFrom(overlapSeconds, '`overlapSeconds`', bounds) * 1_000;
     const { id, expiresAt } = await teamKey(call);
     const own = await store.keys.get({ teamId, id: keyId });
     if (own !== undefined && livesLonger(expiresAt, own.expiresAt)) throw new Problem('key_lives_longer');
@@ -218,15 +228,4 @@ function keyFrom(
   const until = expiresAt === null ? null : timeFrom(expiresAt, '`expiresAt`');
   if (until !== null && until <= now) invalid('`expiresAt` must lie in the future, or be left out');
   return { name, scopes: TEAM_SCOPES.filter((scope) => given.has(scope)), expiresAt: until };
-}
-
-function overlapFrom({ overlapSeconds = 0 }: Record<string, unknown>): number {
-  const isFit =
-    Number.isInteger(overlapSeconds) &&
-    Number(overlapSeconds) >= 0 &&
-    Number(overlapSeconds) <= MAX_OVERLAP_S;
-  if (isFit) return Number(overlapSeconds);
-  return invalid(
-    `\`overlapSeconds\` must be a whole number of seconds from 0 to ${MAX_OVERLAP_S}, or be left out`,
-  );
 }

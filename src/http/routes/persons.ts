@@ -77,23 +77,17 @@ export const eraseFromWorkflow: Operation<KeyedCall<'erasure'>> = {
 };
 
 function checked({ email, id, dryRun = false, suppress = false }: Record<string, unknown>) {
-  const given = [email, id].filter((value) => value !== undefined);
-  const [subject] = given;
-  const mistake =
-    given.length !== 1
-      ? 'Give either `email` or `id`'
-      : typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT
-        ? `\`email\` or \`id\` must be a string of 1 to ${MAX_SUBJECT} characters`
-        : typeof dryRun !== 'boolean' || typeof suppress !== 'boolean'
-          ? '`dryRun` and `suppress` must be true or false'
-          : undefined;
-  if (mistake !== undefined) invalid(mistake);
-  return {
-    email: (email ?? null) as string | null,
-    id: (id ?? null) as string | null,
-    dryRun: dryRun as boolean,
-    suppress: suppress as boolean,
-  };
+  if ((email === undefined) === (id === undefined)) invalid('Give either `email` or `id`');
+  const subject = email ?? id;
+  if (typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT) {
+    return invalid(`\`email\` or \`id\` must be a string of 1 to ${MAX_SUBJECT} characters`);
+  }
+  if (typeof dryRun !== 'boolean' || typeof suppress !== 'boolean') {
+    return invalid('`dryRun` and `suppress` must be true or false');
+  }
+  return email === undefined
+    ? { email: null, id: subject, dryRun, suppress }
+    : { email: subject, id: null, dryRun, suppress };
 }
 
 export const exportAboutPerson: Operation<KeyedCall<'erasure'>> = {
