@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import {
   duration,
   durationOrOff,
-  list,
+  listenHost,
   oneOf,
   onOff,
+  origins,
   path,
   type Setting,
-  text,
   unset,
   whole,
 } from './kinds.ts';
@@ -41,7 +41,7 @@ test('a time is written with its unit and read in milliseconds', () => {
   assert.equal(orOff.unit, 'Ms');
 });
 
-test('words, switches, paths, lists and texts are read as they are called', () => {
+test('words, switches, paths, origins and hosts are read as they are called', () => {
   assert.equal(read(oneOf(['a', 'b'], 'a', 'Which.'), 'b'), 'b');
   assert.equal(read(oneOf(['a', 'b'], 'a', 'Which.'), 'c'), undefined);
   assert.deepEqual(
@@ -50,20 +50,18 @@ test('words, switches, paths, lists and texts are read as they are called', () =
   );
   assert.equal(read(path('file', unset('none', 'a'), 'Where.'), 'certs/a.pem'), '/srv/certs/a.pem');
   assert.equal(read(path('file', unset('none', 'a'), 'Where.'), '/etc/a.pem'), '/etc/a.pem');
-  const letters = list(
-    { is: (one) => /^[a-z]+$/.test(one), expected: 'letters' },
-    unset('none', 'a'),
-    'Which.',
+  const pages = origins(unset('none', '*'), 'Which.');
+  assert.deepEqual(read(pages, 'https://a.test, * ,,http://b.test:1'), [
+    'https://a.test',
+    '*',
+    'http://b.test:1',
+  ]);
+  assert.equal(read(pages, 'https://a.test,https://a.test/path'), undefined);
+  assert.deepEqual(pages.absent, []);
+  assert.deepEqual(
+    ['::1', 'example.com', 'a/b', ''].map((written) => listenHost.read(written, '/srv')),
+    ['::1', 'example.com', undefined, undefined],
   );
-  assert.deepEqual(read(letters, 'a, b ,,c'), ['a', 'b', 'c']);
-  assert.equal(read(letters, 'a,1'), undefined);
-  assert.deepEqual(letters.absent, []);
-  const url = text(
-    { placeholder: 'url', expected: 'a URL', pattern: /^https:/ },
-    unset('none', 'https://a'),
-    'Where.',
-  );
-  assert.deepEqual([read(url, 'https://b'), read(url, 'b')], ['https://b', undefined]);
 });
 
 test('what holds by default, and each example, is accepted by its own row', () => {

@@ -70,17 +70,6 @@ export function setting<T, P extends string | Unset>(
   return { ...reading, ...initial, ...more, sentence } as Setting<Or<P, T>>;
 }
 
-/** A text that matches the pattern, if there is one. */
-export function text<P extends string | Unset>(
-  form: { placeholder: string; expected: string; pattern?: RegExp },
-  preset: P,
-  sentence: string,
-) {
-  const { placeholder, expected, pattern = /^/ } = form;
-  const read = (text: string) => (pattern.test(text) ? text : undefined);
-  return setting<string, P>({ placeholder, expected, read }, preset, sentence);
-}
-
 /** A whole number from `least` to `most`. */
 export function whole<P extends number | Unset>(least: number, most: number, preset: P, sentence: string) {
   const reading: Reading<number> = {
@@ -172,25 +161,19 @@ export function path<P extends string | Unset>(kind: 'directory' | 'file', prese
   return setting<string, P>({ placeholder: kind, expected: `the path of a ${kind}`, read }, preset, sentence);
 }
 
-/**
- * A comma-separated list; empty when it is not set.
- *
- * @param entry.is whether an entry is as expected
- * @param entry.expected what the whole list must be
- */
-export function list(
-  entry: { is(one: string): boolean; expected: string },
-  preset: string | Unset,
-  sentence: string,
-) {
-  const read = (text: string) => {
-    const entries = text
-      .split(',')
-      .map((one) => one.trim())
-      .filter((one) => one !== '');
-    return entries.every(entry.is) ? entries : undefined;
+/** A comma-separated list of origins; empty when it is not set. */
+export function origins(preset: Unset, sentence: string) {
+  const isOrigin = (one: string) => one === '*' || (URL.canParse(one) && new URL(one).origin === one);
+  const reading: Reading<string[]> = {
+    placeholder: 'list',
+    expected: 'a list of origins such as https://app.example.com, or *',
+    read(text) {
+      const entries = text.split(',').map((one) => one.trim());
+      const written = entries.filter((one) => one !== '');
+      return written.every(isOrigin) ? written : undefined;
+    },
+    absent: [],
   };
-  const reading = { placeholder: 'list', expected: entry.expected, read, absent: [] };
   return setting(reading, preset, sentence) as Setting<string[]>;
 }
 
@@ -205,16 +188,16 @@ function asText(preset: number | Unset): string | Unset {
 
 const NETWORKS = 'a list of loopback, private, CIDRs and addresses';
 
+export const listenHost: Reading<string> = {
+  placeholder: 'address',
+  expected: 'an address or a name of this machine',
+  read: (host) => (/^[^\s/?#@[\]]+$/.test(host) ? host : undefined),
+};
+
 export const httpUrl: Reading<string> = {
   placeholder: 'url',
   expected: 'an http:// or https:// URL without query',
   read: (url) => (/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url) && URL.canParse(url) ? url : undefined),
-};
-
-/** An entry of a list. */
-export const origin = {
-  expected: 'a list of origins such as https://app.example.com, or *',
-  is: (one: string) => one === '*' || (URL.canParse(one) && new URL(one).origin === one),
 };
 
 export const databaseUrl: Reading<string> = {

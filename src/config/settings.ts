@@ -9,11 +9,11 @@ import {
   durationOrOff,
   encryptionKey,
   httpUrl,
-  list,
+  listenHost,
   networksOrNone,
   oneOf,
   onOff,
-  origin,
+  origins,
   path,
   rateOrOff,
   type Setting,
@@ -21,7 +21,6 @@ import {
   setting,
   size,
   systemUser,
-  text,
   trustedProxies,
   unset,
   whole,
@@ -38,15 +37,7 @@ export type Role = (typeof ROLES)[number];
  */
 const TABLE = {
   server: {
-    host: text(
-      {
-        placeholder: 'address',
-        expected: 'an address or a name of this machine',
-        pattern: /^[^\s/?#@[\]]+$/,
-      },
-      '127.0.0.1',
-      'The address to listen on.',
-    ),
+    host: setting(listenHost, '127.0.0.1', 'The address to listen on.'),
     port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
     publicUrl: setting(
       httpUrl,
@@ -69,8 +60,7 @@ const TABLE = {
       unset('none', '/etc/flowhook/tls/privkey.pem'),
       'The key of that certificate, as PEM.',
     ),
-    corsOrigins: list(
-      origin,
+    corsOrigins: origins(
       unset('none', 'https://app.example.com'),
       'The origins whose pages may call the API from a browser, comma-separated, or *.',
     ),

@@ -2,7 +2,8 @@
 import type { TracingSettings } from '../observe/tracing.ts';
 import { VERSION } from '../std/version.ts';
 
-/** The first is the default. */
+type Variable = [name: string, value: string | undefined];
+
 const SAMPLERS = [
   'parentbased_always_on',
   'always_on',
@@ -22,28 +23,24 @@ export function readTracing(
   mistakes: string[],
 ): TracingSettings | null {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const named = (name: string): Variable => [name, read(name)];
   /** The variable for traces only, otherwise the one for all signals. */
-  const readOtlp = (name: string): [variable: string, value: string | undefined] => {
-    const own = `OTEL_EXPORTER_OTLP_TRACES_${name}`;
-    const all = `OTEL_EXPORTER_OTLP_${name}`;
-    return read(own) === undefined ? [all, read(all)] : [own, read(own)];
+  const readOtlp = (name: string): Variable => {
+    const own = named(`OTEL_EXPORTER_OTLP_TRACES_${name}`);
+    return own[1] === undefined ? named(`OTEL_EXPORTER_OTLP_${name}`) : own;
   };
-  const among = <T extends string>(
-    [variable, value]: [string, string | undefined],
-    words: readonly T[],
-  ): T => {
-    const [initial] = words as readonly [T];
-    const found = words.find((word) => word === (value?.toLowerCase() ?? initial));
+  /** The first of the words is the default. */
+  const among = <T extends string>([variable, value]: Variable, words: readonly [T, ...T[]]): T => {
+    const found = words.find((word) => word === (value?.toLowerCase() ?? words[0]));
     if (found === undefined)
       mistakes.push(`${variable} must be one of ${words.join(', ')}, found "${value}"`);
-    return found ?? initial;
+    return found ?? words[0];
   };
-  const whole = ([variable, value]: [string, string | undefined], initial: number): number => {
+  const whole = ([variable, value]: Variable, initial: number): number => {
     if (value === undefined || /^[1-9]\d{0,8}$/.test(value)) return Number(value ?? initial);
     mistakes.push(`${variable} must be a whole number from 1, found "${value}"`);
     return initial;
   };
-  const named = (name: string): [string, string | undefined] => [name, read(name)];
 
   const [variable, endpoint] = readOtlp('ENDPOINT');
   if (endpoint === undefined || read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
@@ -55,6 +52,7 @@ export function readTracing(
     return null;
   }
   const isWhole = variable.includes('_TRACES_');
+  const service = read('OTEL_SERVICE_NAME');
   const sampler = among(named('OTEL_TRACES_SAMPLER'), SAMPLERS);
   return {
     url: isWhole ? endpoint : `${endpoint.replace(/\/+$/, '')}/v1/traces`,
@@ -70,15 +68,11 @@ export function readTracing(
       'service.name': 'flowhook',
       'service.version': VERSION,
       ...pairs(named('OTEL_RESOURCE_ATTRIBUTES'), mistakes),
-      ...nameOfService(read('OTEL_SERVICE_NAME')),
+      ...(service === undefined ? {} : { 'service.name': service }),
     },
     delayMs: whole(named('OTEL_BSP_SCHEDULE_DELAY'), 5_000),
     maxSpans: whole(named('OTEL_BSP_MAX_QUEUE_SIZE'), 2_048),
   };
-}
-
-function nameOfService(name: string | undefined): Record<string, string> {
-  return name === undefined ? {} : { 'service.name': name };
 }
 
 function shareOf(sampler: string, argument: string | undefined, mistakes: string[]): number {
@@ -90,10 +84,7 @@ function shareOf(sampler: string, argument: string | undefined, mistakes: string
 }
 
 /** `key=value,key=value`, percent-encoded. Mistakes do not repeat the text: a value may be an API key. */
-function pairs(
-  [variable, text = '']: [string, string | undefined],
-  mistakes: string[],
-): Record<string, string> {
+function pairs([variable, text = '']: Variable, mistakes: string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const pair of text.split(',').filter((one) => one.trim() !== '')) {
     const at = pair.indexOf('=');

@@ -9,6 +9,7 @@
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
+import { within } from '../std/clock.ts';
 import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 import { startWorker } from '../std/thread.ts';
 import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
@@ -73,15 +74,12 @@ export class DefinitionChecks {
     this.#thread ??= this.#start();
     const { worker, ready, ended } = this.#thread;
     worker.ref();
-    let timer: NodeJS.Timeout | undefined;
     try {
       // So that the limit counts the check alone.
       await Promise.race([ready, ended]);
-      const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<'tooLong'>();
-      timer = setTimeout(() => giveUp('tooLong'), limitMs);
       worker.postMessage(given);
       const answered = once(worker, 'message').then(([message]) => message as FromCheck);
-      const answer = await Promise.race([answered, ended, tooLong]);
+      const answer = await within(limitMs, Promise.race([answered, ended]), () => 'tooLong' as const);
       if (answer === 'tooLong') return await this.#refuse(given, `takes more than ${limitMs / 1_000} s`);
       if ('checked' in answer) return answer.checked;
       const why = 'failed' in answer ? answer.failed : 'it was not asked';
@@ -90,7 +88,6 @@ export class DefinitionChecks {
       if ((error as { code?: string }).code !== 'ERR_WORKER_OUT_OF_MEMORY') throw error;
       return await this.#refuse(given, `needs more than ${MEMORY_MB} MB of memory`);
     } finally {
-      clearTimeout(timer);
       worker.unref();
       this.#idle = setTimeout(() => void this.stop(), IDLE_MS).unref();
     }

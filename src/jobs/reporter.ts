@@ -6,9 +6,11 @@
  *        └───▶ the last MiB, kept in memory ──▶ while it runs: at most 64 KiB of the newest each second
  *                                            └▶ at the end: all of it, replacing those
  */
+
 import { FencedError } from '../model/error.ts';
 import { type LogLevel, type LogLine, logLineBytes, type Progress } from '../model/job.ts';
 import type { Logger } from '../observe/log.ts';
+import { within } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 
 /** Delay of the first report: an attempt that ends earlier needs only one. */
@@ -84,10 +86,8 @@ export class Reporter {
    * added afterwards. Resolves after 2 s at the latest, however slow the database is; it may be called again.
    */
   async flush(): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, FLUSH_MS);
-    await Promise.race([this.#write(() => this.#writeAll()), late.promise]);
-    clearTimeout(timer);
+    const written = this.#write(() => this.#writeAll());
+    await within(FLUSH_MS, written, () => undefined);
   }
 
   /** Writes no more. */

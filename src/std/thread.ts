@@ -16,16 +16,11 @@ export class ThreadEndedError extends Error {
   override readonly name = 'ThreadEndedError';
 }
 
-interface Call<From> {
-  hear(message: From): void;
-  reject(error: Error): void;
-}
-
 export class Thread<To, From> {
   /** Resolves with the reason when the thread has ended. */
   readonly ended: Promise<ThreadEndedError>;
   readonly #worker: Worker;
-  readonly #calls = new Map<number, Call<From>>();
+  readonly #calls = new Map<number, { hear(message: From): void; reject(error: Error): void }>();
   #end: ThreadEndedError | undefined;
 
   /**

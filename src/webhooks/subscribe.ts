@@ -1,7 +1,9 @@
 /** Subscribes webhooks, changes their settings and headers, and rotates their secrets. */
+
 import { Problem } from '../model/error.ts';
 import { canonicalEvents, eventNameMistake } from '../model/event.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
+import { within } from '../std/clock.ts';
 import { headersMistake, newSealedSecret, sealHeaders, type WebhookDeps, webhookSecret } from './sealed.ts';
 
 const MAX_NAMED_EVENTS = 10;
@@ -79,20 +81,15 @@ export async function addressWarning(
   url: string,
   team?: string,
 ): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string[]>((resolve) => {
-    timer = setTimeout(() => resolve([]), LOOK_UP_MS);
-  });
   try {
-    const addresses = await Promise.race([deps.resolver.resolve(new URL(url).hostname, team), late]);
+    const looked = deps.resolver.resolve(new URL(url).hostname, team);
+    const addresses = await within(LOOK_UP_MS, looked, () => []);
     for (const address of addresses) {
       const verdict = deps.policy.verdict(address);
       if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
     }
   } catch {
     // The name may resolve by the time something is sent.
-  } finally {
-    clearTimeout(timer);
   }
   return '';
 }
