@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { splitElements } from './json-array.ts';
+import { splitElements, splitJsonArray } from './json-array.ts';
 
 function split(text: string, steps: string[], chunkBytes = 7) {
   const splitter = splitElements(steps, 1 << 20);
@@ -67,4 +67,17 @@ test('errors name the place', () => {
   assert.throws(() => split('["', []).around, /breaks off/);
   const broken = splitElements([], 10);
   assert.throws(() => broken.push(Buffer.from('["\xff"]', 'latin1')), /Element 1 .* not UTF-8/);
+});
+
+test('white space around an element is no part of it, and only that of JSON is white space', () => {
+  const splitter = splitJsonArray(16);
+  const elements = ['[', ' '.repeat(20), '{"a":1}', '\r\n', ',\u00a0', '{}', '\t]'].flatMap((text) =>
+    splitter.push(Buffer.from(text)),
+  );
+  assert.deepEqual([...elements, ...splitter.end()], ['{"a":1}', '\u00a0{}']);
+});
+
+test('a brace too many does not end the array', () => {
+  assert.deepEqual(split('[{"a":1}},{"a":2}]', []).elements, ['{"a":1}}', '{"a":2}']);
+  assert.throws(() => split('[{"a":1}}', []), /breaks off/);
 });

@@ -108,11 +108,12 @@ export function splitElements(
     const bytes = partialBytes === 0 ? rest : Buffer.concat([...partial, rest]);
     partial = [];
     partialBytes = 0;
+    if (bytes.length === 0) return undefined;
     if (!isUtf8(bytes)) throw new MalformedError(`Element ${count + 1} of the array is not UTF-8`);
-    const text = bytes.toString().trim();
-    if (text === '') return undefined;
+    let end = bytes.length;
+    while (isSpace(bytes[end - 1])) end -= 1;
     count += 1;
-    return text;
+    return bytes.toString('utf8', 0, end);
   }
 
   function tooLong(): MalformedError {
@@ -158,6 +159,12 @@ export function splitElements(
           at += 1;
           continue;
         }
+        if (within && at === start && partialBytes === 0 && isSpace(byte)) {
+          // What is before an element does not count as part of it.
+          at += 1;
+          start = at;
+          continue;
+        }
         switch (byte) {
           case QUOTE:
             anything = true;
@@ -188,6 +195,8 @@ export function splitElements(
           case CLOSE_MAP:
           case CLOSE:
             if (within && depth === matched + 1) {
+              // One brace too many belongs to the element, which is then no JSON; the array is not closed by it.
+              if (byte === CLOSE_MAP) break;
               const element = finish(chunk.subarray(start, at));
               if (element !== undefined) elements.push(element);
               else if (count > 0)
@@ -245,6 +254,11 @@ export function splitElements(
   function isStep(position: number): boolean {
     return lastName !== undefined && lastName === steps[position];
   }
+}
+
+/** Only what JSON knows as white space: `trim` removes more, and would make JSON of what is none. */
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /** How many backslashes are directly before a position. */
