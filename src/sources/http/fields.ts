@@ -249,8 +249,8 @@ function byPattern(text: string, pattern: string): string | undefined {
     at.getUTCMinutes() === read.m &&
     at.getUTCSeconds() === read.s;
   if (!isSame) return undefined;
-  const streamsBody = units.some((unit) => unit.startsWith('H'));
-  return streamsBody ? at.toISOString() : at.toISOString().slice(0, 10);
+  const hasTime = units.some((unit) => unit.startsWith('H'));
+  return hasTime ? at.toISOString() : at.toISOString().slice(0, 10);
 }
 
 /** Whether a text is a pattern for `readDate`. */
