@@ -71,6 +71,8 @@ export interface Producer {
   onIngested?(ingested: Ingested): void;
   /** Whether the publication is guarded against removing nearly everything where the definition has no guard. */
   guardsPush?: boolean;
+  /** Ends the attempt with the signal's reason, which it fails with. */
+  signal?: AbortSignal;
   /** Somebody waits for the answer and keeps the records: it is not tried again, and neither is writing its end. */
   once?: boolean;
 }
@@ -84,7 +86,7 @@ interface StartedAttempt {
   store: Store;
   log: Logger;
   reporter: Reporter;
-  /** Aborted when the attempt is interrupted or canceled. */
+  /** Aborted when the attempt is interrupted or canceled, or with the signal of its producer. */
   signal: AbortSignal;
   /** Cleans an error before it is stored or shown. A producer that knows secrets masks them here. */
   clean(text: string): string;
@@ -137,7 +139,8 @@ export async function runAttempt(
   const now = () => deps.store.now();
   const startedAt = now();
   const reporter = new Reporter({ report: (news) => deps.store.jobs.report({ held, ...news }), now, log });
-  const signal = AbortSignal.any([signals.abort, signals.cancel]);
+  const ends = [signals.abort, signals.cancel];
+  const signal = AbortSignal.any(producer.signal === undefined ? ends : [...ends, producer.signal]);
   // Writing the end is worth retrying after a cancellation too.
   const store = producer.once ? deps.store : retryingStore(deps.store, signals.abort, deps.random);
   const attempt: StartedAttempt = {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type Bench, claimAndVanish, ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { isSameProcess } from '../sources/process/groups.ts';
+import type { Store } from '../store/store.ts';
 
 /** Says goodbye, once it listens: then there is a file called `listening`. */
 const POLITE = [
@@ -44,6 +45,27 @@ engineTest('a job that runs is asked to end at once, and ends as canceled', asyn
   );
   assert.deepEqual(await ends(bench, id), ['workflow_queued', 'workflow_started', 'workflow_canceled']);
 });
+
+engineTest(
+  'a cancel that the next heartbeat could not hear of is heard of soon after',
+  async ({ another, store, teamId, queue, running, until }) => {
+    let failures = 0;
+    const beat: Store['jobs']['beat'] = (input) => {
+      if (failures > 0) return store.jobs.beat(input);
+      failures += 1;
+      return Promise.reject(new Error('away'));
+    };
+    // Heartbeats come every 10 s.
+    const engine = another({ store: { ...store, jobs: { ...store.jobs, beat } } });
+    const { id } = await queue('endless', ENDLESS);
+    await engine.start();
+    await running(id);
+    await store.jobs.cancel({ teamId, id, by });
+    const from = performance.now();
+    await until(id, ({ state }) => state === 'canceled');
+    assert.ok(performance.now() - from < 5_000);
+  },
+);
 
 engineTest(
   'a program that ignores the request is killed after its grace',

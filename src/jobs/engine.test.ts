@@ -37,6 +37,19 @@ engineTest(
 );
 
 engineTest(
+  'a fault while an end is reported leaves room for the next job',
+  async ({ another, queue, job }) => {
+    const jobAttemptDone = () => {
+      throw new Error('a fault');
+    };
+    const engine = another({ capacity: 1, observer: { jobAttemptDone } });
+    const ids = [(await queue('one', QUICK)).id, (await queue('two', QUICK)).id];
+    for (const _ of ids) await engine.tick();
+    for (const id of ids) assert.equal((await job(id)).state, 'finished');
+  },
+);
+
+engineTest(
   'runs no more jobs at once than its capacity',
   async ({ engine, store, queue, running }) => {
     const jobs = [await queue('one', ENDLESS), await queue('two', ENDLESS), await queue('three', ENDLESS)];

@@ -228,13 +228,17 @@ export class Engine {
     const lease = this.#leases.hold({ teamId, jobId, attempt }, renewedAt);
     const producer = sourceProducer(this.#options, claimed);
     const running = runAttempt(this.#options, claimed, producer, lease.signals);
-    const ended = running.then(({ unwritten }) => {
-      this.#leases.release(lease);
-      this.#running.delete(lease);
-      // The job is released when the store is back, or reclaimed without a lease.
-      if (lease.isRefused || unwritten?.error instanceof Problem) this.#unended.push(lease.held);
-      this.#claims.nudge();
-    });
+    const ended = running
+      .then(({ unwritten }) => {
+        // The job is released when the store is back, or reclaimed without a lease.
+        if (lease.isRefused || unwritten?.error instanceof Problem) this.#unended.push(lease.held);
+      })
+      .catch((err) => this.#options.log.error({ err, jobId }, 'job.end_not_written'))
+      .finally(() => {
+        this.#leases.release(lease);
+        this.#running.delete(lease);
+        this.#claims.nudge();
+      });
     this.#running.set(lease, ended);
   }
 }

@@ -144,11 +144,11 @@ export class Leases {
   }
 
   /** One heartbeat hears of all the cancels of this moment. */
-  #beatSoon(): void {
+  #beatSoon(ms = SOON_MS): void {
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined;
-      void this.beat();
-    }, SOON_MS).unref();
+      void this.#beatInTime();
+    }, ms).unref();
   }
 
   /** After a heartbeat that fails or hangs the next one follows soon: there is time for several before leases expire. */
@@ -157,7 +157,7 @@ export class Leases {
     const patience = setTimeout(late.resolve, this.leaseMs / 6, false).unref();
     const answered = await Promise.race([this.beat(), late.promise]);
     clearTimeout(patience);
-    if (!answered) setTimeout(() => void this.#beatInTime(), this.leaseMs / 30).unref();
+    if (!answered) this.#beatSoon(this.leaseMs / 30);
   }
 
   /** Aborts attempts whose lease was not renewed for so long that another node may soon take the job. */

@@ -239,6 +239,42 @@ test('stopping ends what runs, as lost, and takes no more', async (t) => {
   await pushes.stop();
 });
 
+test('stopping does not wait for a database that is away', { timeout: 10_000 }, async (t) => {
+  const { deps, store, push } = await benchOf(t, 0);
+  const asked = Promise.withResolvers<void>();
+  const stage: Store['records']['stage'] = () => {
+    asked.resolve();
+    return Promise.reject(new Problem('database_unavailable'));
+  };
+  const pushes = new PushJobs({ ...deps, store: { ...store, records: { ...store.records, stage } } });
+  const refused = assert.rejects(pushes.run(push));
+  await asked.promise;
+  const from = performance.now();
+  await pushes.stop();
+  await refused;
+  assert.ok(performance.now() - from < 5_000);
+});
+
+test('a push whose lease the database does not renew is ended, and the next one waits for nothing', async (t) => {
+  const { deps, store, push, running } = await benchOf(t, 0);
+  let away = true;
+  const beat: Store['jobs']['beat'] = (input) =>
+    away ? Promise.reject(new Problem('database_unavailable')) : store.jobs.beat(input);
+  const absent = { ...store, jobs: { ...store.jobs, beat } };
+  const leases = new Leases({ ...deps, store: absent, leaseMs: 600 });
+  const pushes = new PushJobs({ ...deps, store: absent, leases });
+  t.after(() => pushes.stop());
+  const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {})) });
+  const refused = assert.rejects(pushing, problem('database_unavailable'));
+  const { teamId, jobId } = await running();
+  await refused;
+  away = false;
+  assert.equal((await pushes.run(push)).version, 1);
+  const job = await store.jobs.get({ teamId, id: jobId });
+  assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
+  assert.match(job?.error ?? '', /^The push lost its hold on the database/);
+});
+
 test('logs the records that a push skips', async (t) => {
   const { deps, store, push } = await benchOf(t, 0);
   const at = await makeWorkflow(store, { id: 'skipping', source: { type: 'push' }, onInvalid: 'skip' });

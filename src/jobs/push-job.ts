@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
 import { Problem } from '../model/error.ts';
-import type { AttemptLease, Job, RecordCounts } from '../model/job.ts';
+import type { AfterFailure, AttemptLease, Job, RecordCounts } from '../model/job.ts';
 import { removalWarning } from '../model/staging.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import { Shares } from '../std/fair-share.ts';
@@ -235,6 +235,12 @@ async function attempt(
       case 'retrying':
         throw refusalOf(end.failure, job);
       case 'interrupted':
+        // Otherwise its workflow is taken until the lease expires, and the job ends without a reason.
+        if (lease.isRefused) {
+          const then: AfterFailure = { state: 'failed' };
+          const end = { held, reason: 'lost', error: UNHELD, failures: 0, then } as const;
+          deps.unended.add(() => deps.store.jobs.fail(end));
+        }
         return await afterFence(deps.store, held);
     }
   } finally {
@@ -251,6 +257,7 @@ function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSig
   return {
     what: 'push',
     definition: { ...workflow.definition, mode: push.mode ?? workflow.definition.mode },
+    signal: outer,
     once: true,
     guardsPush: push.allowDrop !== true,
     tooSlow: (seconds) =>
@@ -276,7 +283,6 @@ function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSig
       };
     },
     async confirm({ store }) {
-      outer.throwIfAborted();
       await push.confirm?.();
       // Before it is published: from then on the key is answered with this push.
       if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
@@ -296,13 +302,15 @@ function canceledPush(job: Job): Problem {
   return new Problem('push_canceled', { headers: jobHeaders(job) });
 }
 
+const UNHELD = 'The push lost its hold on the database and was ended. Push again shortly';
+
 /** This node no longer holds the job: it ended as lost, or publishing was retried after it had succeeded. */
 async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
   if (job?.state === 'finished') return pushedBy(job);
   if (job?.state === 'canceled') throw canceledPush(job);
   throw new Problem('database_unavailable', {
-    sentence: 'The push lost its hold on the database and was ended. Push again shortly',
+    sentence: UNHELD,
     headers: { 'x-job-id': jobId },
   });
 }
