@@ -270,12 +270,13 @@ export async function prune(
     where state = 'deleted' and deleted_at < ${tx.now - olderMs}
       and (deleted_at, team_id, id) > (${deletedAt}, ${teamId}, ${id})
     order by deleted_at, team_id, id limit ${limit}`;
+  // With the values in both places: PostgreSQL would join the two, and read all that the webhook has.
   const gone = await Promise.all(
     removed.map(
       (one) => tx.db.run`
         delete from webhook where team_id = ${one.teamId} and id = ${one.id} and state = 'deleted'
           and not exists (select 1 from delivery /* use delivery_history */
-                          where delivery.team_id = webhook.team_id and delivery.webhook_id = webhook.id)`,
+                          where delivery.team_id = ${one.teamId} and delivery.webhook_id = ${one.id})`,
     ),
   );
   const pruned = removed.filter((_, at) => gone[at] === 1);

@@ -5,6 +5,9 @@ import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeWorkflow, publishRun } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import * as webhooks from '../operations/webhooks.ts';
+import { type Part, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
+import type { Tx } from '../transaction.ts';
 import { Database, inTransaction, openPool } from './database.ts';
 
 const ROWS = Number(process.env.PRUNE_ROWS ?? 6_000);
@@ -64,4 +67,41 @@ test('beside a transaction that is held open each step of the pruning deletes it
   assert.ok(deleting.every(({ rows }) => rows <= LIMIT));
   assert.equal(await counted(), before - ROWS - 1);
   t.diagnostic(`steps of ${LIMIT} rows took up to ${Math.max(...steps.map(({ ms }) => ms)).toFixed(1)} ms`);
+});
+
+/** Explains deletions in place of doing them. */
+class Explaining extends Database {
+  readonly plans: string[] = [];
+
+  override async run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
+    const rows = await super.all<{ 'QUERY PLAN': string }>(
+      `explain (analyze, timing off) ${textOf(sql, values, 'postgres')}`,
+      ...valuesOf(values),
+    );
+    this.plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+    return 0;
+  }
+}
+
+test('a removed webhook that has deliveries left is kept for the first of them, however many there are', async (t) => {
+  const { url, drop } = await makeDatabase();
+  const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
+  const pool = openPool({ url, size: 1, log: silentLogger });
+  t.after(async () => {
+    await Promise.all([store.close(), pool.end()]);
+    await drop();
+  });
+  const db = new Explaining(pool);
+  const { id: teamId } = await store.teams.ensure({ slug: 'default' });
+  await db.exec(`
+    insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, settings, created_at, deleted_at)
+    values ('${teamId}', 'w', 'u', '[]', '', '', 'deleted', '', '{}', 0, 1);
+    insert into delivery (team_id, id, webhook_id, event_sequence, state, created_at, origin)
+    select '${teamId}', 'd' || n, case when n % 3 = 0 then 'w' else 'v' end, n, 'delivered', 0, 'event'
+    from generate_series(1, 300000) n`);
+  const tx = { db, now: 1_000 } as Pick<Tx, 'db' | 'now'> as Tx;
+  await webhooks.prune(tx, { olderMs: 1, limit: 10, after: webhooks.PRUNE_START });
+  const [plan = ''] = db.plans;
+  const read = [...plan.matchAll(/actual rows=([\d.]+)/g)].map(([, rows]) => Number(rows));
+  assert.ok(read.length > 0 && Math.max(...read) <= 1, plan);
 });
