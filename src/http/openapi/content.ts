@@ -6,9 +6,6 @@ import type { Answer, Contents, Operation } from '../route.ts';
 /** A time in a request: see `timeFrom`. */
 export const requestTime = { type: 'string', format: 'date-time' };
 
-/** As much of `urlMistake` as a pattern can say. */
-export const URL_PATTERN = String.raw`^[hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*$`;
-
 /** The answer `{ message, [name] }`. */
 export function messageWith(name: string, resource: NamedShape<unknown, never>) {
   return object({ message: text(), [name]: resource });

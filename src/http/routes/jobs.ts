@@ -13,6 +13,11 @@ import { IDEMPOTENCY_KEY, idempotencyKeyFrom, keyOfPath, workflowIdFrom } from '
 import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
+const JOB_IN_THE_WAY = {
+  description: 'Bad request, for example because a job is already queued for the workflow',
+  headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
+};
+
 export const queueJob: Operation<KeyedCall> = {
   id: 'queueWorkflowJob',
   frozen: true,
@@ -33,10 +38,7 @@ export const queueJob: Operation<KeyedCall> = {
     location: 'Where the job can be read',
   }),
   errors: {
-    job_already_queued: {
-      description: 'Bad request, for example because a job is already queued for the workflow',
-      headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
-    },
+    job_already_queued: JOB_IN_THE_WAY,
     workflow_not_found: 'No workflow found',
   },
 
@@ -161,10 +163,7 @@ export const rerunJob: Operation<KeyedCall> = {
     location: 'Where the new job can be read',
   }),
   errors: {
-    job_already_queued: {
-      description: 'Bad request, for example because a job is already queued for the workflow',
-      headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
-    },
+    job_already_queued: JOB_IN_THE_WAY,
     job_not_found: 'No job found, or its workflow is gone',
   },
 

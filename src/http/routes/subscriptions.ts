@@ -11,7 +11,7 @@ import { bodyFields, readBody } from '../input/body.ts';
 import { everyRowInTurn, workflowFilter } from '../input/list-page.ts';
 import { queryValues, textParameter } from '../input/query.ts';
 import { invalid, isGeneratedId, workflowIdFrom } from '../input/values.ts';
-import { jsonBody, jsonResponse, URL_PATTERN } from '../openapi/content.ts';
+import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 export const listWebhooks: Operation<KeyedCall> = {
@@ -34,6 +34,19 @@ export const listWebhooks: Operation<KeyedCall> = {
         .map((one) => webhookResource.of(one)),
     };
   },
+};
+
+export const urlSchema = {
+  type: 'string',
+  maxLength: MAX_URL,
+  // As much of `urlMistake` as a pattern can say.
+  pattern: String.raw`^[hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*$`,
+};
+export const eventsSchema = {
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_EVENTS,
+  items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
 };
 
 /** Ignoring one of these would do the opposite of what was meant: a `filter` that is ignored sends everything. */
@@ -65,19 +78,8 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
       required: ['workflowId', 'webhookUrl', 'events'],
       properties: {
         workflowId: { type: 'string', minLength: 1, description: 'Workflow ID' },
-        webhookUrl: {
-          type: 'string',
-          maxLength: MAX_URL,
-          pattern: URL_PATTERN,
-          description: 'Webhook URL: absolute, http or https',
-        },
-        events: {
-          type: 'array',
-          minItems: 1,
-          maxItems: MAX_EVENTS,
-          items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
-          description: 'The events to subscribe to; any names',
-        },
+        webhookUrl: { ...urlSchema, description: 'Webhook URL: absolute, http or https' },
+        events: { ...eventsSchema, description: 'The events to subscribe to; any names' },
       },
     },
     {

@@ -3,10 +3,7 @@
 import { found } from '../../model/error.ts';
 import {
   knownEventsMistake,
-  MAX_EVENT_NAME,
-  MAX_EVENTS,
   MAX_PAUSE_REASON,
-  MAX_URL,
   reasonMistake,
   urlMistake,
   type Webhook,
@@ -29,8 +26,9 @@ import { bodyFields } from '../input/body.ts';
 import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
 import { choicesParameter } from '../input/query.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom, invalid, keyOfPath } from '../input/values.ts';
-import { jsonBody, jsonResponse, messageWith, URL_PATTERN } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
+import { eventsSchema, urlSchema } from './subscriptions.ts';
 
 const PAUSED = 'Paused over the API';
 
@@ -107,12 +105,9 @@ export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
     type: 'object',
     required: ['webhookUrl', 'events'],
     properties: {
-      webhookUrl: { type: 'string', maxLength: MAX_URL, pattern: URL_PATTERN },
+      webhookUrl: urlSchema,
       events: {
-        type: 'array',
-        minItems: 1,
-        maxItems: MAX_EVENTS,
-        items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
+        ...eventsSchema,
         description: 'Names or aliases that `GET /v1/events/types` lists, or `*` for all',
       },
       settings,
