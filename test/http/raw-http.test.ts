@@ -98,6 +98,22 @@ test('a client that resets its connection after CONNECT does not end the process
   assert.equal((await statusOf(`GET /livez HTTP/1.1\r\nhost: a\r\n${CLOSE}`)).status, 200);
 });
 
+test('CONNECT behind requests that wait ends them all with the connection', async () => {
+  const stream = `GET /v1/stream HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n${KEY}\r\n`;
+  const wait = `GET /v1/events?after=now&wait=10 HTTP/1.1\r\nhost: a\r\n${KEY}\r\n`;
+  const { socket } = await open(`${wait}${stream}`);
+  const openStreams = async () => {
+    const { text } = await statusOf(`GET /metrics HTTP/1.1\r\nhost: a\r\n${KEY}${CLOSE}`);
+    return /^flowhook_streams_open (\d+)$/m.exec(text)?.[1];
+  };
+  while ((await openStreams()) !== '1');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write('CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n');
+  await closed;
+  const end = performance.now() + 3_000;
+  while ((await openStreams()) !== '0') assert.ok(performance.now() < end, 'the stream stays open');
+});
+
 /** A connection whose answers are read as they come. */
 async function open(head: string): Promise<{ socket: Socket; until(pattern: RegExp): Promise<string> }> {
   const socket = connect({ host: hostname, port: Number(port) });

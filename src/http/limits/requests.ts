@@ -7,7 +7,6 @@
  *                             └──▶ line of its team ──▶ begun, some in each turn of the event loop
  */
 import type { Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { totalmem } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
@@ -28,17 +27,22 @@ export const NEW_CALLERS = '?';
 const MAX_PIPELINED = 16;
 /** A client that goes on this far beyond the limit reads no answers: its connection is destroyed. */
 const MAX_REFUSED = 10 * MAX_PIPELINED;
-const pipelined = new WeakMap<Socket, number>();
+const unanswered = new WeakMap<object, Set<ServerResponse>>();
 
 /** Whether a request may wait on its connection for those before it. */
 export function mayWaitOnConnection(answer: ServerResponse): boolean {
   const { socket } = answer.req;
-  const waiting = (pipelined.get(socket) ?? 0) + 1;
-  pipelined.set(socket, waiting);
+  const waiting = unanswered.get(socket) ?? new Set();
+  unanswered.set(socket, waiting.add(answer));
   // `close` also comes when the connection broke.
-  answer.once('close', () => pipelined.set(socket, (pipelined.get(socket) ?? 0) - 1));
-  if (waiting > MAX_REFUSED) socket.destroy();
-  return waiting <= MAX_PIPELINED;
+  answer.once('close', () => waiting.delete(answer));
+  if (waiting.size > MAX_REFUSED) socket.destroy();
+  return waiting.size <= MAX_PIPELINED;
+}
+
+/** The answers that a connection still waits for, in order. */
+export function unansweredOn(socket: object): readonly ServerResponse[] {
+  return [...(unanswered.get(socket) ?? [])];
 }
 
 interface Entry {

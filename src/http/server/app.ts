@@ -25,6 +25,7 @@ import {
   RequestTurns,
   retryAfter,
   UNKNOWN_TEAM,
+  unansweredOn,
 } from '../limits/requests.ts';
 import { compressed } from '../negotiate.ts';
 import type { KeyedCall, Operation, Route } from '../route.ts';
@@ -328,7 +329,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       log,
     }),
   );
-  server.on('connect', answerConnect(unknownMethod));
+  server.on('connect', answerConnect({ unknownMethod, unansweredOn }));
   holdContinue(server);
   parts.certificate?.follow(server);
   connections.follow(server);

@@ -66,12 +66,19 @@ export function createClientErrorHandler(input: {
   };
 }
 
-/** A handler of CONNECT, for which Node passes a bare socket. */
-export function answerConnect(unknownMethod: (target: string) => Problem) {
+/** A handler of CONNECT, for which Node passes a bare socket: it no longer closes earlier answers with it. */
+export function answerConnect(input: {
+  unknownMethod(target: string): Problem;
+  /** The answers that a connection still waits for. */
+  unansweredOn(socket: Duplex): readonly ServerResponse[];
+}) {
   return (request: IncomingMessage, socket: Duplex): void => {
-    // Node no longer listens: the error of a client that resets the connection would end the process.
+    // The error of a client that resets the connection would end the process.
     socket.on('error', () => socket.destroy());
-    writeProblem(socket, unknownMethod(request.url ?? ''), { head: false });
+    const before = input.unansweredOn(socket);
+    for (const answer of before) answer.destroy();
+    if (before.length > 0) socket.destroy();
+    else writeProblem(socket, input.unknownMethod(request.url ?? ''), { head: false });
   };
 }
 
