@@ -65,7 +65,7 @@ async function filesOfOthers(directory: string, uid: number): Promise<string[]> 
 }
 
 export const secretFiles: Check = ofSettings('files', 'secret-files', async (settings) => {
-  const ofTeams = await teamFiles(settings.workflowsDirectory);
+  const ofTeams = (await secretsIn(settings)).filter((path) => path.endsWith('.yaml'));
   const places = [
     ...(settings.encryptionKey === undefined ? [keyFile(settings)] : []),
     ...ofTeams,
@@ -107,10 +107,10 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   );
 });
 
-async function teamFiles(workflowsDirectory: string): Promise<string[]> {
+/** What lies in the folder of the teams' secrets. */
+async function secretsIn({ workflowsDirectory }: { workflowsDirectory: string }): Promise<string[]> {
   const folder = join(dirname(resolve(workflowsDirectory)), 'secrets');
-  const names = await readdir(folder).catch(() => []);
-  return names.filter((name) => name.endsWith('.yaml')).map((name) => join(folder, name));
+  return (await readdir(folder).catch(() => [])).map((name) => join(folder, name));
 }
 
 type Looked = { failed: string } | { failed: undefined; mode: number; uid: number };
@@ -150,11 +150,8 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
       fix: 'Correct FLOWHOOK_RUN_AS or the permissions, or run doctor as root',
     });
   }
-  const secrets = join(dirname(resolve(workflowsDirectory)), 'secrets');
-  const files = await readdir(secrets).catch(() => []);
-  const places = [dataDirectory, keyFile(settings), ...files.map((name) => join(secrets, name))].filter(
-    (path) => existsSync(path),
-  );
+  const secrets = await secretsIn(settings);
+  const places = [dataDirectory, keyFile(settings), ...secrets].filter((path) => existsSync(path));
   const readable: string[] = [];
   for (const path of places) if (await mayAccess(user, 'r', path)) readable.push(path);
   if (readable.length === 0)

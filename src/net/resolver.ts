@@ -73,7 +73,9 @@ export function createResolver(
   });
 
   async function read(before: System | undefined): Promise<System> {
-    const [hosts, resolvConf] = await Promise.all([readOr(hostsFile, ''), readOr(resolvConfFile, '')]);
+    const [hosts = '', resolvConf = ''] = await Promise.all(
+      [hostsFile, resolvConfFile].map((file) => readFile(file, 'utf8').catch(() => '')),
+    );
     // A machine that moves to another network gets other servers; c-ares reads them only when it is created.
     const dns = before?.resolvConf === resolvConf ? before.dns : createDns(options.servers);
     return { hosts: parseHosts(hosts), search: parseResolvConf(resolvConf), resolvConf, dns };
@@ -122,6 +124,9 @@ function createDns(servers: readonly string[] | undefined): CaresResolver {
   return dns;
 }
 
+/** What name servers answer when there is no address. */
+const NONE_CODES = ['ENOTFOUND', 'ENODATA', 'EBADNAME'];
+
 /** Queries both families at once. Answers an empty list when there is no address; throws when no server says. */
 async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
   const answers = await Promise.allSettled([
@@ -137,7 +142,7 @@ async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
     };
   }
   for (const answer of answers) {
-    if (answer.status === 'rejected' && !saysThereIsNone(answer.reason)) {
+    if (answer.status === 'rejected' && !NONE_CODES.includes(answer.reason.code)) {
       throw new ResolveError(`The name ${name} could not be looked up: ${sentence(answer.reason)}`, {
         cause: answer.reason,
       });
@@ -146,23 +151,11 @@ async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
   return { value: [], freshMs: 0 };
 }
 
-function saysThereIsNone(error: NodeJS.ErrnoException): boolean {
-  return error.code === 'ENOTFOUND' || error.code === 'ENODATA' || error.code === 'EBADNAME';
-}
-
 function sentence(error: NodeJS.ErrnoException): string {
   if (error.code === 'ETIMEOUT') return 'no name server answered in time';
   if (error.code === 'ECONNREFUSED') return 'no name server can be reached';
   if (error.code === 'ESERVFAIL') return 'the name server reported a failure';
   return error.code ?? error.message;
-}
-
-async function readOr(file: string, fallback: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    return fallback;
-  }
 }
 
 /** The addresses of each lower-case name, in the order of the file. */

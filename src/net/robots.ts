@@ -23,11 +23,8 @@ export function createRobots(options: { agent: string; read(url: string): Promis
   return {
     async verdict(url) {
       const at = new URL('/robots.txt', url).href;
-      let file = files.get(at);
-      if (file === undefined) {
-        file = options.read(at);
-        files.set(at, file);
-      }
+      const file = files.get(at) ?? options.read(at);
+      files.set(at, file);
       const read = await file;
       if ('none' in read) return { allowed: true, delayMs: 0 };
       if ('unreachable' in read) {
