@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { AuditLine, FlowhookEvent } from 'flowhook-client';
 import { parseExactly } from '../../model/record.ts';
+import { localClient } from '../local-server.ts';
 import { type Options, timeFrom, wholeNumber } from '../options.ts';
 import { onTarget, soleTeam, type Target } from '../target.ts';
 import { type Head, print, say, table } from '../terminal.ts';
@@ -97,7 +98,9 @@ async function listAudit({ teams: [first], local }: Target, options: Options): P
   const { limit, ...filter } = filterFrom(options);
   // With the database at hand all teams are looked at, and the instance.
   const team = local === undefined || options.team !== undefined ? {} : { team: '*' };
-  const audit = first?.client.audit({ ...filter, ...team, limit: Math.min(1_000, limit) });
+  // The audit outlives the last team.
+  const client = first?.client ?? (local && localClient({ ...local, teamId: '' }));
+  const audit = client?.audit({ ...filter, ...team, limit: Math.min(1_000, limit) });
   const lines = (await audit?.take(limit)) ?? [];
   print(options, lines, table(lines.map(cellsOf), process.stdout.columns, AUDIT_HEADS));
   if (lines.length === 0 && options.json !== true) say('No changes found');
