@@ -68,7 +68,7 @@ export async function sendBody(call: Call, body: OpenBody): Promise<void> {
   let sending = pool.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   try {
     let bytes = await body.read(filling);
-    // Written past the framework, which does not say when a buffer may be used again.
+    // Written past `Reply`, which does not say when a buffer may be used again.
     reply.hijack();
     const closed = new Promise<void>((resolve) => raw.once('close', resolve));
     body.broken.addEventListener('abort', breakOff);
@@ -96,7 +96,7 @@ export async function sendBody(call: Call, body: OpenBody): Promise<void> {
 }
 
 /**
- * The framework pauses the stream while the client is slow, destroys it when the client disconnects, and destroys the
+ * `Reply` pauses the stream while the client is slow, destroys it when the client disconnects, and destroys the
  * socket when the stream fails after the first byte: an incomplete body never looks like a whole one.
  */
 export function sendStream(call: Call, bytes: AsyncIterable<Uint8Array>): unknown {

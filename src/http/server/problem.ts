@@ -8,7 +8,7 @@ import { VersionGoneError } from '../../records/read.ts';
 /** In seconds, for errors that last longer than the usual second. */
 const RETRY_AFTER: Partial<Record<ErrorCode, string>> = { disk_full: '30', disk_failed: '30' };
 
-/** An answer that is an error, ready to be sent by the framework or written to a socket. */
+/** An answer that is an error, ready to be sent as a reply or written to a socket. */
 export interface ProblemAnswer {
   status: number;
   headers: Record<string, string>;
