@@ -205,9 +205,7 @@ describe('webhooks', () => {
       await open(`webhooks/${id}`);
       const alert = page.getByRole('alert');
       await alert.getByText('No attempt has succeeded yet').waitFor();
-      await alert
-        .getByText(/^AttemptLease back for .+: the endpoint has failed \d+ times in a row\./)
-        .waitFor();
+      await alert.getByText(/^Held back for .+: the endpoint has failed \d+ times in a row\./).waitFor();
       await alert.getByText(/The next attempt goes out in \d+ s/).waitFor();
       await page
         .getByText(/held back, next attempt in/)

@@ -136,8 +136,11 @@ async function importFile(target: Target, path: string, options: Options): Promi
   try {
     await onWorkflow(target, String(options.workflow), async ({ client }, id) => {
       const input: Readable = path === '-' ? process.stdin : createReadStream(path);
-      // Reading reports a file that cannot be opened; until then an `error` event without a listener would be thrown.
-      input.on('error', () => {});
+      // Said instead of what whoever receives the body makes of its sudden end.
+      let unreadable: Error | undefined;
+      input.on('error', (error) => {
+        unreadable = error;
+      });
       async function* counted() {
         for await (const chunk of input) {
           done += (chunk as Buffer).length;
@@ -153,6 +156,9 @@ async function importFile(target: Target, path: string, options: Options): Promi
           signal,
           ...(mode && { mode }),
           ...(options.allowDrop === true && { allowDrop: true }),
+        })
+        .catch((error) => {
+          throw unreadable ?? error;
         })
         .finally(() => input.destroy());
       bar.stop();
