@@ -23,7 +23,7 @@ const MEANT = [
   /^bin\/(flowhook|compile-cache)\.js$/,
   /^dist\/.+\.(js|json)$/,
   /^dist\/store\/migrations\/\d{4}_\w+\.sql$/,
-  /^src\/workflows\/context\.d\.ts$/,
+  /^src\/sources\/context\.d\.ts$/,
   /^dashboard\/dist\/[^.].*$/,
   /^dashboard\/dist\/\.sources$/,
   /^site\/dist\/([\w-]+\/)*[\w-]+\.(html|css|js|png|svg|yaml|json)$/,
