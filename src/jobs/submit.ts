@@ -1,6 +1,6 @@
 /** Queues a job, for `POST …/queue` and the command line; `schedule.ts` queues those of schedules. */
 import { Problem } from '../model/error.ts';
-import type { Job, JobOrigin } from '../model/job.ts';
+import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
 
 /**
@@ -12,13 +12,7 @@ import type { Store } from '../store/store.ts';
  */
 export async function submitJob(
   store: Store,
-  input: {
-    teamId: string;
-    workflowId: string;
-    origin: JobOrigin;
-    idempotencyKey: string | null;
-    trace?: string | null;
-  },
+  input: Parameters<Store['jobs']['enqueue']>[0],
 ): Promise<{ job: Job; replayed: boolean }> {
   const result = await store.jobs.enqueue(input);
   switch (result.outcome) {

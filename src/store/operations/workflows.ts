@@ -36,14 +36,7 @@ type ApplyInput = {
  */
 export async function apply(
   tx: Tx,
-  input: {
-    teamId: string;
-    id: string;
-    definition: Definition;
-    hash: string;
-    nextRunAt: number | null;
-    expectedHash?: string;
-  },
+  input: ApplyInput,
 ): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'> {
   const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
