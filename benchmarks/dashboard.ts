@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { BackgroundBuild } from '../src/http/ui/background-build.ts';
 import { silentLogger } from '../src/observe/log.ts';
 import { newId } from '../src/std/id.ts';
-import { startChromium } from '../test/support/chromium.ts';
+import { startChromium } from '../test/support/browser/chromium.ts';
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
 

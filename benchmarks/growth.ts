@@ -1,6 +1,6 @@
 /** What a past costs: the same figures with 10 and 100 times as many workflows, webhooks, old jobs and deliveries. */
 import { Database } from '../src/store/sqlite/database.ts';
-import { multiply, type Past } from '../test/support/multiply.ts';
+import { multiply, type Past } from '../test/support/store/multiply.ts';
 import { type Benchmark, median } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';

@@ -8,7 +8,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startCluster } from '../test/support/postgres.ts';
-import { type BesideLoad, makeBesideLoads } from '../test/support/queue-load.ts';
+import { type BesideLoad, makeBesideLoads } from '../test/support/store/queue-load.ts';
 import { soakOverload } from './overload.ts';
 
 const MINUTE_MS = 60_000;

@@ -42,7 +42,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'client/test/*.test.ts',
       'dashboard/src/**/*.test.ts',
     ],
-    setup: 'whole-suite',
+    setup: 'run/whole-suite',
     // On two cores 230 s; 267 with three at a time, for many wait for what they have started.
     concurrency: 4,
   },
@@ -91,7 +91,7 @@ const { status } = spawnSync(
     '--test-reporter-destination=stdout',
     ...(failed === undefined
       ? []
-      : ['--test-reporter=./test/support/failed-files.ts', `--test-reporter-destination=${failed}`]),
+      : ['--test-reporter=./test/support/run/failed-files.ts', `--test-reporter-destination=${failed}`]),
     ...(suite.setup === undefined ? [] : [`--test-global-setup=test/support/${suite.setup}.ts`]),
     `--test-concurrency=${only.length > 0 ? 1 : suite.concurrency}`,
     `--test-timeout=${name === 'long' ? 900_000 : 240_000}`,

@@ -4,7 +4,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { signatureHeaders } from '../../src/webhooks/sign.ts';
-import vectors from '../../test/support/standard-webhooks.json' with { type: 'json' };
+import vectors from '../../test/support/webhooks/standard-webhooks.json' with { type: 'json' };
 import { NotVerified, verifyWebhook } from '../src/flowhook-client.ts';
 
 const body = JSON.stringify({ id: 'evt_1', type: 'webhook_test', data: { message: 'für alle' } });

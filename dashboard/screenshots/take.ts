@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
 import { silentLogger } from '../../src/observe/log.ts';
-import { startChromium } from '../../test/support/chromium.ts';
+import { startChromium } from '../../test/support/browser/chromium.ts';
 import { smallPng } from './small-png.ts';
 import { startWorld, type World } from './world.ts';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { runCommand } from '../../test/support/commands.ts';
+import { runCommand } from '../../test/support/cli/commands.ts';
 import { makeDatabase } from '../../test/support/postgres.ts';
 
 function flowhook(directory: string, args: string[], environment: Record<string, string> = {}) {

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { runCommand } from '../../test/support/commands.ts';
+import { runCommand } from '../../test/support/cli/commands.ts';
 import { inPath } from '../../test/support/in-path.ts';
 import { programOf } from '../main.ts';
 import { DELIVERY_STATES } from '../model/delivery.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Command } from 'commander';
-import { runCommand } from '../../test/support/commands.ts';
+import { runCommand } from '../../test/support/cli/commands.ts';
 import { programOf } from '../main.ts';
 import { EXAMPLES, leavesOf } from './help.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
-import { runCommand } from '../../test/support/commands.ts';
+import { runCommand } from '../../test/support/cli/commands.ts';
 import { startServerProcess } from '../../test/support/server-process.ts';
 import { commentedSettings } from '../config/commented-file.ts';
 import { readConfig } from '../config/config.ts';

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { BIN, runCommand } from '../../test/support/commands.ts';
+import { BIN, runCommand } from '../../test/support/cli/commands.ts';
 import { startService, type TestService } from '../../test/support/service.ts';
 
 let service: TestService;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { directoryOf } from '../../test/support/sources.ts';
+import { directoryOf } from '../../test/support/jobs/sources.ts';
 import { silentLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';

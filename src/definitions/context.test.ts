@@ -5,7 +5,7 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { directoryOf } from '../../test/support/sources.ts';
+import { directoryOf } from '../../test/support/jobs/sources.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { directoryOf, finish, TRIAL } from '../../test/support/sources.ts';
+import { directoryOf, finish, TRIAL } from '../../test/support/jobs/sources.ts';
 import type { Definition } from '../model/workflow.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { silentLogger } from '../observe/log.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf } from '../../test/support/sources.ts';
+import { directoryOf } from '../../test/support/jobs/sources.ts';
 import { silentLogger } from '../observe/log.ts';
 import { readModuleSettings } from '../sources/process/module.ts';
 import { loadWorkflows } from './load.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf } from '../../test/support/sources.ts';
+import { directoryOf } from '../../test/support/jobs/sources.ts';
 import { apiSecrets, teamSecrets } from './secrets.ts';
 
 test('secrets come from the file beside the workflows, and environment variables win', async (t) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { commandSource } from '../../test/support/engine.ts';
+import { commandSource } from '../../test/support/jobs/engine.ts';
 import { Problem } from '../model/error.ts';
 import { LEASE_MS } from '../model/job.ts';
 import { type Logger, silentLogger } from '../observe/log.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Bench, claimAndVanish, ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
+import { type Bench, claimAndVanish, ENDLESS, engineTest, QUICK } from '../../test/support/jobs/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { isSameProcess } from '../sources/process/groups.ts';
 import type { Store } from '../store/store.ts';

@@ -1,6 +1,6 @@
 /** Claims whose answer is lost, or of which one job has to wait: on a real store, with real child processes. */
 import assert from 'node:assert/strict';
-import { engineTest, QUICK } from '../../test/support/engine.ts';
+import { engineTest, QUICK } from '../../test/support/jobs/engine.ts';
 import { Problem } from '../model/error.ts';
 
 engineTest('a claim whose answer was lost is given back, and costs the job nothing', async (bench) => {

@@ -1,6 +1,6 @@
 /** Who may run a job when nobody is sure any more: silence, hanging stores, clocks that jump, two engines. */
 import assert from 'node:assert/strict';
-import { ENDLESS, engineTest, QUICK } from '../../test/support/engine.ts';
+import { ENDLESS, engineTest, QUICK } from '../../test/support/jobs/engine.ts';
 import { LEASE_MS } from '../model/job.ts';
 import { groupGone, isSameProcess } from '../sources/process/groups.ts';
 import type { Store } from '../store/store.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { claimAndVanish, ENDLESS, engineTest, QUICK, takeAway } from '../../test/support/engine.ts';
+import { claimAndVanish, ENDLESS, engineTest, QUICK, takeAway } from '../../test/support/jobs/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { groupGone, isSameProcess, markOf } from '../sources/process/groups.ts';
 

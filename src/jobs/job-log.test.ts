@@ -1,6 +1,6 @@
 /** What can be read of a job while it runs and afterwards: its log, its progress, and why it was ended. */
 import assert from 'node:assert/strict';
-import { engineTest } from '../../test/support/engine.ts';
+import { engineTest } from '../../test/support/jobs/engine.ts';
 
 engineTest('a job without a word of its own has a log that says how it began and ended', async (bench) => {
   const { engine, queue, log, job } = bench;

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type NameServer, startNameServer } from '../../test/support/name-server.ts';
+import { type NameServer, startNameServer } from '../../test/support/net/name-server.ts';
 import {
   candidates,
   createResolver,

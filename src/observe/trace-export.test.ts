@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { startTraceReceiver, type TraceReceiver } from '../../test/support/trace-receiver.ts';
+import { startTraceReceiver, type TraceReceiver } from '../../test/support/observe/trace-receiver.ts';
 import type { Logger } from './log.ts';
 import type { RequestDone } from './observer.ts';
 import { fromStored, NO_SPAN, type Traced } from './trace-context.ts';

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { finish, start } from '../../test/support/sources.ts';
+import { finish, start } from '../../test/support/jobs/sources.ts';
 
 const OUTPUT = join(import.meta.dirname, 'singer-output');
 

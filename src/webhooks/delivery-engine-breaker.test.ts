@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
+import { type Arrived, endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { createSealer } from '../std/seal.ts';
 import { newSealedSecret } from './sealed.ts';
 

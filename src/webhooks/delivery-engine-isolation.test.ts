@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
-import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
+import { type Arrived, endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
 import { HOLDER } from '../store/conformance/sending.ts';
 

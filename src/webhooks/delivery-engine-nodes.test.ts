@@ -1,8 +1,8 @@
 /** Delivery engines of several nodes on one PostgreSQL: one of them sends to a webhook at a time. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { endpoint, setUp } from '../../test/support/lanes.ts';
 import { makeDatabase } from '../../test/support/postgres.ts';
+import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { START_LIMIT } from '../model/lane.ts';
 
 const LEASE_MS = 15_000;

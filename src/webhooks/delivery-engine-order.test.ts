@@ -1,7 +1,7 @@
 /** Order on request, rates, and what goes first within a lane. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Arrived, endpoint, setUp } from '../../test/support/lanes.ts';
+import { type Arrived, endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 
 const well = ({ response }: Arrived) => response.writeHead(204).end();
 

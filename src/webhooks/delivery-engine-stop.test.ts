@@ -1,7 +1,7 @@
 /** A delivery engine that is stopped or dies, and webhooks that go, while something is in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpoint, setUp } from '../../test/support/lanes.ts';
+import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { START_LIMIT } from '../model/lane.ts';
 import { HOLDER } from '../store/conformance/sending.ts';
 import type { Store } from '../store/store.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
-import { endpoint, setUp } from '../../test/support/lanes.ts';
+import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { Problem } from '../model/error.ts';
 import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
 import { webhookSecret } from './sealed.ts';

@@ -1,7 +1,7 @@
 /** Replays of selections, and what is given up and deleted with time, on a real store. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpoint, setUp } from '../../test/support/lanes.ts';
+import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { silentLogger } from '../observe/log.ts';
 import { webhookRetention } from '../store/retention.ts';
 import { replayOutcome, webhookReplay } from './replay.ts';

@@ -7,7 +7,7 @@ import { createServer as createTcpServer, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Webhook } from 'standardwebhooks';
-import { drip, listen, receiver, tcp } from '../../test/support/misbehaving-receivers.ts';
+import { drip, listen, receiver, tcp } from '../../test/support/webhooks/misbehaving-receivers.ts';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';

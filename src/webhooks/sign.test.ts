@@ -11,7 +11,7 @@ import {
 } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import vectors from '../../test/support/standard-webhooks.json' with { type: 'json' };
+import vectors from '../../test/support/webhooks/standard-webhooks.json' with { type: 'json' };
 import { createSignatureCache, signatureHeaders } from './sign.ts';
 
 const { privateKey } = generateKeyPairSync('ed25519');

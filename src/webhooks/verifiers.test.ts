@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import vectors from '../../test/support/standard-webhooks.json' with { type: 'json' };
+import vectors from '../../test/support/webhooks/standard-webhooks.json' with { type: 'json' };
 import { parseAllowNetworks } from '../net/address-policy.ts';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { createResolver } from '../net/resolver.ts';

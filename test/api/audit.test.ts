@@ -11,7 +11,7 @@ import type { AuditLine } from '../../src/model/audit.ts';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
 import { makeLink } from '../../src/teams/sessions.ts';
-import { runCommand } from '../support/commands.ts';
+import { runCommand } from '../support/cli/commands.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 type Json = Record<string, unknown>;

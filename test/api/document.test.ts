@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { mintKey } from '../../src/teams/keys.ts';
-import { type ApiDocument, createRequests, type Request } from '../support/document-requests.ts';
-import { createSchemaCheck } from '../support/json-schema.ts';
+import { type ApiDocument, createRequests, type Request } from '../support/api/document-requests.ts';
+import { createSchemaCheck } from '../support/api/json-schema.ts';
 import { seeded } from '../support/seeded.ts';
 import { startService } from '../support/service.ts';
 

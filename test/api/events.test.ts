@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { EVENT_TYPES, type EventType } from '../../src/model/event.ts';
 import type { EventKind } from '../../src/model/event-catalogue.ts';
-import { createSchemaCheck } from '../support/json-schema.ts';
+import { createSchemaCheck } from '../support/api/json-schema.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 

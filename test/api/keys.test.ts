@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { runCommand } from '../support/commands.ts';
+import { runCommand } from '../support/cli/commands.ts';
 import { type Answer, startService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type Ended, runCommand } from '../support/commands.ts';
+import { type Ended, runCommand } from '../support/cli/commands.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 const PUSH = { source: { type: 'push' } };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { type Message, openSource, type Source } from '../support/event-source.ts';
+import { type Message, openSource, type Source } from '../support/api/event-source.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 

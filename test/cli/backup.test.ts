@@ -20,11 +20,11 @@ import pg from 'pg';
 import { silentLogger } from '../../src/observe/log.ts';
 import { makeWorkflow, publishRun } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
-import { RECORDS, underLoad } from '../support/backup-load.ts';
-import { call } from '../support/crash.ts';
-import { makePlace, type Place } from '../support/place.ts';
+import { makePlace, type Place } from '../support/cli/place.ts';
+import { call } from '../support/faults/crash.ts';
 import { makeDatabase } from '../support/postgres.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { RECORDS, underLoad } from '../support/store/backup-load.ts';
 
 /** Another place with the same workflows and the key, and nothing else. */
 function elsewhere(t: TestContext, place: Place): Record<string, string> {

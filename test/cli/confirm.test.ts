@@ -1,8 +1,8 @@
 /** Commands that destroy something ask first, and say how much they would hit. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { type Ended, runCommand, startCommand } from '../support/commands.ts';
-import { makePlace, type Place } from '../support/place.ts';
+import { type Ended, runCommand, startCommand } from '../support/cli/commands.ts';
+import { makePlace, type Place } from '../support/cli/place.ts';
 
 const TERMINAL = { columns: 100 };
 

@@ -13,7 +13,7 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { copyTables } from '../../src/store/copy/copy.ts';
 import { LEFT_BEHIND, MARKER, TABLES } from '../../src/store/copy/tables.ts';
 import { openStore, openTables } from '../../src/store/open.ts';
-import { type Ended, runCommand, startCommand } from '../support/commands.ts';
+import { type Ended, runCommand, startCommand } from '../support/cli/commands.ts';
 import { makeDatabase } from '../support/postgres.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService } from '../support/service.ts';

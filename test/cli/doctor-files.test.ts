@@ -10,7 +10,7 @@ import { type TestContext, test } from 'node:test';
 import type { Finding } from '../../src/model/finding.ts';
 import { createBackup } from '../../src/store/open.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
-import { type Installation, makeInstallation } from '../support/examined.ts';
+import { type Installation, makeInstallation } from '../support/cli/examined.ts';
 
 const PUSH = 'source: { type: push }\n';
 

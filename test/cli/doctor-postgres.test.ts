@@ -11,7 +11,7 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { openSealer } from '../../src/teams/encryption-key.ts';
 import { makeDatabase, SERVER_VARIABLE, serverWithSocket } from '../support/postgres.ts';
-import { startTransactionPool } from '../support/transaction-pool.ts';
+import { startTransactionPool } from '../support/store/transaction-pool.ts';
 
 const { url: server, socketPath } = await serverWithSocket();
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-doctor-'));

@@ -10,9 +10,9 @@ import { readConfig } from '../../src/config/config.ts';
 import { CHECKS } from '../../src/doctor/checks.ts';
 import { examineInstallation } from '../../src/doctor/doctor.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { certificateAuthority } from '../support/certificates.ts';
-import { makeInstallation } from '../support/examined.ts';
-import { makePlace } from '../support/place.ts';
+import { makeInstallation } from '../support/cli/examined.ts';
+import { makePlace } from '../support/cli/place.ts';
+import { certificateAuthority } from '../support/net/certificates.ts';
 import { startService } from '../support/service.ts';
 
 const service = await startService({

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makePlace } from '../support/place.ts';
-import { site } from '../support/source-site.ts';
+import { makePlace } from '../support/cli/place.ts';
+import { site } from '../support/jobs/source-site.ts';
 
 const PAGE = `<!doctype html><table><tr><th>Who<tr class=person><td><a href="/p/1">Ada Lovelace</a>
   <td><a href="mailto:ada@x.org">m</a><tr class=person><td><a href="/p/2">Grace Hopper</a><td></table>

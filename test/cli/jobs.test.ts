@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { Ended } from '../support/commands.ts';
-import { makePlace as makePlaceWith } from '../support/place.ts';
+import type { Ended } from '../support/cli/commands.ts';
+import { makePlace as makePlaceWith } from '../support/cli/place.ts';
 import { startServerProcess } from '../support/server-process.ts';
 
 const shell = (script: string) => `source: { type: command, command: [sh, -c, '${script}'] }\n`;

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runCommand } from '../support/commands.ts';
-import { makePlace } from '../support/place.ts';
+import { runCommand } from '../support/cli/commands.ts';
+import { makePlace } from '../support/cli/place.ts';
 import { startServerProcess } from '../support/server-process.ts';
 
 const WORKFLOWS = {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { runCommand } from '../support/commands.ts';
-import { makePlace, type Place } from '../support/place.ts';
+import { runCommand } from '../support/cli/commands.ts';
+import { makePlace, type Place } from '../support/cli/place.ts';
 
 const EVIL = '\u001b]0;PWNED\u0007\u001b[2J\u009b31m\u202eevil\u2028x';
 /** What the live line draws, and colours. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { makePlace } from '../support/place.ts';
+import { makePlace } from '../support/cli/place.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makePlace } from '../support/place.ts';
+import { makePlace } from '../support/cli/place.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
 

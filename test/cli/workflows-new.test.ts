@@ -8,8 +8,8 @@ import { parse } from 'yaml';
 import { proposalText } from '../../src/definitions/proposals/proposal.ts';
 import { proposeFor } from '../../src/definitions/proposals/propose.ts';
 import type { HttpSource } from '../../src/model/http-source.ts';
-import { makePlace } from '../support/place.ts';
-import { definitionOf, type Site, site, take } from '../support/source-site.ts';
+import { makePlace } from '../support/cli/place.ts';
+import { definitionOf, type Site, site, take } from '../support/jobs/source-site.ts';
 
 const SITES = join(import.meta.dirname, '../fixtures/sites');
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /** The rows about reading data. */
 import assert from 'node:assert/strict';
-import type { Got } from '../support/wire.ts';
+import type { Got } from '../support/net/wire.ts';
 import {
   data,
   each,

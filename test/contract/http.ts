@@ -1,6 +1,6 @@
 /** The rows about methods, paths and HTTP itself. */
 import assert from 'node:assert/strict';
-import { report } from '../support/wire.ts';
+import { report } from '../support/net/wire.ts';
 import {
   allows,
   data,

@@ -1,6 +1,6 @@
 /** The rows about queueing jobs. */
 import assert from 'node:assert/strict';
-import { parsed, type Sent } from '../support/wire.ts';
+import { parsed, type Sent } from '../support/net/wire.ts';
 import { type Headers, IN_THE_WAY, is, NO_WORKFLOW, QUEUED, queue, type Rows, type World } from './world.ts';
 
 export function queueRows({ ask, askInBytes, get, post, keys, letFinish }: World): Rows {

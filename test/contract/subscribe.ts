@@ -1,6 +1,6 @@
 /** The rows about subscribing webhooks. */
 import assert from 'node:assert/strict';
-import { type Got, parsed, report } from '../support/wire.ts';
+import { type Got, parsed, report } from '../support/net/wire.ts';
 import {
   each,
   is,

@@ -1,6 +1,6 @@
 /** The rows about unsubscribing webhooks. */
 import assert from 'node:assert/strict';
-import { type Got, parsed, report } from '../support/wire.ts';
+import { type Got, parsed, report } from '../support/net/wire.ts';
 import { each, is, NO_WEBHOOK, names, queue, type Rows, UNSUBSCRIBE, type World, withBody } from './world.ts';
 
 export function unsubscribeRows(world: World): Rows {

@@ -6,8 +6,8 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { startContractService } from '../support/contract-service.ts';
-import { assertAnswer, type Got, parsed, report, type Sent, send, sendBytes } from '../support/wire.ts';
+import { startContractService } from '../support/api/contract-service.ts';
+import { assertAnswer, type Got, parsed, report, type Sent, send, sendBytes } from '../support/net/wire.ts';
 
 /** By the row's words, then by the case's. */
 export type Rows = Record<string, Record<string, () => Promise<unknown>>>;

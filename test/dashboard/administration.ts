@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
-import { signedInTests } from '../support/browser.ts';
+import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 describe('administration', () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { Flowhook } from 'flowhook-client';
 import type { Page } from 'playwright-core';
-import { AXE, browserTest, signedInTests } from '../support/browser.ts';
-import { textFindings } from '../support/page-text.ts';
+import { AXE, browserTest, signedInTests } from '../support/browser/browser.ts';
+import { textFindings } from '../support/browser/page-text.ts';
 import { startService } from '../support/service.ts';
 
 interface Look {

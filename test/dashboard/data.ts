@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe } from 'node:test';
 import type { Download, Page } from 'playwright-core';
-import { signedInTests } from '../support/browser.ts';
+import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 const MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { signedInTests } from '../support/browser.ts';
+import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 /** Runs in the page: the name of what has the focus, and whether one sees that it has it. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { runCommand } from '../support/commands.ts';
+import { runCommand } from '../support/cli/commands.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { startService, type TestService } from '../support/service.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
-import { beginSession, browserTest, signedInTests } from '../support/browser.ts';
+import { beginSession, browserTest, signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 /** Runs until a file of this name stands beside the definition. */

@@ -4,7 +4,7 @@ import { after, before, describe } from 'node:test';
 import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
 import { makeLink } from '../../src/teams/sessions.ts';
-import { beginSession, browserTest, signIn } from '../support/browser.ts';
+import { beginSession, browserTest, signIn } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 describe('signing in', () => {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe } from 'node:test';
 import type { Locator } from 'playwright-core';
-import { signedInTests } from '../support/browser.ts';
+import { signedInTests } from '../support/browser/browser.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { mintKey } from '../../src/teams/keys.ts';
-import { signedInTests } from '../support/browser.ts';
+import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 describe('first steps', () => {

@@ -1,4 +1,4 @@
 /** What the guides let one type works as pasted. */
-import { testPages } from '../support/page-script.ts';
+import { testPages } from '../support/docs/page-script.ts';
 
 testPages((page) => page.startsWith('docs/guides/'));

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { mistakeIn, SeenIds } from '../../examples/verify/receiver.mts';
 import { signatureHeaders } from '../../src/webhooks/sign.ts';
-import vectors from '../support/standard-webhooks.json' with { type: 'json' };
+import vectors from '../support/webhooks/standard-webhooks.json' with { type: 'json' };
 
 const EXAMPLES = join(import.meta.dirname, '../..', 'examples', 'verify');
 const BODY = '{"type":"workflow_finished","workflowId":"people","name":"Zoë ☂"}\n';

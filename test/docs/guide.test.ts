@@ -10,8 +10,8 @@ import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pageOf } from '../../site/pages.ts';
 import { htmlOf, passagesOf } from '../../site/render.ts';
-import { AXE, browserTest } from '../support/browser.ts';
-import { builtGuide } from '../support/built-pages.ts';
+import { AXE, browserTest } from '../support/browser/browser.ts';
+import { builtGuide } from '../support/browser/built-pages.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

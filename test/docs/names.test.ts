@@ -8,7 +8,7 @@ import { type Page, pageOf, readPages, sectionsOf } from '../../site/pages.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { environmentName } from '../../src/config/sources.ts';
 import { programOf } from '../../src/main.ts';
-import { PAGES, ROOT, snippetsOf, textOfPage } from '../support/snippets.ts';
+import { PAGES, ROOT, snippetsOf, textOfPage } from '../support/docs/snippets.ts';
 
 const ALL = [...PAGES, 'ARCHITECTURE.md'];
 const pages = new Map(ALL.map((path) => [path, pageOf(path, textOfPage(path))]));

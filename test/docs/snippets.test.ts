@@ -18,7 +18,7 @@ import {
   ROOT,
   type Snippet,
   SNIPPETS as snippets,
-} from '../support/snippets.ts';
+} from '../support/docs/snippets.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'flowhook-snippets-'));
 after(() => rm(directory, { recursive: true, force: true }));

@@ -6,8 +6,8 @@ import { copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { elapsed } from '../support/crash.ts';
-import { makePlace, type Place } from '../support/place.ts';
+import { makePlace, type Place } from '../support/cli/place.ts';
+import { elapsed } from '../support/faults/crash.ts';
 
 const ROUNDS = Number(process.env.BACKUP_CRASH_ROUNDS ?? 4);
 const BIN = join(import.meta.dirname, '../../bin/flowhook.js');

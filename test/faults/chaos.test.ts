@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { runProcesses, signalRun } from '../support/run-processes.ts';
+import { runProcesses, signalRun } from '../support/faults/run-processes.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
 const JOBS = Number(process.env.CHAOS_JOBS ?? 24);
@@ -20,7 +20,7 @@ const KEY = 'key-of-the-chaos-test';
 const LEASE_MS = 2_000;
 const RECORDS = 40;
 const TERMINAL = /^workflow_(finished|failed|canceled)$/;
-const PROGRAM = join(import.meta.dirname, '../support', 'short-lease-server.ts');
+const PROGRAM = join(import.meta.dirname, '../support/faults', 'short-lease-server.ts');
 
 /** Takes some 100 ms, and leaves a child of its own behind. Every record carries the number of its run. */
 const SHELL = `

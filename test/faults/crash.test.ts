@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
-import { call, KEY, lived, queueAgainAndAgain, subscribe } from '../support/crash.ts';
+import { call, KEY, lived, queueAgainAndAgain, subscribe } from '../support/faults/crash.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { onPostgres, testDatabase } from '../support/test-database.ts';
@@ -26,7 +26,7 @@ const MAX_LIFE_MS = onPostgres() ? 2_000 : 500;
  * ones, for there is no time for 30 s, and lives that are longer than they.
  */
 const SERVER = onPostgres()
-  ? { program: join(import.meta.dirname, '../support', 'short-lease-server.ts') }
+  ? { program: join(import.meta.dirname, '../support/faults', 'short-lease-server.ts') }
   : {};
 const LEASE_MS = 900;
 

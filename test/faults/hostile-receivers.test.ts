@@ -5,7 +5,14 @@ import type { Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { endpoint, expectOutcome, keepWriting, MIB, send, stopEndpoints } from '../support/hostile.ts';
+import {
+  endpoint,
+  expectOutcome,
+  keepWriting,
+  MIB,
+  send,
+  stopEndpoints,
+} from '../support/webhooks/hostile.ts';
 
 after(stopEndpoints);
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { certificateAuthority, selfSignedCertificate } from '../support/certificates.ts';
-import { endpoint, expectOutcome, send, stopEndpoints, tlsEndpoint } from '../support/hostile.ts';
+import { certificateAuthority, selfSignedCertificate } from '../support/net/certificates.ts';
+import { endpoint, expectOutcome, send, stopEndpoints, tlsEndpoint } from '../support/webhooks/hostile.ts';
 
 after(stopEndpoints);
 

@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { makePlace } from '../support/place.ts';
-import { findPlanted, PLANTED } from '../support/planted.ts';
-import { amountOf, scrapeUntil } from '../support/scrape.ts';
+import { makePlace } from '../support/cli/place.ts';
+import { amountOf, scrapeUntil } from '../support/observe/scrape.ts';
+import { findPlanted, PLANTED } from '../support/records/planted.ts';
 import { startServerProcess } from '../support/server-process.ts';
 
 const { email, workflowSecret } = PLANTED;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Flowhook } from 'flowhook-client';
-import { makePlace } from '../support/place.ts';
+import { makePlace } from '../support/cli/place.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
 

@@ -13,7 +13,7 @@ import { MAX_LIMIT } from '../../src/model/lane.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { KEY, lived, queueAgainAndAgain, subscribe } from '../support/crash.ts';
+import { KEY, lived, queueAgainAndAgain, subscribe } from '../support/faults/crash.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { after, test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { bodyOf } from '../support/reading.ts';
+import { bodyOf } from '../support/records/reading.ts';
 import { startService } from '../support/service.ts';
 
 const service = await startService({ workflows: { 'default/people.yaml': 'source: { type: push }\n' } });

@@ -7,8 +7,8 @@ import { Agent } from 'node:http';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { data, LIST, queue, SUBSCRIBE, UNSUBSCRIBE } from '../contract/world.ts';
+import { assertAnswer, type Got, parsed, report, type Sent, send } from '../support/net/wire.ts';
 import { startService } from '../support/service.ts';
-import { assertAnswer, type Got, parsed, report, type Sent, send } from '../support/wire.ts';
 
 const REQUESTS = 2_000;
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { connect, type PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
-import { type Certificate, certificateAuthority } from '../support/certificates.ts';
+import { type Certificate, certificateAuthority } from '../support/net/certificates.ts';
 import { startService } from '../support/service.ts';
 
 const authority = certificateAuthority();

@@ -7,7 +7,7 @@ import { INITIAL_LIMIT } from '../../src/model/load-limit.ts';
 import { SCOPES } from '../../src/model/team.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { bodyOf } from '../support/reading.ts';
+import { bodyOf } from '../support/records/reading.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 /** More than are worked on at once, whatever they wait for. */

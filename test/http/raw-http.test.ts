@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
+import { assertAnswer, sendBytes } from '../support/net/wire.ts';
 import { startService } from '../support/service.ts';
-import { assertAnswer, sendBytes } from '../support/wire.ts';
 
 const service = await startService({ workflows: { 'default/people.yaml': 'source: { type: push }\n' } });
 after(() => service.stop());

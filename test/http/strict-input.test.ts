@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { ApiDocument, DescribedOperation, Schema } from '../support/document-requests.ts';
+import type { ApiDocument, DescribedOperation, Schema } from '../support/api/document-requests.ts';
 import { startService } from '../support/service.ts';
 
 type Json = Record<string, unknown>;

@@ -17,11 +17,11 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { StoredEvent } from '../../src/store/operations/events.ts';
 import type { Store } from '../../src/store/store.ts';
-import { call, elapsed, KEY, subscribe } from '../support/crash.ts';
+import { call, elapsed, KEY, subscribe } from '../support/faults/crash.ts';
+import { startTcpProxy, type TcpProxy } from '../support/net/tcp-proxy.ts';
 import { administer, startCluster } from '../support/postgres.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 
 const { NODES_JOBS } = process.env;
 const JOBS = Number(NODES_JOBS ?? 15);
@@ -34,7 +34,7 @@ const WORKFLOWS = ['a', 'b', 'c', 'd'];
 const QUEUE_EVERY_MS = 200;
 /** Each hears of everything: of a job that is four or five events. */
 const RECEIVERS = 2;
-const PROGRAM = join(import.meta.dirname, '../support', 'short-lease-server.ts');
+const PROGRAM = join(import.meta.dirname, '../support/faults', 'short-lease-server.ts');
 /** A record that no other run has written, so that every run publishes a version of its own. */
 const SOURCE = `source:
   type: command

@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
-import { call, KEY } from '../support/crash.ts';
+import { call, KEY } from '../support/faults/crash.ts';
 import { administer, makeDatabase } from '../support/postgres.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -17,7 +17,7 @@ const SHIFTS_MS = [-600_000, 0, 600_000];
 const LEASE_MS = 2_500;
 /** How far apart two times of this machine may be, because of what was under way in between. */
 const NEAR_MS = 30_000;
-const PROGRAM = join(import.meta.dirname, '../support', 'short-lease-server.ts');
+const PROGRAM = join(import.meta.dirname, '../support/faults', 'short-lease-server.ts');
 /** Runs for longer than a lease: a node that used its own clock would take the job away, or give it up. */
 const SOURCE = `source:
   type: command
@@ -109,7 +109,7 @@ async function startNodes(t: TestContext): Promise<{ nodes: ServerProcess[]; url
         FLOWHOOK_MAX_RUNNING_JOBS: '2',
         LEASE_MS: String(LEASE_MS),
         CLOCK_SHIFT_MS: String(shiftMs),
-        NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support', 'shifted-clock.ts')}`,
+        NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/faults', 'shifted-clock.ts')}`,
       },
       { program: PROGRAM },
     ),

@@ -12,7 +12,7 @@ import pg from 'pg';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { administer, startCluster } from '../support/postgres.ts';
-import { makeBesideLoads, makeQueueLoad } from '../support/queue-load.ts';
+import { makeBesideLoads, makeQueueLoad } from '../support/store/queue-load.ts';
 
 const { HELD_JOBS } = process.env;
 const JOBS = Number(HELD_JOBS ?? 240);

@@ -1,10 +1,10 @@
 /** One trace over three nodes: one answers, one runs, one delivers, and the database between them hands it on. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { startTraceReceiver } from '../support/observe/trace-receiver.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { testDatabase } from '../support/test-database.ts';
-import { startTraceReceiver } from '../support/trace-receiver.ts';
 
 process.env.FLOWHOOK_TEST_STORE = 'postgres';
 const database = await testDatabase('');

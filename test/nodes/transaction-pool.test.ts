@@ -15,7 +15,7 @@ import {
   SERVER_VARIABLE,
   serverWithSocket,
 } from '../support/postgres.ts';
-import { startTransactionPool } from '../support/transaction-pool.ts';
+import { startTransactionPool } from '../support/store/transaction-pool.ts';
 
 const { socketPath } = await serverWithSocket();
 const pool = await startTransactionPool({ socketPath, size: 6 });

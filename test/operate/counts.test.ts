@@ -23,8 +23,8 @@ import { settlementRow } from '../../src/store/operations/settle.ts';
 import { version } from '../../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';
 import { dueLanes, lane, load as loadLane } from '../../src/store/sqlite/lanes.ts';
-import { Counter, type Work } from '../support/count-work.ts';
-import { multiply, type Past } from '../support/multiply.ts';
+import { Counter, type Work } from '../support/store/count-work.ts';
+import { multiply, type Past } from '../support/store/multiply.ts';
 
 const PAST: Past = { workflows: 10, webhooks: 10, jobs: 100, deliveries: 500 };
 const TIMES = 100;

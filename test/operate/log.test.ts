@@ -1,10 +1,10 @@
 /** The log of a service at work, as its operator gets it: one line for each unit of work, joined by ids. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { makePlace } from '../support/place.ts';
+import { makePlace } from '../support/cli/place.ts';
+import { startTraceReceiver } from '../support/observe/trace-receiver.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { startTraceReceiver } from '../support/trace-receiver.ts';
 
 type Line = Record<string, unknown>;
 

@@ -8,12 +8,12 @@ import { parse } from 'yaml';
 import { Flowhook } from '../../client/src/flowhook-client.ts';
 import { listBackups } from '../../src/store/backup-files.ts';
 import { mintKey } from '../../src/teams/keys.ts';
-import { parseExposition } from '../support/prometheus-text.ts';
-import { type Reading, readExpression } from '../support/promql.ts';
+import { sendBytes } from '../support/net/wire.ts';
+import { parseExposition } from '../support/observe/prometheus-text.ts';
+import { type Reading, readExpression } from '../support/observe/promql.ts';
+import { amountOf, type Families, scrape, scrapeUntil } from '../support/observe/scrape.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { amountOf, type Families, scrape, scrapeUntil } from '../support/scrape.ts';
 import { startService } from '../support/service.ts';
-import { sendBytes } from '../support/wire.ts';
 
 const OPERATE = join(import.meta.dirname, '../..', 'docs', 'operate');
 const ALERTS = join(OPERATE, 'alerts.yaml');

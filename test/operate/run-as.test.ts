@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { findRunAs } from '../../src/sources/process/environment.ts';
-import { makeInstallation } from '../support/examined.ts';
+import { makeInstallation } from '../support/cli/examined.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

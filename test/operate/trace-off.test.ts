@@ -13,7 +13,7 @@ registerHooks({
 // Not before the hooks are there.
 const { startReceiver } = await import('../support/receiver.ts');
 const { startService } = await import('../support/service.ts');
-const { startTraceReceiver } = await import('../support/trace-receiver.ts');
+const { startTraceReceiver } = await import('../support/observe/trace-receiver.ts');
 
 const workflows = { 'default/people.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n` };
 const receiver = await startReceiver();

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fromTraceparent } from '../../src/observe/trace-context.ts';
+import { amountOf, scrapeUntil } from '../support/observe/scrape.ts';
+import { type ReceivedSpan, startTraceReceiver } from '../support/observe/trace-receiver.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { amountOf, scrapeUntil } from '../support/scrape.ts';
 import { startService } from '../support/service.ts';
-import { type ReceivedSpan, startTraceReceiver } from '../support/trace-receiver.ts';
 import { until } from '../support/until.ts';
 
 const QUEUE = 'POST /v1/workflows/{workflowId}/queue';

@@ -10,10 +10,10 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { listBackups } from '../../src/store/backup-files.ts';
 import { DRIVERS, type Driver, MIGRATIONS } from '../../src/store/migrations.ts';
 import { openStore, readSchema } from '../../src/store/open.ts';
-import { DIGESTS, digests, fileOf, frozenRows, LEFT, type Rows } from '../support/frozen-schemas.ts';
-import { makeOldTables, type OldTables } from '../support/old-tables.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { DIGESTS, digests, fileOf, frozenRows, LEFT, type Rows } from '../support/store/frozen-schemas.ts';
+import { makeOldTables, type OldTables } from '../support/store/old-tables.ts';
 
 const MINUTE_MS = 60_000;
 const released: Record<string, string> = JSON.parse(await readFile(DIGESTS, 'utf8'));
@@ -48,7 +48,7 @@ test('no released migration has been changed', () => {
 test('what the newest released version left is frozen', () => {
   for (const driver of DRIVERS) {
     const file = fileOf(driver, Math.max(...versionsOf(driver)));
-    assert.ok(existsSync(file), `${file} is missing: node test/support/freeze-schema.ts makes it`);
+    assert.ok(existsSync(file), `${file} is missing: node test/support/store/freeze-schema.ts makes it`);
   }
 });
 

@@ -5,10 +5,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { installPackage } from '../support/installation.ts';
+import { installPackage } from '../support/cli/installation.ts';
+import { site } from '../support/jobs/source-site.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
-import { site } from '../support/source-site.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);

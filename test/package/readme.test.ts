@@ -10,8 +10,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { listenTo, type Started } from '../support/commands.ts';
-import { ROOT, SNIPPETS } from '../support/snippets.ts';
+import { listenTo, type Started } from '../support/cli/commands.ts';
+import { ROOT, SNIPPETS } from '../support/docs/snippets.ts';
 
 /** The ports that the page names. */
 const PORTS = [8080, 9000];

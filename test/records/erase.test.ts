@@ -19,8 +19,8 @@ import {
   startWorld,
   until,
   versionsOf,
-} from '../support/person-everywhere.ts';
-import { tablesWith } from '../support/tables-with.ts';
+} from '../support/records/person-everywhere.ts';
+import { tablesWith } from '../support/records/tables-with.ts';
 import { onPostgres } from '../support/test-database.ts';
 
 test('a person who was everywhere is nowhere in the data directory, and everybody else is untouched', async (t) => {

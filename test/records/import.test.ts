@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { type Ended, runCommand, type Started, startCommand } from '../support/commands.ts';
+import { type Ended, runCommand, type Started, startCommand } from '../support/cli/commands.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
 

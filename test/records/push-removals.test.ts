@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { runCommand } from '../support/commands.ts';
+import { runCommand } from '../support/cli/commands.ts';
 import { startService } from '../support/service.ts';
 
 const PUSHED = 'source: { type: push }\n';

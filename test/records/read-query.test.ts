@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { readCsv } from '../support/csv.ts';
+import { readCsv } from '../support/records/csv.ts';
 import {
   FEW,
   type Got,
@@ -12,7 +12,7 @@ import {
   type Row,
   rowsOf,
   startReading,
-} from '../support/reading.ts';
+} from '../support/records/reading.ts';
 
 const { publish, prune, get } = await startReading();
 

@@ -4,7 +4,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bodyOf, json, manyPeople, PEOPLE, startReading, WORKFLOWS } from '../support/reading.ts';
+import { bodyOf, json, manyPeople, PEOPLE, startReading, WORKFLOWS } from '../support/records/reading.ts';
 import { startService } from '../support/service.ts';
 
 const { service, publish, prune, open, get, untilKept, kept, openFiles, until } = await startReading();

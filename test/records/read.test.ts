@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { FEW, type Got, json, manyPeople, PEOPLE, rowsOf, startReading } from '../support/reading.ts';
+import { FEW, type Got, json, manyPeople, PEOPLE, rowsOf, startReading } from '../support/records/reading.ts';
 
 const { publish, get, untilKept, openFiles } = await startReading();
 

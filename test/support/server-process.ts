@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { atEnd } from './at-end.ts';
-import { keptCode } from './kept-code.ts';
+import { keptCode } from './run/kept-code.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'flowhook.js');
 

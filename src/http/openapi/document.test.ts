@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createSchemaCheck } from '../../../test/support/json-schema.ts';
+import { createSchemaCheck } from '../../../test/support/api/json-schema.ts';
 import { routes } from '../routes.ts';
 import { openApiText } from './document.ts';
 import { schemas } from './schemas.ts';

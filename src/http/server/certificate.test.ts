@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { certificateAuthority } from '../../../test/support/certificates.ts';
+import { certificateAuthority } from '../../../test/support/net/certificates.ts';
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import { Certificate } from './certificate.ts';
 

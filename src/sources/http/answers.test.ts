@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { site, take } from '../../../test/support/source-site.ts';
+import { site, take } from '../../../test/support/jobs/source-site.ts';
 
 /** Serves one body with these headers, and reads it. */
 async function read(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { site, take } from '../../../test/support/source-site.ts';
+import { site, take } from '../../../test/support/jobs/source-site.ts';
 
 const LIST = '[{"id":1}]';
 const json = (response: ServerResponse, text = LIST) =>

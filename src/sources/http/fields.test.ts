@@ -1,7 +1,7 @@
 /** Fields: paths, templates, conversions, and what is told of those that find nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { site, take } from '../../../test/support/source-site.ts';
+import { site, take } from '../../../test/support/jobs/source-site.ts';
 import { piecesOf, readDate, readNumber } from './fields.ts';
 
 test('fields of JSON are paths, names, templates and conversions', async (t) => {

@@ -1,7 +1,7 @@
 /** The state that one run keeps for the next, and the placeholders that requests fill with it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { site, take } from '../../../test/support/source-site.ts';
+import { site, take } from '../../../test/support/jobs/source-site.ts';
 
 const SINCE = `$\{state.since}`;
 

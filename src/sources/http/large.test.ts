@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
-import { definitionOf, site } from '../../../test/support/source-site.ts';
-import { TRIAL } from '../../../test/support/sources.ts';
+import { definitionOf, site } from '../../../test/support/jobs/source-site.ts';
+import { TRIAL } from '../../../test/support/jobs/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { startRun } from '../start.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { definitionOf, site, take } from '../../../test/support/source-site.ts';
+import { definitionOf, site, take } from '../../../test/support/jobs/source-site.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
 
 const LIST = '[{"id":1}]';

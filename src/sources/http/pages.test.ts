@@ -1,7 +1,7 @@
 /** From page to page, and from records to their detail pages. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { site, take } from '../../../test/support/source-site.ts';
+import { site, take } from '../../../test/support/jobs/source-site.ts';
 
 const ids = (records: { id: unknown }[]) => records.map(({ id }) => id);
 

@@ -1,8 +1,8 @@
 /** An `http` source as a whole: from the pages of a site to records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { definitionOf, site, take } from '../../../test/support/source-site.ts';
-import { finish, TRIAL } from '../../../test/support/sources.ts';
+import { definitionOf, site, take } from '../../../test/support/jobs/source-site.ts';
+import { finish, TRIAL } from '../../../test/support/jobs/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { startRun } from '../start.ts';
 

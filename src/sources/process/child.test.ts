@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf, finish, runs, start, until } from '../../../test/support/sources.ts';
+import { directoryOf, finish, runs, start, until } from '../../../test/support/jobs/sources.ts';
 
 /** Three generations of processes that ignore SIGTERM. Prints their pids: `[leader, child, grandchild]`. */
 const STUBBORN = `trap '' TERM; sh -c "trap '' TERM; sh -c \\"trap '' TERM; echo [\\$\\$, \\$PPID, $$]; exec sleep 1000 >&-\\"; true"; true`;

@@ -5,7 +5,7 @@ import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf, finish, start, until } from '../../../test/support/sources.ts';
+import { directoryOf, finish, start, until } from '../../../test/support/jobs/sources.ts';
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 const node = (script: string): string[] => ['node', '-e', script];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { directoryOf, finish, runs, start, until } from '../../../test/support/sources.ts';
+import { directoryOf, finish, runs, start, until } from '../../../test/support/jobs/sources.ts';
 import type { Run, RunEnd } from '../run.ts';
 
 const sh = (script: string): string[] => ['sh', '-c', script];

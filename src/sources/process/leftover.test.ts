@@ -7,7 +7,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { runs } from '../../../test/support/sources.ts';
+import { runs } from '../../../test/support/jobs/sources.ts';
 import type { ProcessMark } from '../../model/job.ts';
 import { killLeftover, markOf } from './groups.ts';
 import { removeLeftoverFiles, temporaryPrefix } from './run-files.ts';

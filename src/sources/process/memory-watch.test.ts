@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { finish, start } from '../../../test/support/sources.ts';
+import { finish, start } from '../../../test/support/jobs/sources.ts';
 import { watchMemory } from './groups.ts';
 
 /** Starts a process group, and resolves with its id once the script has printed something. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { directoryOf, finish, start } from '../../../test/support/sources.ts';
+import { directoryOf, finish, start } from '../../../test/support/jobs/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { createHostTurns, type HostTurns } from '../../net/host-turns.ts';
 import { createFetch } from './module-fetch.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { directoryOf, finish, start } from '../../../test/support/sources.ts';
+import { directoryOf, finish, start } from '../../../test/support/jobs/sources.ts';
 
 /** Runs the text of a module as `acme/one.mts`. */
 async function startModule(t: TestContext, text: string, input: Parameters<typeof start>[1] = {}) {

@@ -1,7 +1,7 @@
 /** The state and configuration that commands get, and the state that they leave. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { finish, start } from '../../../test/support/sources.ts';
+import { finish, start } from '../../../test/support/jobs/sources.ts';
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf, finish, start } from '../../../test/support/sources.ts';
+import { directoryOf, finish, start } from '../../../test/support/jobs/sources.ts';
 
 test('standard error becomes log lines with levels and masked secrets, and progress', async (t) => {
   const said: string[] = [];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
-import { startTransactionPool } from '../../../test/support/transaction-pool.ts';
+import { startTransactionPool } from '../../../test/support/store/transaction-pool.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { Database, inTransaction, openPool } from './database.ts';
 import { isBusy, isOutside, isTransient } from './failures.ts';

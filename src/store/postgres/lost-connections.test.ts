@@ -1,8 +1,8 @@
 /** Connections that the server ends while statements are under way on them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { startTcpProxy } from '../../../test/support/net/tcp-proxy.ts';
 import { administer, makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
-import { startTcpProxy } from '../../../test/support/tcp-proxy.ts';
 import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, makeJob, makeWorkflow } from '../conformance/setup.ts';

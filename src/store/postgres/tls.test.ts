@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { TLSSocket } from 'node:tls';
-import { type Certificate, certificateAuthority } from '../../../test/support/certificates.ts';
+import { type Certificate, certificateAuthority } from '../../../test/support/net/certificates.ts';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { openStore } from '../open.ts';

@@ -1,7 +1,7 @@
 /** Reads run on the event loop. What they find is tested by the conformance suite. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
+import { openEmptyDatabase } from '../../../test/support/store/empty-database.ts';
 import { list } from '../operations/job-lists.ts';
 import { SqliteSql } from './sql.ts';
 

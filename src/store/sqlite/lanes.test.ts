@@ -1,7 +1,7 @@
 /** The cost of finding lanes grows with their number alone. What is found is tested by the conformance suite. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
+import { openEmptyDatabase } from '../../../test/support/store/empty-database.ts';
 import { NAMES } from '../operations/lanes.ts';
 import { DUE_OF_NAMED } from './lanes.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openEmptyDatabase } from '../../../test/support/empty-database.ts';
+import { openEmptyDatabase } from '../../../test/support/store/empty-database.ts';
 import { PRUNE_START, prune } from '../operations/outbox-retention.ts';
 import type { Statement, Value } from '../sql.ts';
 import type { Tx } from '../transaction.ts';

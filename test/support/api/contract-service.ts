@@ -1,0 +1,83 @@
+/** The service that the contract is tried on: ours in this process, or an installed one in a process of its own. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Team } from '../../../src/model/team.ts';
+import { silentLogger } from '../../../src/observe/log.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { startServerProcess } from '../server-process.ts';
+import { startService } from '../service.ts';
+import { type TestDatabase, testDatabase } from '../test-database.ts';
+
+export interface ContractService {
+  url: string;
+  /** A key of team `default` with every scope. */
+  key: string;
+  team: Team;
+  /** Of its database; of an installed service a door of this process. */
+  store: Store;
+  database: TestDatabase;
+  directory: string;
+  /** Takes the database away under the service. Not of an installed one. */
+  closeDatabase?(): Promise<void>;
+  stop(): Promise<unknown>;
+}
+
+const KEY = 'key-of-the-installed-service';
+
+/** What is tried unless `installed` is given: the `flowhook.js` of an installation. */
+export async function startContractService(
+  options: { workflows: Record<string, string>; settings: Record<string, string> },
+  installed: string | undefined,
+): Promise<ContractService> {
+  if (installed !== undefined) return startInstalled(installed, options);
+  const service = await startService(options);
+  return {
+    ...service,
+    async closeDatabase() {
+      await service.engine.stop();
+      await service.store.close();
+    },
+  };
+}
+
+async function startInstalled(
+  program: string,
+  options: { workflows: Record<string, string>; settings: Record<string, string> },
+): Promise<ContractService> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-contract-'));
+  const workflows = join(directory, 'workflows');
+  for (const [path, text] of Object.entries(options.workflows)) {
+    await mkdir(dirname(join(workflows, path)), { recursive: true });
+    await writeFile(join(workflows, path), text);
+  }
+  const database = await testDatabase(directory);
+  const server = await startServerProcess(
+    {
+      FLOWHOOK_DATA: join(directory, 'data'),
+      FLOWHOOK_WORKFLOWS: workflows,
+      FLOWHOOK_BOOTSTRAP_KEY: KEY,
+      ...database.settings,
+      ...options.settings,
+    },
+    { program },
+  );
+  const store = await openStore(database.url, { publicUrl: () => server.url, log: silentLogger });
+  const team = await store.teams.bySlug({ slug: 'default' });
+  if (team === undefined) throw new Error('The service has made no team');
+  return {
+    url: server.url,
+    key: KEY,
+    team,
+    store,
+    database,
+    directory,
+    async stop() {
+      await store.close();
+      await server.stop();
+      await database.drop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

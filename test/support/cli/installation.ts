@@ -1,0 +1,75 @@
+/** The package, packed and installed in an empty directory, as its users get it. */
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '../../..');
+const run = promisify(execFile);
+
+export interface Installation {
+  /** The empty directory: it holds `node_modules`, and nothing else of ours. */
+  directory: string;
+  /** `flowhook.js` of the installed package. */
+  program: string;
+  /** What was packed, with slashes, such as `bin/flowhook.js`. */
+  files: string[];
+  /** Of the tarball, and of what was in it. */
+  bytes: { packed: number; unpacked: number };
+  remove(): Promise<void>;
+}
+
+/** All that a package is made of. */
+const SOURCES = [
+  ...['bin', 'client', 'dashboard', 'docs', 'site', 'src', 'templates'],
+  ...['package.json', 'tsconfig.json', 'tsconfig.build.json', '.npmrc'],
+  ...['CHANGELOG.md', 'LICENSE', 'README.md', 'compose.yaml'],
+];
+const LEFT_OUT = /\/(dist|\.build)$|\.test\.tsx?$/;
+
+interface Packed {
+  filename: string;
+  size: number;
+  unpackedSize: number;
+  files: { path: string }[];
+}
+
+/** Packs the repository, and lets npm install the tarball. */
+export async function installPackage(): Promise<Installation> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
+  const copy = join(directory, 'copy');
+  // Beside these sources: what they build here, others may be reading.
+  for (const name of SOURCES) {
+    await cp(join(root, name), join(copy, name), {
+      recursive: true,
+      filter: (path) => !LEFT_OUT.test(path),
+    });
+  }
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  await run('npm', ['run', '--silent', 'build'], { cwd: copy }).catch(({ stdout, stderr }) => {
+    // The compiler says there what is wrong.
+    throw new Error(`The package cannot be built:\n${stderr}${stdout.slice(-4_000)}`);
+  });
+  // Building is what `prepack` does; it would say so in the midst of the JSON.
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], {
+    cwd: copy,
+    maxBuffer: 16_000_000,
+  });
+  // A list up to npm 11, by name afterwards.
+  const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
+  if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
+  const tarball = join(copy, packed.filename);
+  const installed = join(directory, 'node_modules', 'flowhook');
+  await writeFile(join(directory, 'package.json'), '{"private":true}\n');
+  const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
+  await run('npm', install, { cwd: directory, maxBuffer: 16_000_000 });
+  await rm(copy, { recursive: true });
+  return {
+    directory,
+    program: join(installed, 'bin', 'flowhook.js'),
+    files: packed.files.map(({ path }) => path),
+    bytes: { packed: packed.size, unpacked: packed.unpackedSize },
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,133 @@
+/** Fills a database with the past of many workflows: copies of rows that the service has made, by SQL alone. */
+import { firstIdAt } from '../../../src/std/id.ts';
+
+/** How much there is of what the past leaves. Jobs and deliveries belong to the workflows in turn. */
+export interface Past {
+  workflows: number;
+  /** One for each workflow. */
+  webhooks: number;
+  /** Finished, each with three events. */
+  jobs: number;
+  /** Delivered, each with its attempt. */
+  deliveries: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const EVENTS_OF_A_JOB = 3;
+/** Rows of a transaction: a server that uses the database goes on writing in between. */
+const AT_ONCE = 20_000;
+
+/**
+ * @param rows runs a query with `?` and answers its rows; statements that change something likewise
+ * @param model a workflow whose only job has finished and was delivered to its only webhook, as the service left it
+ */
+export async function multiply(
+  rows: (sql: string, values: (string | number)[]) => Promise<Record<string, unknown>[]>,
+  { past, model }: { past: Past; model: { teamId: string; workflowId: string } },
+): Promise<void> {
+  const { teamId, workflowId } = model;
+  const { workflows, webhooks, jobs, deliveries } = past;
+  const madeAt = Date.now() - DAY_MS;
+  const id = (prefix: string, n: string) =>
+    `'${firstIdAt(prefix, madeAt).slice(0, -10)}' || cast(1000000000 + ${n} as text)`;
+  const one = async (sql: string, ...values: (string | number)[]) => {
+    const [row] = await rows(sql, values);
+    if (row === undefined) throw new Error(`There is nothing to be copied: ${sql}`);
+    return row;
+  };
+  const ofTeam = 'team_id = ?';
+  const { sequence: last } = (await one(
+    `select max(sequence) as sequence from event where ${ofTeam}`,
+    teamId,
+  )) as { sequence: number | string };
+  const owner = (n: string) => `'past-' || cast(${n} % ${workflows} + 1 as text)`;
+  const copies: {
+    table: string;
+    model: Record<string, unknown>;
+    count: number;
+    changed: Record<string, string>;
+  }[] = [
+    {
+      table: 'workflow',
+      model: await one(`select * from workflow where ${ofTeam} and id = ?`, teamId, workflowId),
+      count: workflows,
+      changed: { id: `'past-' || cast(n as text)`, number: 'n + 1000000' },
+    },
+    {
+      table: 'version',
+      model: await one(`select * from version where ${ofTeam} and workflow_id = ?`, teamId, workflowId),
+      count: workflows,
+      changed: { workflow_id: `'past-' || cast(n as text)` },
+    },
+    {
+      table: 'webhook',
+      model: await one(`select * from webhook where ${ofTeam} and workflow_id = ?`, teamId, workflowId),
+      count: webhooks,
+      changed: { id: id('wh', '(n - 1)'), workflow_id: owner('(n - 1)') },
+    },
+    {
+      table: 'job',
+      model: await one(`select * from job where ${ofTeam} and workflow_id = ?`, teamId, workflowId),
+      count: jobs,
+      changed: { id: id('job', '(n - 1)'), workflow_id: owner('(n - 1)') },
+    },
+    {
+      table: 'event',
+      model: await one(
+        `select * from event where ${ofTeam} and type = 'workflow_finished' order by sequence limit 1`,
+        teamId,
+      ),
+      count: jobs * EVENTS_OF_A_JOB,
+      changed: {
+        id: id('evt', 'n'),
+        sequence: `n + ${last}`,
+        workflow_id: owner(`((n - 1) / ${EVENTS_OF_A_JOB})`),
+        job_id: id('job', `((n - 1) / ${EVENTS_OF_A_JOB})`),
+      },
+    },
+    {
+      table: 'delivery',
+      model: await one(`select * from delivery where ${ofTeam} and state = 'delivered' limit 1`, teamId),
+      count: deliveries,
+      changed: {
+        id: id('dlv', 'n'),
+        webhook_id: id('wh', `(n % ${webhooks})`),
+        event_sequence: `n % ${jobs * EVENTS_OF_A_JOB} + ${last} + 1`,
+      },
+    },
+    {
+      table: 'attempt',
+      model: await one(`select * from attempt where ${ofTeam} limit 1`, teamId),
+      count: deliveries,
+      changed: { delivery_id: id('dlv', 'n') },
+    },
+  ];
+  for (const { table, model: row, count, changed } of copies) {
+    // Of the day before, like whatever is old: counted by hours, and not to be counted again.
+    const times = Object.keys(row).filter((column) => /^(created|started|finished)_at$/.test(column));
+    for (const column of times) if (row[column] !== null) row[column] = Number(row[column]) - DAY_MS;
+    const columns = Object.keys(row);
+    const kept = columns.filter((column) => !(column in changed) && row[column] !== null);
+    const values = kept.map((column) => row[column] as string | number);
+    const written = [...kept, ...Object.keys(changed)];
+    for (let from = 1; from <= count; from += AT_ONCE) {
+      const to = Math.min(count, from + AT_ONCE - 1);
+      await rows(
+        `with recursive copies (n) as (select ${from} union all select n + 1 from copies where n < ${to})
+         insert into ${table} (${written.join(', ')})
+         select ${[...kept.map((column) => castTo(row[column])), ...Object.values(changed)].join(', ')} from copies`,
+        values,
+      );
+    }
+  }
+  await rows(
+    `insert into usage_place (team_id, sequence) select team_id, max(sequence) from event where ${ofTeam} group by team_id
+     on conflict (team_id) do update set sequence = excluded.sequence`,
+    [teamId],
+  );
+}
+
+/** PostgreSQL does not guess what a `?` in a list of columns is. */
+function castTo(value: unknown): string {
+  return typeof value === 'number' ? 'cast(? as bigint)' : 'cast(? as text)';
+}

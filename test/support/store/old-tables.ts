@@ -1,0 +1,162 @@
+/** The tables of an older version, to be filled with what it left and to be read again. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import { silentLogger } from '../../../src/observe/log.ts';
+import type { Driver } from '../../../src/store/migrations.ts';
+import { openPool } from '../../../src/store/postgres/database.ts';
+import { migrate as migratePostgres } from '../../../src/store/postgres/migrate.ts';
+import { migrate as migrateSqlite } from '../../../src/store/sqlite/migrate.ts';
+import { makeDatabase } from '../postgres.ts';
+import type { Row, Rows } from './frozen-schemas.ts';
+
+export interface OldTables {
+  url: string;
+  /** What a service that uses them is told. */
+  settings: Record<string, string>;
+  /** Inserts what these tables have columns for, and answers just that. */
+  insert(rows: Rows): Promise<Rows>;
+  read(): Promise<Rows>;
+  /** Says that they have another version than they have. */
+  pretend(version: number): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/**
+ * Makes them in a new database: on SQLite `data/flowhook.db` in the directory, on PostgreSQL one of its own.
+ *
+ * @param place.migrations the directory with the .sql files up to that version
+ */
+export async function makeOldTables(
+  driver: Driver,
+  place: { directory: string; migrations: string },
+): Promise<OldTables> {
+  return driver === 'sqlite' ? ofSqlite(place) : ofPostgres(place);
+}
+
+function ofSqlite({ directory, migrations }: { directory: string; migrations: string }): OldTables {
+  const path = join(directory, 'data', 'flowhook.db');
+  mkdirSync(join(directory, 'data'));
+  migrateSqlite({ path, log: silentLogger, now: 0, directory: migrations });
+  /** Opened for the moment: a migration wants the file for itself. */
+  function withFile<T>(use: (db: DatabaseSync) => T): T {
+    const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    try {
+      return use(db);
+    } finally {
+      db.close();
+    }
+  }
+  const tablesOf = (db: DatabaseSync) =>
+    (db.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[]).map(
+      ({ name }) => name,
+    );
+  return {
+    url: `sqlite:${path}`,
+    settings: {},
+    insert: async (rows) =>
+      withFile((db) => {
+        const there = tablesOf(db);
+        const columnsOf = (table: string) =>
+          (db.prepare(`select name from pragma_table_info(?)`).all(table) as { name: string }[]).map(
+            ({ name }) => name,
+          );
+        const known = onlyKnown(rows, (table) => (there.includes(table) ? columnsOf(table) : undefined));
+        for (const [table, list] of known) {
+          for (const row of list) {
+            const columns = Object.keys(row);
+            db.prepare(
+              `insert into ${table} (${columns.join()}) values (${columns.map(() => '?').join()})`,
+            ).run(...(Object.values(row) as (string | number | null)[]));
+          }
+        }
+        return known;
+      }),
+    read: async () =>
+      withFile(
+        (db) =>
+          new Map(
+            tablesOf(db).map((table) => [
+              table,
+              (db.prepare(`select * from ${table}`).all() as Row[]).map((row) => ({ ...row })),
+            ]),
+          ),
+      ),
+    pretend: async (version) => withFile((db) => db.exec(`pragma user_version = ${version}`)),
+    drop: async () => {},
+  };
+}
+
+async function ofPostgres({ migrations }: { migrations: string }): Promise<OldTables> {
+  const { url, drop } = await makeDatabase();
+  const pool = openPool({ url, size: 1, log: silentLogger });
+  await migratePostgres({ url, pool, log: silentLogger, directory: migrations });
+  await pool.end();
+  async function withClient<T>(use: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      return await use(client);
+    } finally {
+      await client.end();
+    }
+  }
+  return {
+    url,
+    settings: { FLOWHOOK_DATABASE: url },
+    insert: (rows) =>
+      withClient(async (client) => {
+        const columns = new Map<string, string[]>();
+        const { rows: found } = await client.query(
+          "select table_name as t, column_name as c from information_schema.columns where table_schema = 'public'",
+        );
+        for (const { t, c } of found) columns.set(t, [...(columns.get(t) ?? []), c]);
+        const known = onlyKnown(rows, (table) => columns.get(table));
+        // Tables that others refer to are not always the first ones.
+        await client.query('set session_replication_role = replica');
+        for (const [table, list] of known) {
+          const names = Object.keys(list[0] ?? {});
+          await client.query(
+            `insert into ${table} (${names.join()}) select ${names.join()} from json_populate_recordset(null::public.${table}, $1)`,
+            [JSON.stringify(list)],
+          );
+        }
+        return known;
+      }),
+    read: () =>
+      withClient(async (client) => {
+        const { rows: names } = await client.query(
+          "select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_version'",
+        );
+        const read: Rows = new Map();
+        for (const { name } of names) {
+          const { rows } = await client.query(`select to_json(t) as row from ${name} t`);
+          read.set(
+            name,
+            rows.map(({ row }) => row),
+          );
+        }
+        return read;
+      }),
+    pretend: (version) =>
+      withClient(async (client) => {
+        await client.query('insert into schema_version (number, migrated_at) values ($1, 0)', [version]);
+      }),
+    drop,
+  };
+}
+
+/** @param columnsOf those of a table; undefined when there is none */
+function onlyKnown(rows: Rows, columnsOf: (table: string) => string[] | undefined): Rows {
+  const known: Rows = new Map();
+  for (const [table, list] of rows) {
+    const columns = columnsOf(table);
+    if (columns === undefined) continue;
+    known.set(
+      table,
+      list.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => columns.includes(name)))),
+    );
+  }
+  return known;
+}

@@ -1,0 +1,130 @@
+/** The life of jobs and deliveries through the store, without the sources and receivers: as many as the database bears. */
+import assert from 'node:assert/strict';
+import pg from 'pg';
+import type { AttemptLease } from '../../../src/model/job.ts';
+import { silentLogger } from '../../../src/observe/log.ts';
+import { load, OK, settlement, subscribe } from '../../../src/store/conformance/sending.ts';
+import { heldOf, makeJob, makeWorkflow } from '../../../src/store/conformance/setup.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { administer } from '../postgres.ts';
+
+const NODE = 'node-of-the-load';
+const LEASE_MS = 30_000;
+/** What a node claims, and settles, at once, unless told otherwise. */
+const AT_ONCE = 20;
+
+export interface QueueLoad {
+  /** How many jobs one round has. */
+  jobs: number;
+  /** One job of each workflow: queued, claimed, beaten, published, and told to the webhook of its team. */
+  round(): Promise<void>;
+}
+
+/** Makes teams with a webhook each, and workflows. */
+export async function makeQueueLoad(
+  store: Store,
+  { teams, workflows, atOnce = AT_ONCE }: { teams: number; workflows: number; atOnce?: number },
+): Promise<QueueLoad> {
+  const places: { teamId: string; workflowId: string }[] = [];
+  for (let team = 0; team < teams; team += 1) {
+    for (let n = 0; n < workflows; n += 1) {
+      places.push(await makeWorkflow(store, { team: `team-${team}`, id: `workflow-${n}` }));
+    }
+    await subscribe(store, { teamId: places.at(-1)?.teamId as string, workflowId: null });
+  }
+  return {
+    jobs: places.length,
+    async round() {
+      await Promise.all(places.map((at) => makeJob(store, at)));
+      let ended = 0;
+      while (ended < places.length) {
+        const claimed = await store.jobs.claim({
+          nodeId: NODE,
+          limit: atOnce,
+          leaseMs: LEASE_MS,
+          perTeam: AT_ONCE,
+        });
+        const held = claimed.map(({ job }) => heldOf(job));
+        assert.notEqual(held.length, 0, 'what was queued is claimed');
+        await Promise.all([tell(store), run(store, held)]);
+        ended += held.length;
+      }
+      await tell(store);
+    },
+  };
+}
+
+/** A load on a database of its own. */
+export interface BesideLoad extends QueueLoad {
+  url: string;
+}
+
+/**
+ * The same load twice, in two databases of one server: a transaction that is held open keeps the dead rows of one of
+ * them and not those of the other.
+ */
+export async function makeBesideLoads(
+  server: string,
+  size: { teams: number; workflows: number },
+): Promise<{ alone: BesideLoad; beside: BesideLoad; hold(): Promise<void>; end(): Promise<void> }> {
+  const open = async (name: string) => {
+    await administer(server, `create database ${name}`);
+    const url = new URL(server);
+    url.pathname = `/${name}`;
+    const store = await openStore(url.href, { publicUrl: () => '', log: silentLogger });
+    const load = await makeQueueLoad(store, size);
+    await load.round();
+    return { ...load, url: url.href, store };
+  };
+  const alone = await open('alone');
+  const beside = await open('beside');
+  const held = new pg.Client({ connectionString: beside.url });
+  await held.connect();
+  return {
+    alone,
+    beside,
+    hold: async () => {
+      await held.query('begin isolation level repeatable read; select 1 from job limit 1');
+    },
+    end: async () => {
+      await Promise.all([held.end(), alone.store.close(), beside.store.close()]);
+    },
+  };
+}
+
+async function run(store: Store, held: readonly AttemptLease[]): Promise<void> {
+  assert.deepEqual(await store.jobs.beat({ nodeId: NODE, held, leaseMs: LEASE_MS }), {
+    lost: [],
+    canceled: [],
+  });
+  await Promise.all(
+    held.map((one) =>
+      store.records.publish({
+        held: one,
+        guards: { minRecords: 0, maxDropPercent: null },
+        state: undefined,
+        fields: [],
+      }),
+    ),
+  );
+}
+
+/** Every lane with something due, until nothing is. */
+async function tell(store: Store): Promise<void> {
+  const lanes = await store.deliveries.lanes({ nodeId: NODE, leaseMs: LEASE_MS, limit: 1_000 });
+  await Promise.all(
+    lanes.map(async ({ teamId, webhookId }) => {
+      for (;;) {
+        const due = await load(store, teamId, webhookId);
+        if (due.length === 0) return;
+        for (let from = 0; from < due.length; from += AT_ONCE) {
+          const settlements = due
+            .slice(from, from + AT_ONCE)
+            .map((one) => settlement(one, 1, { state: 'delivered' }, OK));
+          await store.deliveries.settle({ settlements });
+        }
+      }
+    }),
+  );
+}
