@@ -536,13 +536,13 @@ export interface WorkflowQueuedEventData {
 
 /** A job was queued for a workflow. */
 export interface WorkflowQueuedEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'workflow_queued';
   eventType: 'workflow_queued';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   workflowId: string;
   jobId: string;
@@ -557,15 +557,15 @@ export interface WorkflowStartedEventData {
   startedAt: string;
 }
 
-/** The first attempt of a job has started. Sent once, however many attempts there are. */
+/** The first attempt of a job has started. Sent once per job, not once per attempt. */
 export interface WorkflowStartedEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'workflow_started';
   eventType: 'workflow_started';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   workflowId: string;
   jobId: string;
@@ -598,27 +598,29 @@ export interface WorkflowDataChangeEventData {
   queuedAt: string;
   startedAt: string;
   finishedAt: string;
-  /** The newest version of the records. */
+  /** Newest version of the records. */
   version: number;
   records: WorkflowDataChangeEventDataRecords;
-  /** Where the records are read, with an API key. */
+  /** URL of the records; reading them requires an API key. */
   dataUrl: string;
-  /** 0: there was none. */
+  /** 0 if there was none. */
   previousVersion: number;
   differences: WorkflowDataChangeEventDataDifference[];
+  /** Whether `differences` is incomplete. */
   truncated: boolean;
+  /** URL of all differences; reading them requires an API key. */
   changesUrl: string;
 }
 
-/** A run has published records that differ from the version before. `differences` holds as many as fit; when `truncated` is true, `changesUrl` has the rest. Followed by `workflow_finished`. */
+/** A run has published records that differ from the previous version. `differences` holds as many as fit; if `truncated` is true, `changesUrl` returns all of them. `workflow_finished` follows. */
 export interface WorkflowDataChangeEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'workflow_data_change';
   eventType: 'workflow_data_change';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   workflowId: string;
   jobId: string;
@@ -633,22 +635,22 @@ export interface WorkflowFinishedEventData {
   queuedAt: string;
   startedAt: string;
   finishedAt: string;
-  /** The newest version of the records. */
+  /** Newest version of the records. */
   version: number;
   records: WorkflowDataChangeEventDataRecords;
-  /** Where the records are read, with an API key. */
+  /** URL of the records; reading them requires an API key. */
   dataUrl: string;
 }
 
 /** A job has finished, whether or not it changed any record. */
 export interface WorkflowFinishedEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'workflow_finished';
   eventType: 'workflow_finished';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   workflowId: string;
   jobId: string;
@@ -663,22 +665,22 @@ export interface WorkflowFailedEventData {
   queuedAt: string;
   finishedAt: string;
   reason: 'error' | 'source' | 'lost' | 'timeout' | 'memory' | 'output' | 'guard' | 'invalid_record';
-  /** The reason as a sentence. */
+  /** Human-readable reason. */
   error: string | null;
-  /** Attempts that were made. */
+  /** Number of attempts made. */
   attempt: number;
   startedAt?: string;
 }
 
-/** A job has failed for good: there will be no further attempt. The published records stay as they are. */
+/** A job has failed and will not be retried. The published records are unchanged. */
 export interface WorkflowFailedEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'workflow_failed';
   eventType: 'workflow_failed';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   workflowId: string;
   jobId: string;
@@ -692,22 +694,22 @@ export interface WorkflowCanceledEventData {
   state: 'canceled';
   queuedAt: string;
   finishedAt: string;
-  /** By whom. */
+  /** Who canceled the job. */
   error: string | null;
-  /** Attempts that were made. */
+  /** Number of attempts made. */
   attempt: number;
   startedAt?: string;
 }
 
-/** A job was canceled, before it started or while it ran. The published records stay as they are. */
+/** A job was canceled, before it started or while it was running. The published records are unchanged. */
 export interface WorkflowCanceledEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'workflow_canceled';
   eventType: 'workflow_canceled';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   workflowId: string;
   jobId: string;
@@ -720,15 +722,15 @@ export interface WebhookTestEventData {
   message: string;
 }
 
-/** A test of a webhook: sent only to that one, whatever events it subscribed to. */
+/** A test event. Only the tested webhook receives it, even if not subscribed to this type. */
 export interface WebhookTestEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'webhook_test';
   eventType: 'webhook_test';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   data: WebhookTestEventData;
   workflowId?: string;
@@ -741,15 +743,15 @@ export interface WebhookPausedEventData {
   reason: string;
 }
 
-/** A webhook is paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow. */
+/** A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow. */
 export interface WebhookPausedEvent {
-  /** The same in every attempt: the header `webhook-id`. */
+  /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
   teamId: string;
   type: 'webhook_paused';
   eventType: 'webhook_paused';
   timestamp: string;
-  /** Its place among the events of its team. */
+  /** Position among the events of the team. */
   sequence: number;
   data: WebhookPausedEventData;
   workflowId?: string;

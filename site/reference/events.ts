@@ -1,12 +1,12 @@
 /** The reference of all events, made of their catalogue. */
 import { aliasesOf } from '../../src/model/event.ts';
-import { EVENT_CATALOGUE, type EventKind } from '../../src/model/event-catalogue.ts';
+import { EVENT_CATALOG, type EventKind } from '../../src/model/event-catalog.ts';
 import { table } from './table.ts';
 
 const HEAD = `# Events
 
 Every type of event: when it occurs, what its \`data\` holds, and a complete body as a webhook receives it. Generated from
-\`src/model/event-catalogue.ts\`; \`GET /v1/events/types\` returns the same with a JSON Schema for each.
+\`src/model/event-catalog.ts\`; \`GET /v1/events/types\` returns the same with a JSON Schema for each.
 
 The events of a job come in this order: queued, started, data_change (only if something changed), then finished, failed or
 canceled. Every body also has these fields:
@@ -50,7 +50,7 @@ export const eventsReference: string = `${[
     ),
   ),
   '',
-  ...EVENT_CATALOGUE.map(section),
+  ...EVENT_CATALOG.map(section),
 ]
   .join('\n')
   .trimEnd()}\n`;
@@ -89,7 +89,7 @@ function typeOf({ type, const: value, enum: values, format }: Schema): string {
 }
 
 function fieldOfAny(name: string): Schema {
-  const found = EVENT_CATALOGUE.map(({ schema }) => (schema as Schema).properties?.[name]).find(
+  const found = EVENT_CATALOG.map(({ schema }) => (schema as Schema).properties?.[name]).find(
     (one) => one !== undefined,
   );
   if (found === undefined) throw new Error(`No event has a field ${name}`);

@@ -2,7 +2,7 @@
  * Queues jobs of workflows whose schedule is due. Any number of nodes may do so at once: a schedule is advanced by
  * compare-and-set on the time at which it was due, so that exactly one succeeds. Missed runs are made up by one at most.
  */
-import { broughtBack, nextRunAt, startsRun, TOLERANCE_MS } from '../model/schedule.ts';
+import { correctedDueAt, nextRunAt, startsRun, TOLERANCE_MS } from '../model/schedule.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
@@ -76,7 +76,7 @@ function nextAtOf(
   nowMs: number,
 ): number | undefined {
   try {
-    return broughtBack(schedule, { dueAt, nowMs });
+    return correctedDueAt(schedule, { dueAt, nowMs });
   } catch (err) {
     log.error({ err, workflowId, schedule }, 'schedule.unreadable');
     return undefined;

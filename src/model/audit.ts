@@ -1,26 +1,27 @@
-/** The audit: who changed what, when, and from where. No secrets, and nothing of what records hold. */
+/** The audit log: who changed what, when, and from where. It contains no secrets and no record contents. */
 
 /**
- * Who changes something. `key`: over the API, by the id of the key; `session`: in the dashboard, by the id of the key
- * that was signed in with; `command`: at a shell, by the name of the system's user; `file`: what workflow files say, at
- * a start or a reload; `service`: a start by itself; `unknown`: nobody whom we know.
+ * Who made a change. `key`: a caller of the API, identified by the id of the key; `session`: a user of the dashboard,
+ * identified by the id of the key used to sign in; `command`: a shell command, identified by the name of the system
+ * user; `file`: a workflow file that was loaded or reloaded; `service`: the service itself, at startup; `unknown`: an
+ * unidentified caller.
  */
 export const ACTOR_KINDS = ['key', 'session', 'command', 'file', 'service', 'unknown'] as const;
 export type ActorKind = (typeof ACTOR_KINDS)[number];
 
-/** Who changes something, and from where: what a line of the audit begins with. */
+/** Who made a change, and from where. */
 export interface Author {
   kind: ActorKind;
   /** The id of a key. */
   id: string | null;
-  /** Of the system's user. That of a key is not written: lines are read with the name that it has. */
+  /** Name of the system user. Null for keys: the name of a key is looked up when lines are read. */
   name: string | null;
-  /** Where the request came from, as far as the proxies in between are trusted. */
+  /** Client address of the request, as reported by trusted proxies. */
   address: string | null;
   requestId: string | null;
 }
 
-/** An author who is not at the other end of a wire. */
+/** An author in this process or at a shell, without an address or a request. */
 export function localAuthor(kind: ActorKind, name: string | null = null): Author {
   return { kind, id: null, name, address: null, requestId: null };
 }
@@ -42,28 +43,28 @@ export interface Target {
   id: string;
 }
 
-/** The team of lines that belong to the instance: failed sign-ins, deleted teams, restored backups. */
+/** `teamId` of lines that belong to the instance: failed sign-ins, deleted teams, restored backups. */
 export const OF_INSTANCE = '';
 
-/** What happened, apart from who did it. */
+/** A change without its author. */
 export interface Change {
-  /** `OF_INSTANCE` for what is no team's. */
+  /** `OF_INSTANCE` if the change belongs to no team. */
   teamId: string;
-  /** The operation: `webhooks.subscribe`. */
+  /** Name of the operation, such as `webhooks.subscribe`. */
   action: string;
   target: Target | null;
-  /** A few words: never a secret, an address or what a record holds. */
+  /** A short summary without secrets, addresses or record contents. */
   summary: string;
-  /** Of erasures: a keyed hash of whom. */
+  /** Of erasures: keyed hash of the erased person. */
   subject?: string;
-  /** Of erasures: what was found where. */
+  /** Of erasures: what was found, and where. */
   details?: unknown;
 }
 
-/** One line, as it is kept. Times in epoch milliseconds. */
+/** A stored line. Times in epoch milliseconds. */
 export interface AuditLine extends Required<Omit<Change, 'subject'>> {
   id: string;
-  /** The team's slug; null when the line belongs to the instance. */
+  /** Slug of the team; null if the line belongs to the instance. */
   team: string | null;
   author: Author;
   subject: string | null;

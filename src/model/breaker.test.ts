@@ -1,4 +1,4 @@
-/** What is written down of a circuit breaker, and in which words. */
+/** The stored state of a circuit breaker, and its description. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Breaker, breakerOf, breakerReason, isSameBreaker, startHealth } from './lane.ts';
@@ -6,19 +6,19 @@ import { type Breaker, breakerOf, breakerReason, isSameBreaker, startHealth } fr
 const health = startHealth(null);
 const open: Breaker = { state: 'open', since: 1_000, until: 31_000, failures: 12 };
 
-test('nothing is written while what is due goes out at once, or rests for less than a second', () => {
+test('nothing is stored while deliveries are not held back, or for less than a second', () => {
   assert.equal(breakerOf(health, null, 1_000), null);
   assert.equal(breakerOf({ ...health, restsUntil: 1_999 }, open, 1_000), null);
 });
 
-test('it keeps since when it is held back, from one state to the next', () => {
+test('`since` stays the same when the state changes', () => {
   const first = breakerOf({ ...health, state: 'open', restsUntil: 31_000, failures: 12 }, null, 1_000);
   assert.deepEqual(first, open);
   const then = breakerOf({ ...health, state: 'half_open', restsUntil: 31_000, failures: 0 }, first, 32_000);
   assert.deepEqual(then, { ...open, state: 'half_open', failures: 0 });
 });
 
-test('it is news when its state or its end is another one', () => {
+test('a change of the state or the end is stored', () => {
   assert.ok(isSameBreaker(open, { ...open, until: 31_500, failures: 14 }));
   assert.ok(!isSameBreaker(open, { ...open, until: 61_000 }));
   assert.ok(!isSameBreaker(open, { ...open, state: 'half_open' }));
@@ -26,10 +26,10 @@ test('it is news when its state or its end is another one', () => {
   assert.ok(isSameBreaker(null, null));
 });
 
-test('each state is told in words; a rest that is over is none', () => {
+test('every state has a description, except a rest that is over', () => {
   assert.equal(breakerReason(open, 2_000), 'The endpoint has failed 12 times in a row');
   assert.match(breakerReason({ ...open, failures: 3 }, 2_000) ?? '', /half of the attempts/);
-  assert.match(breakerReason({ ...open, state: 'half_open' }, 2_000) ?? '', /answers again/);
+  assert.match(breakerReason({ ...open, state: 'half_open' }, 2_000) ?? '', /responds again/);
   assert.match(breakerReason({ ...open, state: 'closed' }, 2_000) ?? '', /asked for a pause/);
   assert.equal(breakerReason({ ...open, state: 'closed' }, 31_000), null);
 });

@@ -12,18 +12,18 @@ const attempt = {
   retryAfterMs: null,
 } as const;
 
-test('2xx alone is a success', () => {
+test('only 2xx is a success', () => {
   assert.deepEqual(afterAttempt({ ...attempt, outcome: 'ok', status: 204 }), { state: 'delivered' });
   for (const status of [301, 304, 400, 404, 429, 500, 503]) {
     assert.equal(afterAttempt({ ...attempt, status }).state, 'waiting', String(status));
   }
 });
 
-test('410 cancels what waits', () => {
+test('410 cancels the delivery', () => {
   assert.deepEqual(afterAttempt({ ...attempt, status: 410 }), { state: 'canceled' });
 });
 
-test('retries follow the schedule, never early and at most a fifth late, and then the delivery is dead', () => {
+test('retries follow the schedule, never early and at most 20 % late, and then the delivery is dead', () => {
   for (let made = 1; made < RETRY_SCHEDULE_MS.length; made++) {
     const wait = RETRY_SCHEDULE_MS[made] ?? 0;
     assert.deepEqual(afterAttempt({ ...attempt, attempt: made }), { state: 'waiting', nextAt: 1_000 + wait });
@@ -35,7 +35,7 @@ test('retries follow the schedule, never early and at most a fifth late, and the
   assert.deepEqual(afterAttempt({ ...attempt, attempt: RETRY_SCHEDULE_MS.length }), { state: 'dead' });
 });
 
-test('Retry-After makes a wait longer, never shorter, and counts up to an hour', () => {
+test('Retry-After makes a delay longer, up to an hour, and never shorter', () => {
   const wait = RETRY_SCHEDULE_MS[1] ?? 0;
   for (const [retryAfterMs, waitMs] of [
     [1_000, wait],

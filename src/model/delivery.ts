@@ -1,33 +1,39 @@
 /**
- * A delivery: one event on its way to one webhook, and the rules that decide what happens after an attempt.
+ * A delivery sends one event to one webhook. This file has its states, and the rules that decide what follows an
+ * attempt.
  *
  *     waiting ──2xx──▶ delivered
  *        │  ▲
- *        │  └──anything else, while the schedule lasts
+ *        │  └──any other outcome, while attempts are left
  *        │  ▲
- *        │  └──asked to be sent now: due at once
- *        ├──schedule used up──▶ dead
- *        ├──waited too long (about four days: paused, or tried and behind others)──▶ dead
+ *        │  └──"send now": due immediately
+ *        ├──last attempt failed──▶ dead
+ *        ├──waited about four days (webhook paused, or queued behind others)──▶ dead
  *        └──unsubscribed, 410──▶ canceled
  *
- * Being in flight is never stored: after a crash the row is simply still waiting.
+ * Whether an attempt is running is never stored: after a crash, the delivery is still `waiting`.
  */
 
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead', 'canceled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** What a replay sends unless told: everything that has not arrived. What is canceled belongs to a webhook that is gone. */
+/**
+ * What a replay sends by default: all undelivered events. `canceled` is excluded, because the webhook of a canceled
+ * delivery is gone.
+ */
 export const NOT_ARRIVED: readonly DeliveryState[] = ['waiting', 'dead'];
 
-/** Why a delivery exists. A replay and a test go to one webhook alone, whatever it has subscribed. */
+/**
+ * Why a delivery exists. Replays and tests are sent to one webhook, even if it does not subscribe to the event type.
+ */
 export const DELIVERY_ORIGINS = ['event', 'test', 'replay'] as const;
 export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
 
-/** In the order in which a lane sends them: new events, further attempts, replays. */
+/** By priority in a lane: new events, further attempts, replays. */
 export const DELIVERY_CLASSES = ['live', 'retry', 'replay'] as const;
 export type DeliveryClass = (typeof DELIVERY_CLASSES)[number];
 
-/** Waits before attempt 1, 2, 3 …, in milliseconds: the example schedule of Standard Webhooks 1.0. */
+/** Delays before attempt 1, 2, 3 …, in milliseconds: the example schedule of Standard Webhooks 1.0. */
 export const RETRY_SCHEDULE_MS: readonly number[] = [
   0,
   5_000,
@@ -41,10 +47,13 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
   24 * 3_600_000,
 ];
 
-/** Up to this share is added to every wait. */
+/** Every delay is extended by a random share of up to this much. */
 const MAX_JITTER = 0.2;
 
-/** A delivery that still waits after this long is given up: by then the whole schedule, jitter included, is over. */
+/**
+ * A delivery that is still waiting at this age becomes `dead`: all attempts would have been made by then, with
+ * maximum jitter.
+ */
 export const EXPIRE_MS = RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0) * (1 + MAX_JITTER) + 3_600_000;
 
 export const ATTEMPT_OUTCOMES = [
@@ -57,33 +66,32 @@ export const ATTEMPT_OUTCOMES = [
   'blocked',
   'protocol',
 ] as const;
-/** The outcome of one request; `http` is an answer other than 2xx. */
+/** The outcome of one request; `http` is a response with a status other than 2xx. */
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** One request, as it is logged. Times in epoch milliseconds. */
+/** The log entry of one request. Times in epoch milliseconds. */
 export interface Attempt {
   startedAt: number;
   durationMs: number;
   outcome: AttemptOutcome;
   status: number | null;
-  /** A sentence on what went wrong; null after a success. */
+  /** Human-readable error; null after a success. */
   error: string | null;
-  /** The first 2 KiB of the answer. */
+  /** The first 2 KiB of the response body. */
   response: string | null;
-  /** Null in logs of earlier versions. */
   details: AttemptDetails | null;
 }
 
-/** Headers as they were sent and received, without secrets, and where the time went. */
+/** Sent and received headers, without secrets, and timings. */
 export interface AttemptDetails {
   url: string;
   requestHeaders: Record<string, string>;
   responseHeaders: Record<string, string>;
-  /** The address that the connection ended at; null when there was none. */
+  /** The IP address of the receiver; null if no connection was made. */
   remoteAddress: string | null;
   /**
-   * Milliseconds: the wait in the lane, then from the start of the attempt until each step was done; null for a step
-   * that was not reached, or not needed because a connection was open.
+   * In milliseconds: the time spent queued in the lane, then the time from the start of the attempt to the end of
+   * each step. Null for steps that were not reached, or not needed because a connection was reused.
    */
   timing: {
     queuedMs: number;
@@ -94,66 +102,67 @@ export interface AttemptDetails {
   };
 }
 
-/** A delivery that is due, with everything that sending it needs. */
+/** A due delivery with all the data that sending it requires. */
 export interface DueDelivery {
   teamId: string;
   id: string;
   webhookId: string;
   origin: DeliveryOrigin;
   class: DeliveryClass;
-  /** Attempts made so far. */
   attempt: number;
-  /** When it was due. */
   dueAt: number;
   createdAt: number;
   eventId: string;
   eventType: string;
-  /** The event's place among those of its team. */
+  /** The event's position among the events of its team. */
   sequence: number;
-  /** The exact bytes to sign and to send. */
+  /** The exact body to sign and send. */
   body: string;
-  /** How often events of its team had been rewritten when it was loaded. */
+  /** How many times erasures had rewritten events of the team when the delivery was loaded. */
   rewrites: number;
-  /** The trace of its event, as `traceparent`. */
+  /** The event's trace, as `traceparent`. */
   trace: string | null;
 }
 
 /**
- * The log of an attempt whose event an erasure rewrote while it was under way, without the answer: that may repeat what
- * was erased.
+ * Removes the response from the log of an attempt, for events that an erasure rewrote during the attempt: the
+ * receiver may have echoed the erased data.
  */
-export function withoutAnswer<Log extends Pick<Attempt, 'status' | 'error' | 'response' | 'details'>>(
+export function withoutResponse<Log extends Pick<Attempt, 'status' | 'error' | 'response' | 'details'>>(
   log: Log,
 ): Log {
   if (log.status === null) return log;
   return {
     ...log,
-    error: log.error === null ? null : `Answered ${log.status}. What it said was erased`,
+    error: log.error === null ? null : `HTTP ${log.status}: the response was erased`,
     response: null,
     details: log.details === null ? null : { ...log.details, responseHeaders: {} },
   };
 }
 
-/** What is written after an attempt. */
+/** The state of a delivery after an attempt. */
 export type NextStep =
   | { state: 'delivered' }
   | { state: 'waiting'; nextAt: number }
   | { state: 'dead' }
-  /** The endpoint answered 410: it is unsubscribed, and all that waits for it is canceled. */
+  /** The endpoint returned 410: the webhook is unsubscribed, and its waiting deliveries are canceled. */
   | { state: 'canceled' };
 
-/** A longer `Retry-After` counts as this long. */
+/** Upper bound for `Retry-After`. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** No delivery waits this long: one that seems to was dated before the clock was set back, and is due. */
+/**
+ * No scheduled wait is longer than this. A later `next_at` was computed before the clock was set back, so the
+ * delivery is due.
+ */
 export const LONGEST_WAIT_MS = Math.ceil(Math.max(...RETRY_SCHEDULE_MS) * (1 + MAX_JITTER)) + 3_600_000;
 
 /**
  * Decides what follows an attempt.
  *
- * @param attempt attempts made, including this one
- * @param random in [0, 1): 0–20 % are added to a wait, so that a retry is never early
- * @param retryAfterMs what the endpoint asked for; null when it asked for nothing
+ * @param attempt number of attempts made, including this one
+ * @param random in [0, 1): extends the delay by 0–20 %, so that a retry is never early
+ * @param retryAfterMs value of the endpoint's `Retry-After` header; null if there was none
  */
 export function afterAttempt(input: {
   outcome: AttemptOutcome;

@@ -1,9 +1,9 @@
-/** Names of events, and what their bodies say. */
+/** Names of events, and their bodies. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalEvent, canonicalEvents, eventNameMistake, eventNamesMistake, pausedData } from './event.ts';
 
-test('names of other products stand for ours, without regard to case', () => {
+test('maps names of other products to event types, regardless of case', () => {
   for (const name of [
     'job.completed',
     'run.finished',
@@ -19,20 +19,20 @@ test('names of other products stand for ours, without regard to case', () => {
   assert.equal(canonicalEvent('all'), '*');
 });
 
-test('names that nothing stands for are told apart, those of every object included', () => {
+test('separates unknown names, including properties that every object inherits', () => {
   assert.deepEqual(canonicalEvents(['job.completed', 'tea.ready', 'constructor', '__proto__']), {
     known: ['workflow_finished'],
     unknown: ['tea.ready', 'constructor', '__proto__'],
   });
 });
 
-test('a name that never fires is told with the nearest one that does', () => {
+test('suggests the most similar name for one that never fires', () => {
   for (const fires of ['workflow_finished', 'Job.Finished', '*', 'all', 'data.changed']) {
     assert.equal(eventNameMistake(fires), undefined, fires);
   }
-  const misspelt = '"job.finishd" never fires here; did you mean "job.finished"?';
-  assert.equal(eventNameMistake('job.finishd'), misspelt);
-  assert.equal(eventNamesMistake(['workflow_failed', 'job.finishd', 'tea.ready']), misspelt);
+  const mistake = '"job.finishd" never fires here; did you mean "job.finished"?';
+  assert.equal(eventNameMistake('job.finishd'), mistake);
+  assert.equal(eventNamesMistake(['workflow_failed', 'job.finishd', 'tea.ready']), mistake);
   assert.equal(
     eventNameMistake('workflow-data-chnage'),
     '"workflow-data-chnage" never fires here; did you mean "workflow_data_change"?',
@@ -44,7 +44,7 @@ test('a name that never fires is told with the nearest one that does', () => {
   );
 });
 
-test('tells the URL of a paused webhook as it was subscribed, but for user and password', () => {
+test('reports the URL of a paused webhook as subscribed, without user and password', () => {
   const urlOf = (url: string) => pausedData({ id: 'wh_1', url, pausedAt: 0, reason: 'It fails' }).url;
   assert.equal(urlOf('HTTPS://A.test:443?x=%7e'), 'HTTPS://A.test:443?x=%7e');
   assert.equal(urlOf('https://ada:secret@a.test:8443/x?y'), 'https://a.test:8443/x?y');

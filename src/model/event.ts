@@ -1,4 +1,4 @@
-/** Events: their names and aliases, and the bytes of their bodies. */
+/** Names and aliases of events, and the JSON of their bodies. */
 import { toIso } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
 import type { RecordCounts } from './job.ts';
@@ -15,7 +15,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** What other products call the same events, in lower case. */
+/** Aliases that other products use for the same events, in lowercase. */
 const ALIASES: Readonly<Record<string, EventType | '*'>> = {
   '*': '*',
   all: '*',
@@ -43,19 +43,18 @@ function aliases(type: EventType, endings: readonly string[]): Record<string, Ev
   return Object.fromEntries(nouns.flatMap((noun) => endings.map((ending) => [noun + ending, type])));
 }
 
-/** The aliases of an event type. */
 export function aliasesOf(type: EventType): string[] {
   return Object.keys(ALIASES).filter((name) => ALIASES[name] === type && name !== type);
 }
 
-/** The event type that a subscribed name stands for, `*` for all, or undefined for a name that never fires. */
+/** The event type for a subscribed name; `*` for all, undefined for a name that never fires. */
 export function canonicalEvent(name: string): EventType | '*' | undefined {
   const lower = name.toLowerCase();
   if ((EVENT_TYPES as readonly string[]).includes(lower)) return lower as EventType;
   return Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : undefined;
 }
 
-/** Splits subscribed names into the event types they stand for and the names that never fire here. */
+/** Splits subscribed names into event types and names that never fire. */
 export function canonicalEvents(names: readonly string[]): { known: (EventType | '*')[]; unknown: string[] } {
   const known: (EventType | '*')[] = [];
   const unknown: string[] = [];
@@ -67,16 +66,16 @@ export function canonicalEvents(names: readonly string[]): { known: (EventType |
   return { known, unknown };
 }
 
-/** How much of a name is repeated to whoever sent it. */
+/** Error sentences quote at most this many characters of a name. */
 const MAX_SHOWN_NAME = 100;
 
-/** The event or alias that a name which never fires was probably meant to be. */
+/** The event type or alias that is most similar to a name that never fires. */
 export function nearestEvent(name: string): string | undefined {
   return nearest(name, [...EVENT_TYPES, ...Object.keys(ALIASES)]);
 }
 
 /**
- * Says that no event has this name, and which name was probably meant: `"job.finishd" never fires here; did you mean
+ * Says that a name never fires, and suggests a similar one: `"job.finishd" never fires here; did you mean
  * "job.finished"?`. Undefined for a name that fires.
  */
 export function eventNameMistake(name: string): string | undefined {
@@ -86,14 +85,14 @@ export function eventNameMistake(name: string): string | undefined {
   return `${JSON.stringify(name.slice(0, MAX_SHOWN_NAME))} never fires here${advice}`;
 }
 
-/** As `eventNameMistake`, of the first of several names; without a similar name it lists the events. */
+/** Like `eventNameMistake`, for the first such name in a list. Lists all events if there is no similar name. */
 export function eventNamesMistake(names: readonly string[]): string | undefined {
   const mistake = names.map(eventNameMistake).find((one) => one !== undefined);
   if (mistake === undefined || mistake.endsWith('?')) return mistake;
   return `${mistake}; the events are ${EVENT_TYPES.join(', ')}, and * for all`;
 }
 
-/** What every event about a job says of it. */
+/** Facts that every event about a job includes. */
 export interface JobFacts {
   workflowId: string;
   jobId: string;
@@ -103,7 +102,7 @@ export interface JobFacts {
   finishedAt: number | null;
 }
 
-/** The `data` of an event about a job: times on the wire, absent rather than null. */
+/** The `data` of an event about a job. Times are in ISO 8601, and missing rather than null. */
 export function jobData(facts: JobFacts): Record<string, unknown> {
   return {
     workflowId: facts.workflowId,
@@ -115,7 +114,7 @@ export function jobData(facts: JobFacts): Record<string, unknown> {
   };
 }
 
-/** What `data` holds besides when a run has published, or has found nothing new. */
+/** Additional `data` of events about a job that has finished. */
 export function publishedData(input: {
   publicUrl: string;
   workflowId: string;

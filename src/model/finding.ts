@@ -1,9 +1,9 @@
-/** What an operator is shown of an installation: the findings of `flowhook doctor`, and its settings. */
+/** What operators see of an installation: the findings of `flowhook doctor`, and its settings. */
 
 export const FINDING_STATUSES = ['ok', 'warning', 'error', 'skipped'] as const;
 export type FindingStatus = (typeof FINDING_STATUSES)[number];
 
-/** What checks are about, in the order in which findings are shown. */
+/** Groups of checks, in the order in which findings are listed. */
 export const CHECK_GROUPS = [
   'machine',
   'settings',
@@ -17,19 +17,19 @@ export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
 export interface Finding {
   group: CheckGroup;
-  /** The name of the check, which never changes. */
+  /** Name of the check. Names never change. */
   check: string;
   status: FindingStatus;
-  /** What was found: a sentence. */
+  /** What was found, as a sentence. */
   what: string;
-  /** What comes of it, or why it was not checked; null when all is well. */
+  /** The consequences, or why the check was skipped; null if the status is `ok`. */
   why: string | null;
-  /** The next step; null when there is none to take. */
+  /** The next step; null if none is needed. */
   fix: string | null;
   tookMs: number;
 }
 
-/** All findings of one run. Times in epoch milliseconds. */
+/** All findings of one run of the checks. Times in epoch milliseconds. */
 export interface Examination {
   examinedAt: number;
   tookMs: number;
@@ -39,15 +39,15 @@ export interface Examination {
 export const SETTING_ORIGINS = ['flag', 'environment', 'file', 'default'] as const;
 
 export interface EffectiveSetting {
-  /** In `flowhook.yaml`. */
+  /** Name of the setting in `flowhook.yaml`. */
   name: string;
-  /** In the environment. */
+  /** Name of the environment variable. */
   variable: string;
-  /** What holds, defaults that follow from other settings included; `***` for a secret; null: there is none. */
+  /** The effective value, including defaults derived from other settings; `***` for a secret; null if there is none. */
   value: string | null;
   origin: (typeof SETTING_ORIGINS)[number];
-  /** The place as the user would name it: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`; null for a default. */
+  /** Where the value is set: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`; null for a default. */
   from: string | null;
-  /** What it is for. */
+  /** Description of the setting. */
   sentence: string;
 }

@@ -1,6 +1,6 @@
 /** The settings of an HTTP source, with every default filled in. */
 
-/** How an answer is read. */
+/** Formats of responses. */
 export const PARSES = ['json', 'ndjson', 'csv', 'html', 'xml'] as const;
 export type Parse = (typeof PARSES)[number];
 
@@ -8,9 +8,9 @@ export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH'] as const;
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
 /**
- * Texts of a request may hold `${secret.NAME}`, `${state.NAME}` and, where pages are counted, `${page}`.
- * Texts of `fields` are paths (JSONPath or a property's name; in HTML and XML a CSS selector, with `@attribute`
- * behind it where the text is not meant) or templates of such paths in `{{…}}`.
+ * Strings of a request may contain `${secret.NAME}`, `${state.NAME}` and, if pages are numbered, `${page}`. Strings
+ * in `fields` are paths or templates with paths in `{{…}}`. A path is a JSONPath or a property name; for HTML and XML
+ * it is a CSS selector, followed by `@attribute` to read an attribute instead of the text.
  */
 export interface HttpSource {
   type: 'http';
@@ -20,32 +20,32 @@ export interface HttpSource {
   headers: Record<string, string>;
   body: HttpBody | null;
   auth: HttpAuth | null;
-  /** Whether cookies are kept within the run. */
+  /** Whether cookies are kept during a run. */
   cookies: boolean;
   proxy: string | null;
-  /** Null: found from the content type, the URL and the first bytes. */
+  /** Null: detected from the content type, the URL and the first bytes. */
   parse: Parse | null;
-  /** A label of the WHATWG Encoding Standard; null: found from the BOM, the content type or the text itself. */
+  /** A label of the WHATWG Encoding Standard; null: detected from the BOM, the content type or the text. */
   charset: string | null;
-  /** Between the fields of CSV; null: whichever of , ; tab | occurs most often in the first row. */
+  /** The delimiter of CSV; null: whichever of , ; tab | is most frequent in the first row. */
   delimiter: string | null;
-  /** Which parts of an answer are records; null: each element of a list, or the whole answer. */
+  /** The path of the records in a response; null: each element of a list, or the whole response. */
   records: string | null;
-  /** Empty: a record is taken as it is. */
+  /** Empty: records are not changed. */
   fields: Record<string, Field>;
-  /** In how many percent of the records these fields must not be empty; `fields` null means all. */
+  /** The minimum percentage of records in which these fields must be non-empty; `fields` null means all fields. */
   filled: { fields: string[] | null; minPercent: number } | null;
   paginate: Paginate | null;
   follow: Follow | null;
-  /** What is kept for the next run. */
+  /** Values stored for the next run. */
   remember: Record<string, Remember>;
-  /** Null: respected where the answer is HTML. */
+  /** What to do about robots.txt. Null: `respect` if the response is HTML. */
   robots: 'respect' | 'ignore' | null;
-  /** Requests to one host at once, over all jobs. */
+  /** Maximum number of concurrent requests per host, across all jobs. */
   perHost: number;
-  /** Between two requests to one host, over all jobs. */
+  /** Minimum delay between two requests to a host, across all jobs. */
   delayMs: number;
-  /** For one answer, from the request to its last byte; null: as long as bytes arrive. */
+  /** Timeout from the request to the last byte of the response; null: no timeout while bytes arrive. */
   answerMs: number | null;
 }
 
@@ -66,22 +66,22 @@ export type HttpAuth =
 
 export interface Field {
   from: string;
-  /** A regular expression and what takes its place. */
+  /** A regular expression and its replacement. */
   replace: [pattern: string, replacement: string] | null;
-  /** What an empty field holds instead. */
+  /** Value for an empty field. */
   default: string | number | boolean | null;
   trim: boolean | null;
-  /** `auto`, or a pattern such as `DD.MM.YYYY`; the record gets it in ISO 8601. */
+  /** `auto`, or a pattern such as `DD.MM.YYYY`. The result is ISO 8601. */
   date: string | null;
-  /** The decimal mark of numbers as they are written there. */
+  /** The decimal separator of numbers in the source. */
   number: '.' | ',' | null;
-  /** Null: links of HTML (`@href`, `@src`, …) are made absolute. */
+  /** Whether to resolve links into absolute URLs. Null: only links of HTML (`@href`, `@src`, …). */
   absolute: boolean | null;
-  /** All matches as a list instead of the first. */
+  /** Whether to return all matches as a list instead of the first match. */
   all: boolean;
 }
 
-/** `maxPages` null: a source with more than `DEFAULT_MAX_PAGES` fails, instead of ending there. */
+/** `maxPages` null: a source with more than `DEFAULT_MAX_PAGES` pages fails instead of stopping at that page. */
 export type Paginate = { maxPages: number | null } & (
   | { type: 'cursor'; from: string; param: string }
   | { type: 'page'; param: string; start: number; size: number | null }
@@ -93,16 +93,18 @@ export type Paginate = { maxPages: number | null } & (
 export const PAGINATIONS = ['cursor', 'page', 'offset', 'link_header', 'next_link', 'until_empty'] as const;
 export const DEFAULT_MAX_PAGES = 10_000;
 
-/** How each record leads to a detail page, whose fields are added to it. */
+/** How to find a record's detail page, whose fields are added to the record. */
 export interface Follow {
   url: string;
   parse: Parse | null;
   fields: Record<string, Field>;
-  /** Detail pages requested at a time. */
+  /** Maximum number of detail pages requested at the same time. */
   concurrency: number;
 }
 
-/** A value for the next run: of all records the greatest, least, first or last `from`, or when this run began. */
+/**
+ * A value for the next run: the maximum, minimum, first or last `from` of all records, or the start time of this run.
+ */
 export type Remember = { initial: string | null } & (
   | { take: 'max' | 'min' | 'first' | 'last'; from: string }
   | { take: 'start' }

@@ -1,57 +1,57 @@
-/** An inspector: a temporary receiver that the service offers to those who want to try webhooks without one of their own. */
+/** An inspector: a temporary webhook receiver that the service provides for trying out webhooks. */
 
-/** Of one team. */
+/** Maximum number of inspectors per team. */
 export const MAX_INSPECTORS = 20;
-/** An inspector keeps so many requests, the newest. */
+/** An inspector keeps only its newest requests, up to this many. */
 export const MAX_INSPECTED = 100;
-/** How long one lives. */
+/** An inspector is deleted after this time. */
 export const INSPECTOR_MS = 24 * 3_600_000;
-/** So many bytes of a body are kept. */
+/** A stored request body is truncated to this size. */
 export const MAX_INSPECTED_BYTES = 64 * 1_024;
-/** What it can be set to answer, and how late. */
-export const ANSWERED_STATUS = { least: 200, most: 599 };
-export const MAX_ANSWER_DELAY_MS = 20_000;
-/** An example in the documentation: a receiver that is overloaded. */
-export const EXAMPLE_ANSWER = { status: 503, delayMs: 1_000 };
+/** Bounds of the HTTP status that an inspector can be set to return. */
+export const INSPECTOR_STATUS = { least: 200, most: 599 };
+export const MAX_INSPECTOR_DELAY_MS = 20_000;
+/** Documentation example: an overloaded receiver. */
+export const EXAMPLE_INSPECTOR = { status: 503, delayMs: 1_000 };
 
 /** Times in epoch milliseconds. */
 export interface Inspector {
   teamId: string;
-  /** Cannot be guessed; whoever knows it may send. */
+  /** Unguessable. Anyone who knows the id can send requests to the inspector. */
   id: string;
-  /** What it answers, and after how long. */
+  /** HTTP status and delay of its responses. */
   status: number;
   delayMs: number;
-  /** Requests so far, those included that are not kept any more. */
+  /** Number of requests received, including those no longer stored. */
   received: number;
   createdAt: number;
   expiresAt: number;
 }
 
-/** A request as it came. */
+/** A received request. */
 export interface InspectedRequest {
   method: string;
   /** Path and query. */
   path: string;
-  /** By name in lower case; what came more than once with commas between. */
+  /** By lowercase name. Repeated headers are joined with commas. */
   headers: Record<string, string>;
-  /** As UTF-8; other bytes are U+FFFD. */
+  /** Decoded as UTF-8; invalid bytes become U+FFFD. */
   body: string;
-  /** Of the whole body, as far as it was read. */
+  /** Length of the whole body, as far as it was read. */
   bodyBytes: number;
-  /** Whether only the beginning is kept. */
+  /** Whether `body` was truncated. */
   truncated: boolean;
   signature: InspectedSignature;
 }
 
 export const SIGNATURE_VERDICTS = ['valid', 'expired', 'invalid', 'absent'] as const;
 
-/** Whether the signature of a request is right. */
+/** The result of checking the signature of a request. */
 export interface InspectedSignature {
-  /** `expired`: it is right, but its time is not now. */
+  /** `expired`: valid signature, timestamp too old. */
   verdict: (typeof SIGNATURE_VERDICTS)[number];
-  /** The same in plain words. */
+  /** Explains the verdict. */
   message: string;
-  /** Whose secret made the `v1` signature. */
+  /** The webhook whose secret matches the `v1` signature. */
   webhookId: string | null;
 }

@@ -1,4 +1,4 @@
-/** The rules that decide what happens to a job next. */
+/** State transitions of a job. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -17,7 +17,7 @@ import {
 
 const failed = { failures: 1, retries: { max: 2, backoffMs: 5_000 }, nowMs: 1_000, random: 1 };
 
-test('an error and a failing source are tried again with growing waits until the budget is used up', () => {
+test('errors and failing sources are retried with growing delays until no retries are left', () => {
   for (const reason of ['error', 'source'] as const) {
     assert.deepEqual(afterFailure({ ...failed, reason }), { state: 'retrying', runAt: 6_000 });
     assert.deepEqual(afterFailure({ ...failed, reason, failures: 2 }), { state: 'retrying', runAt: 11_000 });
@@ -25,31 +25,31 @@ test('an error and a failing source are tried again with growing waits until the
   }
 });
 
-test('no other reason is tried again', () => {
+test('no other reason is retried', () => {
   for (const reason of FAILURE_REASONS) {
     if (reason === 'error' || reason === 'source') continue;
     assert.deepEqual(afterFailure({ ...failed, reason }), { state: 'failed' }, reason);
   }
 });
 
-test('a crash is tried again at once until the budget for crashes is used up', () => {
+test('a crash is retried immediately, up to the maximum number of crashes', () => {
   const crashed = { origin: 'api', nowMs: 5 } as const;
   assert.deepEqual(afterCrash({ ...crashed, crashes: MAX_CRASHES }), { state: 'retrying', runAt: 5 });
   assert.deepEqual(afterCrash({ ...crashed, crashes: MAX_CRASHES + 1 }), { state: 'failed' });
 });
 
-test('a push that crashed is over: its records are gone', () => {
+test('a crashed push fails, because its records are lost', () => {
   assert.deepEqual(afterCrash({ origin: 'push', crashes: 1, nowMs: 5 }), { state: 'failed' });
 });
 
-test('an attempt that is given back is due at once, unless it is a push', () => {
+test('a released attempt is due immediately, unless it is a push', () => {
   for (const origin of JOB_ORIGINS) {
     const then = origin === 'push' ? { state: 'failed' } : { state: 'retrying', runAt: 5 };
     assert.deepEqual(afterRelease({ origin, nowMs: 5 }), then, origin);
   }
 });
 
-test('a wish to cancel ends what waits, is noted on what runs, and leaves what has ended', () => {
+test('canceling ends a waiting job, marks a running one, and ignores an ended one', () => {
   assert.deepEqual(
     JOB_STATES.map((state) => [state, onCancel(state)]),
     [
@@ -63,7 +63,7 @@ test('a wish to cancel ends what waits, is noted on what runs, and leaves what h
   );
 });
 
-test('a wish to cancel wins over everything that the attempt comes to', () => {
+test('a cancellation request overrides every outcome of the attempt', () => {
   const wanted = { cancelRequestedAt: 1 };
   const nowMs = 5;
   const ends = [
@@ -78,7 +78,7 @@ test('a wish to cancel wins over everything that the attempt comes to', () => {
   }
 });
 
-test('only what waits can be brought forward, and every state waits, runs or has ended', () => {
+test('queued and retrying jobs are waiting; finished, failed and canceled jobs have ended', () => {
   assert.deepEqual(JOB_STATES.filter(isWaiting), ['queued', 'retrying']);
   assert.deepEqual(JOB_STATES.filter(hasEnded), ['finished', 'failed', 'canceled']);
 });

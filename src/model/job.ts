@@ -5,26 +5,25 @@
  *                 claim               ▼ publish
  *     queued ───────────────▶ running ───────────────▶ finished
  *       │                     ▲  │ │ │
- *       │               claim │  │ │ │ error, source, lost (with budget left), release; never a push
+ *       │               claim │  │ │ │ error, source, lost (with retries left), release; never a push
  *       │                     │  │ │ └─────────▶ retrying ──┐
  *       │                     └──┼─┼───────────────┘        │
- *       │                        │ │ budget used up,        │
+ *       │                        │ │ no retries left,       │
  *       │                        │ │ timeout, memory,       │
  *       │                        │ │ output, guard, invalid │
  *       │                        │ └─────▶ failed           │
- *       │ cancel: at once        │ cancel: when it ends     │ cancel: at once
+ *       │ cancel: immediately    │ cancel: when it ends     │ cancel: immediately
  *       └────────────────────────┴──────▶ canceled ◀────────┘
  *
- * Cancelling a running job notes the wish, and its holder is told. From then on the job ends as canceled whatever
- * becomes of the attempt: its holder ended it, it failed, was lost (the reaper says so), was released, or wanted
- * to publish. Run-now makes a queued or retrying job due at once. What is finished, failed or canceled never
- * changes again.
+ * Canceling a running job stores the request and notifies the node that holds the job. The job then ends as canceled,
+ * even if the attempt fails, is lost (the reaper ends it), is released, or tries to publish. Run-now makes a queued or
+ * retrying job due immediately. Finished, failed and canceled jobs never change.
  *
- * Of a workflow's unfinished jobs one has slot 0. With `overlap: buffer` another one waits in slot 1, where nobody
- * claims it, and moves up in the transaction that ends the first. While a workflow is paused or archived its
- * waiting jobs stay as they are; what runs goes on.
+ * The first unfinished job of a workflow has slot 0. With `overlap: buffer`, a second job waits in slot 1, where it
+ * cannot be claimed, and moves to slot 0 in the transaction that ends the first. Pausing or archiving a workflow keeps
+ * its waiting jobs from starting; a running job continues.
  *
- * `attempt` is the fence: it grows with every claim, and every write of a run names (job, attempt).
+ * `attempt` is the fencing token: every claim increments it, and every write of a run names (job, attempt).
  */
 import { fullJitterMs } from '../std/backoff.ts';
 import { MAX_BACKOFF_MS } from './workflow.ts';
@@ -35,7 +34,10 @@ export type JobState = (typeof JOB_STATES)[number];
 export const JOB_ORIGINS = ['api', 'schedule', 'cli', 'push'] as const;
 export type JobOrigin = (typeof JOB_ORIGINS)[number];
 
-/** Why a job failed. `error` and `source` are retried; `lost` by a budget of its own; the others never. */
+/**
+ * Why a job failed. `error` and `source` are retried as the workflow configures; `lost` is retried up to
+ * `MAX_CRASHES` times; the others are not retried.
+ */
 export const FAILURE_REASONS = [
   'error',
   'source',
@@ -48,7 +50,7 @@ export const FAILURE_REASONS = [
 ] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
-/** How the records of a published run differ from the version before. */
+/** How the records of a published run differ from the previous version. */
 export interface RecordCounts {
   total: number;
   added: number;
@@ -61,7 +63,7 @@ export interface Job {
   teamId: string;
   id: string;
   workflowId: string;
-  /** 0, or 1 for the job that waits behind another (`overlap: buffer`). */
+  /** 0, or 1 for a job that waits for another (`overlap: buffer`). */
   slot: number;
   state: JobState;
   origin: JobOrigin;
@@ -70,24 +72,24 @@ export interface Job {
   crashes: number;
   priority: number;
   runAt: number;
-  /** Somebody wants it ended: its holder will, or the reaper if that one is gone. */
+  /** When cancellation was requested. The holder ends the job, or the reaper if the holder is gone. */
   cancelRequestedAt: number | null;
   reason: FailureReason | null;
   /** Why it failed, or who canceled it. */
   error: string | null;
-  /** How far the attempt is, or came. */
+  /** Progress of the attempt. */
   progress: Progress | null;
-  /** The version that it published, or that it found unchanged; null while it has not finished. */
+  /** The version that the job published or found unchanged; null until it has finished. */
   version: number | null;
   records: RecordCounts | null;
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;
-  /** The trace that it belongs to, as `traceparent`: what has queued it. */
+  /** The trace of the request or schedule that queued the job, as `traceparent`. */
   trace: string | null;
 }
 
-/** How far a run is. `message` and `pages` are what the source says of itself. */
+/** Progress of a run. `message` and `pages` are reported by the source. */
 export interface Progress {
   records: number;
   bytes: number;
@@ -98,7 +100,7 @@ export interface Progress {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** One line of an attempt's log. `seq` counts its lines from 1; where numbers are missing, lines were left out. */
+/** One line of an attempt's log. `seq` counts lines from 1; gaps mean that lines were dropped. */
 export interface LogLine {
   seq: number;
   at: number;
@@ -106,37 +108,37 @@ export interface LogLine {
   text: string;
 }
 
-/** What a line counts towards the bounds of logs: its text in UTF-8, and 48 bytes that every line costs besides. */
+/** Size of a line for the limits of logs, in bytes: its text in UTF-8, plus 48 bytes of overhead. */
 export function logLineBytes(text: string): number {
   return Buffer.byteLength(text) + 48;
 }
 
-/** Names one attempt of one job: the right to write for it. */
+/** Identifies one attempt of one job, and with it the right to write for the job. */
 export interface AttemptLease {
   teamId: string;
   jobId: string;
   attempt: number;
 }
 
-/** A child process of an attempt; the start time tells it from a later process with the same pid. */
+/** A child process of an attempt. `startedAt` distinguishes it from a later process with the same pid. */
 export interface ProcessMark {
   pid: number;
   startedAt: string;
 }
 
-/** A lease lasts this long; it is renewed every `BEAT_MS`. */
+/** A lease expires after this time; it is renewed every `BEAT_MS`. */
 export const LEASE_MS = 30_000;
 export const BEAT_MS = 10_000;
-/** A job may lose its process so many times before it fails. */
+/** Number of lost attempts that are retried. */
 export const MAX_CRASHES = 2;
 
-/** What becomes of a running job whose attempt has failed. */
+/** The state of a job after a failed attempt. */
 export type AfterFailure = { state: 'retrying'; runAt: number } | { state: 'failed' };
 
-/** What becomes of a running job whose attempt has not published. */
+/** The state of a job after an attempt that did not publish. */
 export type AfterAttempt = AfterFailure | { state: 'canceled' };
 
-/** Decides after a failure that the run itself reported. */
+/** Decides what follows a failure that the run reported. */
 export function afterFailure(input: {
   reason: FailureReason;
   /** Failures including this one. */
@@ -157,20 +159,23 @@ export function afterFailure(input: {
 }
 
 /**
- * Decides after an attempt vanished: its process or its node died. `crashes` includes this one. A push is never
- * tried again: its records went with the process that held them.
+ * Decides what follows an attempt whose process or node died. `crashes` includes this one. A push is never retried:
+ * its records were lost with the process.
  */
 export function afterCrash(input: { origin: JobOrigin; crashes: number; nowMs: number }): AfterFailure {
   if (input.origin === 'push' || input.crashes > MAX_CRASHES) return { state: 'failed' };
   return { state: 'retrying', runAt: input.nowMs };
 }
 
-/** Decides after a holder released its attempt: due at once, at no cost to any budget. A push has failed. */
+/**
+ * Decides what follows an attempt that its holder released: it is due immediately and does not count as a failure. A
+ * push fails.
+ */
 export function afterRelease(input: { origin: JobOrigin; nowMs: number }): AfterFailure {
   return input.origin === 'push' ? { state: 'failed' } : { state: 'retrying', runAt: input.nowMs };
 }
 
-/** A wish to cancel wins over whatever the attempt comes to. */
+/** A cancellation request overrides every outcome of the attempt. */
 export function unlessCanceled<Then>(
   job: { cancelRequestedAt: number | null },
   then: Then,
@@ -178,18 +183,20 @@ export function unlessCanceled<Then>(
   return job.cancelRequestedAt === null ? then : { state: 'canceled' };
 }
 
-/** What a wish to cancel does: ends a job that waits, is noted on one that runs, leaves an ended one alone. */
+/**
+ * The effect of a cancellation request: a waiting job is canceled, a running one is marked for cancellation, an ended
+ * one stays as it is.
+ */
 export function onCancel(state: JobState): 'canceled' | 'canceling' | 'ended' {
   if (isWaiting(state)) return 'canceled';
   return state === 'running' ? 'canceling' : 'ended';
 }
 
-/** Whether a job waits for an attempt, and can be brought forward. */
+/** Whether a job is waiting for an attempt, and can be made due with run-now. */
 export function isWaiting(state: JobState): boolean {
   return state === 'queued' || state === 'retrying';
 }
 
-/** Whether the state is final. */
 export function hasEnded(state: JobState): boolean {
   return state === 'finished' || state === 'failed' || state === 'canceled';
 }

@@ -1,16 +1,16 @@
-/** Which class of deliveries goes next. */
+/** Which class of deliveries is next. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextClass } from './lane.ts';
 
-test('live goes before retry before replay', () => {
+test('live deliveries precede retries, which precede replays', () => {
   assert.equal(nextClass(0, { live: 1, retry: 1, replay: 1 }), 'live');
   assert.equal(nextClass(0, { live: 0, retry: 1, replay: 1 }), 'retry');
   assert.equal(nextClass(0, { live: 0, retry: 0, replay: 1 }), 'replay');
   assert.equal(nextClass(0, { live: 0, retry: 0, replay: 0 }), undefined);
 });
 
-test('each eighth request goes to what is not live, in turn to retry and replay, and none is wasted', () => {
+test('every eighth turn prefers retries and replays alternately, and no turn is wasted', () => {
   const served = { live: 0, retry: 0, replay: 0 };
   for (let turn = 0; turn < 160; turn++) {
     served[nextClass(turn, { live: 9, retry: 9, replay: 9 }) ?? 'live'] += 1;

@@ -1,4 +1,4 @@
-/** The rules of lanes under a virtual clock: examples, and what holds after any sequence of attempts. */
+/** Concurrency limit and circuit breaker of lanes: examples, and invariants after random attempts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ import {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** An endpoint that answers one attempt after another. */
+/** The state after these attempts in order. */
 function after(
   from: LaneHealth,
   verdicts: readonly Verdict[],
@@ -37,7 +37,7 @@ function times(count: number, verdict: Verdict): Verdict[] {
   return Array(count).fill(verdict);
 }
 
-test('what an answer says of its endpoint', () => {
+test('what a response shows about its endpoint', () => {
   assert.equal(verdictOf({ outcome: 'ok', status: 204 }), 'well');
   assert.equal(verdictOf({ outcome: 'http', status: 404 }), 'refused');
   assert.equal(verdictOf({ outcome: 'http', status: 302 }), 'refused');
@@ -46,7 +46,7 @@ test('what an answer says of its endpoint', () => {
   assert.equal(verdictOf({ outcome: 'timeout', status: null }), 'fault');
 });
 
-test('grows by one after as many quick successes, up to sixteen, and not with slow ones', () => {
+test('the limit grows by one after `limit` fast successes, up to 16, but not after slow ones', () => {
   assert.equal(after(startHealth(null), times(3, 'well')).limit, START_LIMIT);
   assert.equal(after(startHealth(null), times(4, 'well')).limit, 5);
   assert.equal(after(startHealth(null), times(9, 'well')).limit, 6);
@@ -54,7 +54,7 @@ test('grows by one after as many quick successes, up to sixteen, and not with sl
   assert.equal(after(startHealth(null), times(500, 'well'), { tookMs: 1_001 }).limit, START_LIMIT);
 });
 
-test('halves after a fault and after 429, and not after a refusal', () => {
+test('the limit is halved after a fault or a 429, but not after other 4xx responses', () => {
   const grown = after(startHealth(null), times(500, 'well'));
   assert.equal(after(grown, ['fault']).limit, 8);
   assert.equal(after(grown, ['busy', 'busy']).limit, 4);
@@ -62,14 +62,14 @@ test('halves after a fault and after 429, and not after a refusal', () => {
   assert.equal(after(grown, ['refused']).limit, MAX_LIMIT);
 });
 
-test('ten faults in a row open it; a refusal in between shows that the endpoint is there', () => {
+test('ten faults in a row open the breaker, unless a 4xx response in between shows that the endpoint works', () => {
   assert.equal(after(startHealth(null), times(9, 'fault')).state, 'closed');
   assert.equal(after(startHealth(null), times(10, 'fault')).state, 'open');
   const between: Verdict[] = [...times(9, 'fault'), 'refused', ...times(9, 'fault')];
   assert.equal(after(startHealth(null), between.slice(0, 18)).state, 'closed');
 });
 
-test('half of at least twenty within a minute open it, spread over several minutes they do not', () => {
+test('the breaker opens if half of at least 20 attempts within a minute are faults', () => {
   const mixed: Verdict[] = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? 'well' : 'fault'));
   assert.equal(after(startHealth(null), mixed.slice(0, 19)).state, 'closed');
   assert.equal(after(startHealth(null), mixed).state, 'open');
@@ -87,7 +87,7 @@ test('probes after 30 s, 1, 2, 4, 8, 15, 15 minutes with jitter that is never ea
   }
 });
 
-test('what was sent before it opened neither closes it nor makes the wait longer', () => {
+test('attempts sent before the breaker opened neither close it nor extend the delay', () => {
   const open = after(startHealth(null), times(10, 'fault'));
   for (const verdict of ['well', 'fault', 'refused'] as const) {
     const late = { verdict, tookMs: 5, probe: false, restMs: 0, nowMs: 1_000_001, random: 0 };
@@ -96,7 +96,7 @@ test('what was sent before it opened neither closes it nor makes the wait longer
   }
 });
 
-test('comes back with 1, 2 and 4 requests at once, and any fault opens it again for longer', () => {
+test('recovers with 1, 2 and 4 concurrent requests, and any fault opens the breaker again for longer', () => {
   const open = after(startHealth(null), times(10, 'fault'));
   const seen: string[] = [];
   let health = open;
@@ -112,7 +112,7 @@ test('comes back with 1, 2 and 4 requests at once, and any fault opens it again 
   assert.equal(after(open, times(20, 'well')).openings, 0);
 });
 
-test('is slow by its average, after three failures, and until the breaker is closed', () => {
+test('a lane is slow because of its average, after three failures, and until the breaker is closed', () => {
   assert.ok(!isSlow(after(startHealth(null), ['fault', 'refused'])));
   assert.ok(isSlow(after(startHealth(null), ['fault', 'refused', 'busy'])));
   assert.ok(isSlow(after(startHealth(null), times(20, 'well'), { tookMs: 1_500 })));
@@ -120,7 +120,7 @@ test('is slow by its average, after three failures, and until the breaker is clo
   assert.ok(isSlow(startHealth(1)));
 });
 
-test('rests for the longer of Retry-After and the schedule, an hour at most', () => {
+test('rests until Retry-After or the scheduled retry, whichever is later, for an hour at most', () => {
   assert.equal(restAfter(null, 5_000), 0);
   assert.equal(restAfter(0, 5_000), 5_000);
   assert.equal(restAfter(60_000, 5_000), 60_000);
@@ -128,19 +128,16 @@ test('rests for the longer of Retry-After and the schedule, an hour at most', ()
   assert.equal(restAfter(1_000, DAY_MS), 3_600_000);
 });
 
-test('is to be paused after five days without success, with a sentence', () => {
+test('a webhook is paused with a reason after five days without success', () => {
   const first = after(startHealth(null), ['fault'], { nowMs: 1_000 });
-  assert.equal(pauseReason(first, 1_000 + 6 * DAY_MS, 'Answered 500'), null, 'two failures are too few');
+  assert.equal(pauseReason(first, 1_000 + 6 * DAY_MS, 'HTTP 500'), null, 'two failures are too few');
   const failing = after(first, Array<Verdict>(9).fill('fault'), { nowMs: 1_000 });
-  assert.equal(pauseReason(failing, 1_000 + 5 * DAY_MS - 1, 'Answered 500'), null);
-  assert.match(
-    pauseReason(failing, 1_000 + 5 * DAY_MS, 'Answered 500') ?? '',
-    /five days, since 1970.*Answered 500/,
-  );
+  assert.equal(pauseReason(failing, 1_000 + 5 * DAY_MS - 1, 'HTTP 500'), null);
+  assert.match(pauseReason(failing, 1_000 + 5 * DAY_MS, 'HTTP 500') ?? '', /five days, since 1970.*HTTP 500/);
   assert.equal(pauseReason(after(failing, ['well']), 99 * DAY_MS, null), null);
 });
 
-test('a minute and a rest that lie ahead began before the clock was set back', () => {
+test('a minute or rest in the future is corrected after the clock was set back', () => {
   const open = after(startHealth(null), times(10, 'fault'), { nowMs: 90_000_000 });
   const probed = after(open, ['fault'], { nowMs: 1_000_000 });
   assert.equal(probed.restsUntil, 1_066_000, 'the second probe, with its jitter');
@@ -157,14 +154,14 @@ const STEP = fc.record({
   random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
 });
 
-test('after any sequence of attempts its bounds hold', () => {
+test('invariants hold after any sequence of attempts', () => {
   fc.assert(
     fc.property(fc.array(STEP, { maxLength: 300 }), fc.boolean(), (steps, failed) => {
       let health = startHealth(failed ? 1 : null);
       let nowMs = 1_000_000;
       let inRow = 0;
       for (const { passedMs, stray, ...step } of steps) {
-        // A probe waits for its time; what was sent before the breaker opened lands at any.
+        // A probe waits until it is due; attempts sent before the breaker opened may end at any time.
         const probe = health.state === 'open' && !stray;
         nowMs = probe ? Math.max(nowMs + passedMs, health.restsUntil) : nowMs + passedMs;
         const before = health;

@@ -1,67 +1,75 @@
 /**
- * How many requests a lane may have under way at its endpoint: a concurrency limit and a circuit breaker, which learn
- * from each attempt.
+ * Concurrency limit and circuit breaker of a lane (the deliveries to one endpoint). Both adapt after each attempt.
  *
  *              10 faults in a row, or half of 20 in a minute
  *     closed ───────────────────────────────────────────────▶ open: one probe after 30 s, 1, 2, 4, 8, 15, 15 … min
- *       ▲  1..16 requests at once                              ▲ │
- *       │  +1 after as many quick successes,         any fault │ │ the probe is answered
+ *       ▲  1..16 concurrent requests                           ▲ │
+ *       │  +1 after `limit` fast successes,          any fault │ │ the probe gets a response
  *       │  half after a fault or a 429                         │ ▼
- *       └───────────────────────────────────────────────── half open: 1 request at once, 2, 4
- *                       four at once went well
+ *       └───────────────────────────────────────────────── half open: 1, 2, 4 concurrent requests
+ *                       all four succeeded
  *
- * While it is open, nothing but the probe uses up an attempt. A fault is an endpoint that cannot be reached, does
- * not answer in time, or answers 5xx; an answer that merely refuses (4xx, 3xx) says that the endpoint is there.
+ * While the breaker is open, only the probe uses up an attempt. A fault means that the endpoint cannot be reached, times
+ * out, or returns 5xx. Other responses (3xx, 4xx) show that the endpoint works.
  */
 import { type Attempt, type DeliveryClass, MAX_RETRY_AFTER_MS } from './delivery.ts';
 
-/** Concurrent requests to one webhook: at the start, and at most. */
+/** Concurrent requests to one webhook: initial and maximum limit. */
 export const START_LIMIT = 4;
 export const MAX_LIMIT = 16;
-/** An endpoint that takes longer than this is slow, and so is a request that has been under way for longer. */
+/**
+ * An endpoint is slow if its attempts take longer than this on average; a running request becomes slow after this
+ * time.
+ */
 export const SLOW_MS = 1_000;
-/** As is one whose last so many attempts failed. */
+/** An endpoint is also slow after this many failed attempts in a row. */
 const SLOW_FAILURES = 3;
-/** The share of the newest attempt in the moving average of durations. */
+/** Weight of the newest attempt in the moving average of durations. */
 const NEWEST_SHARE = 0.3;
-/** What opens the breaker: so many faults in a row, or half of at least so many attempts within a minute. */
+/**
+ * The breaker opens after `MAX_FAULTS` faults in a row, or if half of at least `MIN_ATTEMPTS` attempts within a
+ * minute are faults.
+ */
 const MAX_FAULTS = 10;
 const MIN_ATTEMPTS = 20;
 const MINUTE_MS = 60_000;
-/** Waits before the probes, from one to the next; the last one repeats. */
+/** Delays before each probe; the last one repeats. */
 export const PROBE_MS: readonly number[] = [30_000, 60_000, 120_000, 240_000, 480_000, 900_000];
-/** No lane rests for longer: one that seems to began its rest before the clock was set back, and has rested. */
+/** No lane rests for longer than this. A longer rest was computed before the clock was set back, and is over. */
 export const MAX_REST_MS = MAX_RETRY_AFTER_MS;
-/** A webhook without any success for so long is paused. */
+/** A webhook is paused after this time without a success … */
 const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
-/** And not before so many attempts have failed since the lane began: as many as one delivery has. */
+/** … and at least this many failed attempts since the lane started: as many as one delivery has. */
 const PAUSE_AFTER_FAILURES = 10;
 
-/** What an attempt says of its endpoint: it accepted, it refused, it is overloaded, it is out of order. */
+/**
+ * What an attempt shows about its endpoint: `well` (2xx), `refused` (3xx, 4xx), `busy` (429), `fault` (5xx, or no
+ * response).
+ */
 export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
 
-/** What is known of an endpoint. Times in epoch milliseconds. */
+/** State of an endpoint. Times in epoch milliseconds. */
 export interface LaneHealth {
   readonly state: 'closed' | 'open' | 'half_open';
-  /** Requests at once. */
+  /** Maximum number of concurrent requests. */
   readonly limit: number;
-  /** Nothing is sent before; 0 when it does not rest. */
+  /** Nothing is sent before this time; 0 if the lane is not resting. */
   readonly restsUntil: number;
-  /** Since when every attempt has failed. */
+  /** Time of the first failure since the last success. */
   readonly failingSince: number | null;
-  /** Successes that count towards the next, larger limit. */
+  /** Successes in a row that count towards a higher limit. */
   readonly streak: number;
-  /** The last so many attempts failed; of those the last so many were faults. */
+  /** Failed attempts in a row (`failures`), and faults in a row (`faults`). */
   readonly failures: number;
   readonly faults: number;
-  /** Moving average of what an attempt takes; null before the first. */
+  /** Moving average of the duration of attempts; null before the first. */
   readonly averageMs: number | null;
-  /** How often it has opened since it was last closed. */
+  /** How many times the breaker has opened since it was last closed. */
   readonly openings: number;
   readonly minute: { readonly since: number; readonly attempts: number; readonly faults: number };
 }
 
-/** The state of a new lane. One whose endpoint was failing starts slowly, for it may just have come back. */
+/** The state of a new lane. If the endpoint was failing, it starts half open: the endpoint may have just recovered. */
 export function startHealth(failingSince: number | null): LaneHealth {
   return {
     state: failingSince === null ? 'closed' : 'half_open',
@@ -77,7 +85,7 @@ export function startHealth(failingSince: number | null): LaneHealth {
   };
 }
 
-/** The state as of a time: a rest that would last longer than any was dated by a clock that was set back, and is over. */
+/** Ends a rest that is longer than possible, because it was computed before the clock was set back. */
 export function rested(health: LaneHealth, nowMs: number): LaneHealth {
   return health.restsUntil > nowMs + MAX_REST_MS ? { ...health, restsUntil: nowMs } : health;
 }
@@ -92,9 +100,9 @@ export function verdictOf({ outcome, status }: Pick<Attempt, 'outcome' | 'status
 /**
  * The state after an attempt.
  *
- * @param seen.probe whether it was sent while the breaker was open; what was sent before says nothing then
- * @param seen.restMs how long the endpoint asked to be left alone, see `restAfter`
- * @param seen.random in [0, 1): 0–20 % are added to the wait before a probe, so that it is never early
+ * @param seen.probe whether the attempt was the probe of an open breaker; other attempts that end then do not count
+ * @param seen.restMs how long the lane rests at the endpoint's request, see `restAfter`
+ * @param seen.random in [0, 1): extends the delay before a probe by 0–20 %, so that a probe is never early
  */
 export function learn(
   known: LaneHealth,
@@ -125,7 +133,7 @@ export function learn(
 function counted(before: LaneHealth, seen: Parameters<typeof learn>[1]): LaneHealth {
   const { verdict, tookMs, nowMs, restMs } = seen;
   const isFault = verdict === 'fault';
-  // A minute that begins later than now began before the clock was set back.
+  // A minute that starts in the future was recorded before the clock was set back.
   const isWithin = Math.abs(nowMs - before.minute.since) < MINUTE_MS;
   const within = isWithin ? before.minute : { attempts: 0, faults: 0, since: nowMs };
   const { averageMs } = before;
@@ -171,45 +179,48 @@ function raised(health: LaneHealth, nowMs: number): LaneHealth {
   return { ...health, state: 'closed', limit: START_LIMIT + 1, streak: 0, openings: 0, minute };
 }
 
-/** Whether it gets a smaller share of what all lanes have in common. */
+/** Whether the lane gets a smaller share of the request slots that all lanes share. */
 export function isSlow({ state, averageMs, failures }: LaneHealth): boolean {
   return state !== 'closed' || failures >= SLOW_FAILURES || (averageMs ?? 0) > SLOW_MS;
 }
 
 /**
- * For how long a lane rests after an attempt.
+ * How long a lane rests after an attempt, in milliseconds.
  *
- * @param retryAfterMs what a 429 or 503 asked for; null when it asked for nothing
- * @param waitMs until this delivery is tried again by its schedule
+ * @param retryAfterMs the `Retry-After` of a 429 or 503 response; null if there was none
+ * @param waitMs delay until the scheduled retry of this delivery
  */
 export function restAfter(retryAfterMs: number | null, waitMs: number): number {
   return retryAfterMs === null ? 0 : Math.min(Math.max(waitMs, retryAfterMs), MAX_RETRY_AFTER_MS);
 }
 
-/** Why a webhook is paused after a failed attempt: a sentence; null while it is not. */
+/** Why a webhook must be paused after a failed attempt, as a sentence; null if it need not be. */
 export function pauseReason(
   { failingSince, failures }: LaneHealth,
   nowMs: number,
   error: string | null,
 ): string | null {
   if (failingSince === null || nowMs - failingSince < PAUSE_AFTER_MS) return null;
-  // Of one that is seldom called, a failure last week and one today say little.
+  // If a webhook is rarely called, one failure last week and another today prove little.
   if (failures < PAUSE_AFTER_FAILURES) return null;
   return (
-    `Nothing has been received for five days, since ${new Date(failingSince).toISOString()}. The last attempt: ` +
-    `${error ?? 'it failed'}. Resume the webhook when its endpoint is well`
+    `No delivery has succeeded for five days, since ${new Date(failingSince).toISOString()}. Last attempt: ` +
+    `${error ?? 'failed'}. Resume the webhook when its endpoint works again`
   );
 }
 
-/** One in so many requests goes to what is not live, so that it does not starve. */
+/**
+ * One in this many requests goes to retries and replays even if live deliveries are waiting, so that they do not
+ * starve.
+ */
 const LOWER_EVERY = 8;
 
 /**
- * The class that the next request of a lane goes to: live before retry before replay, but each eighth the other way
- * round, in turn to retry and to replay.
+ * The class of the next delivery to send: live before retry before replay. Every eighth turn reverses the priority,
+ * alternately in favor of retries and of replays.
  *
- * @param turn counts the requests of the lane, from 0
- * @param waiting how many deliveries of each class are there
+ * @param turn number of earlier requests of the lane
+ * @param waiting number of loaded deliveries of each class
  */
 export function nextClass(
   turn: number,
@@ -224,25 +235,25 @@ function orderAt(turn: number): readonly DeliveryClass[] {
   return isReplay ? ['replay', 'retry', 'live'] : ['retry', 'replay', 'live'];
 }
 
-/** The circuit breaker as it is written down, so that everybody can read why an endpoint gets less than is due. Times in epoch milliseconds. */
+/** The stored state of a circuit breaker, which explains why deliveries are held back. Times in epoch milliseconds. */
 export interface Breaker {
-  /** `closed`: it rests because the endpoint asked for it with `Retry-After`. */
+  /** `closed` with a future `until`: the endpoint asked for a pause with `Retry-After`. */
   state: LaneHealth['state'];
-  /** Since when it has been held back. */
+  /** When deliveries were first held back. */
   since: number;
-  /** Nothing is sent before. */
+  /** Nothing is sent before this time. */
   until: number;
-  /** The last so many attempts failed. */
+  /** Failed attempts in a row. */
   failures: number;
 }
 
-/** A shorter rest is over before anybody has read of it. */
+/** Shorter rests are not stored: they are over before anyone can read about them. */
 const WORTH_WRITING_MS = 1_000;
 
 /**
- * What to write down after an attempt: null while what is due goes out at once.
+ * The breaker state to store after an attempt: null if deliveries are not held back.
  *
- * @param known what was written down before
+ * @param known the stored state
  */
 export function breakerOf(health: LaneHealth, known: Breaker | null, nowMs: number): Breaker | null {
   const { state, restsUntil: until, failures } = health;
@@ -250,19 +261,19 @@ export function breakerOf(health: LaneHealth, known: Breaker | null, nowMs: numb
   return { state, since: known?.since ?? nowMs, until, failures };
 }
 
-/** Whether one says so much the same as the other that it need not be written. */
+/** Whether two states are similar enough that the new one need not be stored. */
 export function isSameBreaker(one: Breaker | null, other: Breaker | null): boolean {
   if (one === null || other === null) return one === other;
   return one.state === other.state && Math.abs(one.until - other.until) < WORTH_WRITING_MS;
 }
 
-/** Why it is held back: a sentence without a full stop; null when it is not. */
+/** Why deliveries are held back, as a sentence without a period; null if they are not. */
 export function breakerReason({ state, until, failures }: Breaker, nowMs: number): string | null {
   switch (state) {
     case 'closed':
       return until > nowMs ? 'The endpoint asked for a pause (Retry-After)' : null;
     case 'half_open':
-      return 'The endpoint answers again, and gets few requests at a time until some in a row have succeeded';
+      return 'The endpoint responds again. It gets few concurrent requests until several in a row have succeeded';
     case 'open':
       return failures >= MAX_FAULTS
         ? `The endpoint has failed ${failures} times in a row`
@@ -270,7 +281,10 @@ export function breakerReason({ state, until, failures }: Breaker, nowMs: number
   }
 }
 
-/** A token bucket, which keeps a lane to the rate that its webhook allows: how many requests may start, and as of when. Times in epoch milliseconds. */
+/**
+ * Token bucket that enforces a webhook's rate limit: the tokens left, and the time to which they apply in epoch
+ * milliseconds.
+ */
 export interface Bucket {
   readonly tokens: number;
   readonly at: number;
@@ -278,12 +292,12 @@ export interface Bucket {
 
 export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
 
-/** The bucket as of a time. One that is dated later was used before the clock was set back: its tokens count from now. */
+/** Corrects a bucket that was last used before the clock was set back: its tokens then apply from now. */
 export function asOf(bucket: Bucket, nowMs: number): Bucket {
   return bucket.at > nowMs ? { ...bucket, at: nowMs } : bucket;
 }
 
-/** Adds the tokens gained since. The bucket holds a tenth of a second's worth, and at least one. */
+/** Adds the tokens earned since the last refill. The bucket holds the tokens of 0.1 s, but at least one. */
 export function refill(bucket: Bucket, ratePerSecond: number, nowMs: number): Bucket {
   const most = Math.max(1, ratePerSecond / 10);
   const gained = (Math.max(0, nowMs - bucket.at) / 1_000) * ratePerSecond;

@@ -1,4 +1,4 @@
-/** How many requests are worked on at once. */
+/** The adaptive limit on concurrent requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -11,33 +11,33 @@ import {
   type Weight,
 } from './load-limit.ts';
 
-/** The limit after so many looks that all see the same. */
+/** The limit after a number of equal samples. */
 function after(looks: number, seen: { waitMs: number; most: number }, limit: number = INITIAL_LIMIT): number {
   let state = { limit, late: 0 };
   for (let look = 0; look < looks; look += 1) state = nextLimit({ ...state, ...seen });
   return state.limit;
 }
 
-test('is lowered while work waits too long, and never below the least', () => {
+test('falls while work waits too long, down to the minimum', () => {
   assert.equal(after(1, { waitMs: 500, most: 512 }), INITIAL_LIMIT);
   assert.equal(after(2, { waitMs: 500, most: 512 }), Math.floor(INITIAL_LIMIT * 0.8));
   assert.equal(after(100, { waitMs: 500, most: 512 }), MIN_LIMIT);
 });
 
-test('a hiccup now and then changes nothing', () => {
+test('single late samples change nothing', () => {
   let state: { limit: number; late: number } = { limit: INITIAL_LIMIT, late: 0 };
   for (let look = 0; look < 100; look += 1)
     state = nextLimit({ ...state, waitMs: look % 2 ? 0 : 900, most: 1 });
   assert.equal(state.limit, INITIAL_LIMIT);
 });
 
-test('is raised while nothing waits and more is asked for, and rests in between', () => {
+test('rises while nothing waits and the limit is used, and otherwise stays unchanged', () => {
   assert.equal(after(200, { waitMs: 0, most: 2_000 }, MIN_LIMIT), MAX_LIMIT);
   assert.equal(after(200, { waitMs: 0, most: 10 }, MIN_LIMIT), MIN_LIMIT);
   assert.equal(after(200, { waitMs: 75, most: 2_000 }, 300), 300);
 });
 
-test('refuses what mostly waits first, then whole reads, then the rest, and never how the node is', () => {
+test('rejects long requests first, then whole reads, then the rest, and never health checks', () => {
   const weights: Weight[] = ['light', 'brief', 'whole', 'long'];
   type Now = Partial<Omit<Parameters<typeof admits>[1], 'working'>> & { working?: number };
   const admitted = ({ working = 0, ...now }: Now) =>
@@ -61,7 +61,7 @@ test('refuses what mostly waits first, then whole reads, then the rest, and neve
   assert.deepEqual(admitted({ isShortOfMemory: true, working: MIN_LIMIT, limit: MAX_LIMIT }), ['light']);
 });
 
-test('memory is short from nine tenths on, until it is less than eight', () => {
+test('memory is short above 90 %, until use falls below 80 %', () => {
   let isShortNow = false;
   const seen = [0.85, 0.91, 0.85, 0.79, 0.85].map((used) => {
     isShortNow = isShort(used, isShortNow);

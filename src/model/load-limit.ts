@@ -1,42 +1,42 @@
 /**
- * How many requests a node works on at once. Without a limit, more requests than it can answer would make all of them
- * late. The limit is lowered while work waits too long (for the event loop or the database) and raised while nothing
- * waits and the limit is used. Between the two bounds it stays as it is, so that it settles.
+ * Adaptive limit on the number of concurrent requests of a node. Without it, an overload would delay all requests.
+ * The limit falls while work waits too long (for the event loop or the database), and rises while nothing waits and
+ * the limit is used. Between these two thresholds it stays unchanged, so that it settles.
  */
 import { mayTake, SHARE_ALONE } from '../std/fair-share.ts';
 
-/** Never fewer: a commit takes as long for one as for many. */
+/** Minimum. A lower limit would not help: a commit of many changes takes as long as a commit of one. */
 export const MIN_LIMIT = 64;
-/** Never more: each holds memory. */
+/** Maximum: every request uses memory. */
 export const MAX_LIMIT = 1_024;
 export const INITIAL_LIMIT = 512;
-/** Work that waits longer is too much; work that waits less leaves room for more. */
+/** Longer waits lower the limit; waits shorter than `SHORT_MS` let it rise. */
 const TOO_LONG_MS = 100;
 const SHORT_MS = 50;
-/** One look over the bound is a hiccup; each further one in a row lowers the limit by this factor. */
+/** The first late sample may be a hiccup; each further one in a row multiplies the limit by this factor. */
 const LOWERED_BY = 0.8;
 const RAISED_BY = 1.05;
-/** The share of the limit that reads of whole datasets may use: the rest is for those who queue and write. */
+/** Share of the limit available to reads of whole data sets; the rest is reserved for queueing and writing. */
 const READ_SHARE = 0.75;
 
-/** What one look has measured. */
+/** One sample of the load. */
 export interface LoadSeen {
   limit: number;
-  /** How long work waits: the longest of what is measured. */
+  /** The longest measured wait, in milliseconds. */
   waitMs: number;
-  /** How many looks in a row, before this one, found that work waits too long. */
+  /** Number of late samples in a row before this one. */
   late: number;
-  /** The most requests that were worked on at once since the last look. */
+  /** Maximum number of concurrent requests since the last sample. */
   most: number;
 }
 
-/** The limit from now on, and `late` for the next look. */
+/** The new limit, and `late` for the next sample. */
 export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: number; late: number } {
   if (waitMs > TOO_LONG_MS) {
     if (late === 0) return { limit, late: 1 };
     return { limit: Math.max(MIN_LIMIT, Math.floor(limit * LOWERED_BY)), late: late + 1 };
   }
-  // A limit that was not used up is not too low.
+  // Raising a limit that was not reached would have no effect.
   const isWanted = most >= limit * READ_SHARE;
   if (waitMs < SHORT_MS && isWanted)
     return { limit: Math.min(MAX_LIMIT, Math.ceil(limit * RAISED_BY)), late: 0 };
@@ -44,15 +44,16 @@ export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: num
 }
 
 /**
- * What a route costs, which says when it is refused. `light`: health and readiness, never. `brief`: everything else, at
- * the limit. `whole`: reads of whole datasets, at a share of it. `long`: streams, waits and pushes, which mostly wait
- * and whose clients come back by themselves, as soon as others are refused.
+ * How much a route costs, which decides when its requests are rejected. `light`: never (health and readiness).
+ * `whole`: reads of whole data sets, at a share of the limit. `long`: streams, long polls and pushes, which mostly
+ * wait and whose clients reconnect by themselves; as soon as any other request is rejected. `brief`: everything else,
+ * at the limit.
  */
 export type Weight = 'light' | 'brief' | 'whole' | 'long';
 
 /**
- * Whether one more request of a team may be worked on. A team that is alone may use the whole limit; a third of that
- * again is there for others, shared as `std/fair-share.ts` says.
+ * Whether one more request of a team is accepted. A team that is alone may use the whole limit; one third more is
+ * reserved for other teams, shared as `std/fair-share.ts` describes.
  */
 export function admits(
   weight: Weight,
@@ -65,37 +66,37 @@ export function admits(
   return mayTake({ held, free: placesFor(alone) - working(alone) });
 }
 
-/** How many requests are worked on at most, of all teams, if one that is alone may have so many. */
+/** Maximum number of requests of all teams, if one team alone may have `alone`. */
 export function placesFor(alone: number): number {
   return Math.ceil(alone / SHARE_ALONE);
 }
 
 export interface LoadNow {
   /**
-   * Requests of all teams that are worked on, where none counts with more than so many: after the limit was lowered, one
-   * that has more than the limit must not take the rest of the places as well.
+   * Number of running requests of all teams, counting at most `mostOfTeam` for each: after the limit was lowered, a
+   * team that exceeds it must not use up the places of others as well.
    */
   working(mostOfTeam: number): number;
-  /** Of them those of this team. */
+  /** Number of running requests of this team. */
   held: number;
   limit: number;
-  /** Others of this team were refused a moment ago, or of any while everything was in use. */
+  /** Requests of this team were rejected a moment ago, or any requests because all places were in use. */
   isPressed: boolean;
   isShortOfMemory: boolean;
 }
 
-/** Shares of the memory: above the first it is short, below the second it no longer is. */
+/** Memory is short above the first share, and no longer short below the second. */
 const SHORT_OF_MEMORY = 0.9;
 const ENOUGH_MEMORY = 0.8;
 
-/** Whether memory is short. @param used the share of it that is used, in [0, 1] */
+/** Whether memory is short. @param used used share of the memory, in [0, 1] */
 export function isShort(used: number, wasShort: boolean): boolean {
   return used > (wasShort ? ENOUGH_MEMORY : SHORT_OF_MEMORY);
 }
 
 export interface Rate {
   count: number;
-  /** Whole seconds. */
+  /** In milliseconds, a multiple of 1,000. */
   windowMs: number;
 }
 
@@ -103,7 +104,7 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const MOST = 1_000_000;
 const LONGEST_MS = 24 * UNIT_MS.h;
 
-/** Reads `600/1m` (600 within a minute) or `10/s` (ten within a second); undefined for anything else. */
+/** Parses `600/1m` (600 per minute) or `10/s` (10 per second); undefined if invalid. */
 export function parseRate(text: string): Rate | undefined {
   const match = /^(\d{1,7})\/(\d{0,5})(s|m|h)$/.exec(text);
   if (match === null) return undefined;

@@ -1,4 +1,4 @@
-/** Quotas as people write them, and what they refuse. */
+/** Parsing and checking of quotas. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseQuota, publishMistake } from './quota.ts';
@@ -11,17 +11,17 @@ test('a quota is a whole number, off or default', () => {
   for (const text of ['', '-1', '1.5', '1k', 'none', '1e6']) assert.equal(parseQuota(text), 'mistake', text);
 });
 
-test('a team that has too many records may have fewer or as many, and never more', () => {
+test('a team that exceeds its quota may keep or reduce its records, but not add any', () => {
   const records = { quota: 'records', most: 5 } as const;
   const beyond = { ...records, others: 10 };
   assert.equal(publishMistake({ ...beyond, before: 8, after: 7 }), undefined);
   assert.equal(publishMistake({ ...beyond, before: 8, after: 8 }), undefined);
-  assert.match(publishMistake({ ...beyond, before: 8, after: 9 }) ?? '', /may have 5 records, .* have 19/);
+  assert.match(publishMistake({ ...beyond, before: 8, after: 9 }) ?? '', /would have 19, .* of 5 records/);
   assert.equal(publishMistake({ ...records, others: 3, before: 0, after: 2 }), undefined);
   assert.equal(publishMistake({ ...records, most: null, others: 3, before: 0, after: 1_000 }), undefined);
 });
 
-test('a refusal for stored bytes says how many there would be, and which quota it is', () => {
+test('the error for stored bytes names the quota and the resulting size', () => {
   const input = {
     quota: 'storedBytes',
     most: 2_000_000,
@@ -31,7 +31,7 @@ test('a refusal for stored bytes says how many there would be, and which quota i
   } as const;
   assert.match(
     publishMistake(input) ?? '',
-    /quota storedBytes .* 2000000 bytes of records \(2 MB\), .* have 2000001/,
+    /would have 2000001, .* quota `storedBytes` of 2000000 bytes of records \(2 MB\)/,
   );
   assert.equal(publishMistake({ ...input, after: 500_000 }), undefined);
 });

@@ -1,4 +1,4 @@
-/** Quotas: how much a team may have, and the sentences for when it has that much. */
+/** Quotas: limits of a team, and the error sentences for reaching them. */
 import { bytesWords } from '../std/amounts.ts';
 import { Problem } from './error.ts';
 
@@ -6,16 +6,16 @@ export const QUOTAS = ['workflows', 'webhooks', 'keys', 'records', 'storedBytes'
 export type Quota = (typeof QUOTAS)[number];
 
 /**
- * How much of each a team may have; null: any number. `keys` counts those that may be used, `records` those of the
- * current versions, `storedBytes` the bytes of their JSON text in UTF-8; older versions, logs and events do not count.
- * Jobs beyond `runningJobs` wait.
+ * Limits of a team; null: unlimited. `keys` counts usable keys, `records` the records of current versions,
+ * `storedBytes` the size of their JSON in UTF-8 (older versions, logs and events do not count). Jobs beyond
+ * `runningJobs` wait.
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
 
-/** What was set for one team; what is missing follows the instance. */
+/** Quotas set for one team. Missing ones default to those of the instance. */
 export type OwnQuotas = Partial<Quotas>;
 
-/** How much of each a team has. */
+/** Current use by a team. */
 export type Holdings = Readonly<Record<Quota, number>>;
 
 export const NO_QUOTAS: Quotas = {
@@ -31,21 +31,21 @@ export const NO_QUOTAS: Quotas = {
 export const PUBLISHED = ['records', 'storedBytes'] as const satisfies readonly Quota[];
 export type PublishedQuota = (typeof PUBLISHED)[number];
 
-/** What a workflow has before a run publishes and would have after; null: unknown. */
+/** Sizes of a workflow before a run publishes, and after; null: unknown. */
 export type PublishedSizes = Readonly<
   Record<PublishedQuota, { before: number | null; after: number | null }>
 >;
 
-/** As people write it: a whole number, `off` for any number, `default` for what the instance has (null, undefined). */
+/** Parses a quota: a whole number, `off` for unlimited (null), `default` for the quota of the instance (undefined). */
 export function parseQuota(text: string): number | null | undefined | 'mistake' {
   if (text === 'off') return null;
   if (text === 'default') return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : 'mistake';
 }
 
-const ASK = 'or ask the operator for more (`flowhook teams set-quota`)';
+const ASK = 'or ask the operator for a higher quota (`flowhook teams set-quota`)';
 
-/** Quotas that are checked when something is made. */
+/** Quotas that are checked when something is created. */
 export type MadeQuota = 'workflows' | 'webhooks' | 'keys';
 
 const WAYS: Readonly<Record<MadeQuota, string>> = {
@@ -54,21 +54,30 @@ const WAYS: Readonly<Record<MadeQuota, string>> = {
   keys: 'Revoke one first',
 };
 
-/** An old key that goes on working may go one beyond the quota, so that a team with all its keys can rotate them. */
-export const OVERLAPPING = { beyond: 1, way: 'Rotate without an overlap, wait until others have ended' };
+/**
+ * While a rotated key overlaps with its replacement, the team may have one key beyond the quota, so that a team that
+ * has used up its quota can still rotate keys.
+ */
+export const OVERLAPPING = {
+  beyond: 1,
+  way: 'Rotate without an overlap, wait until other overlaps have ended',
+};
 
-/** The refusal to make one more than the team may have. @param way what to do instead */
+/** The error for exceeding a quota. @param way what the caller can do about it */
 export function quotaReached(quota: MadeQuota, most: number, way: string = WAYS[quota]): Problem {
   return new Problem('quota_reached', {
-    sentence: `The team has as many ${quota} as it may have (${most}). ${way}, ${ASK}`,
+    sentence: `The team has reached its quota of ${most} ${quota}. ${way}, ${ASK}`,
   });
 }
 
-/** Why a run may not publish, as a sentence; undefined when it may. A team over its quota may still publish fewer. */
+/**
+ * Why a quota prevents a run from publishing, as a sentence; undefined if it does not. A team that exceeds its quota
+ * may still publish fewer records.
+ */
 export function publishMistake(input: {
   quota: PublishedQuota;
   most: number | null;
-  /** Of all the team's other workflows. */
+  /** Total of the team's other workflows. */
   others: number;
   before: number;
   after: number;
@@ -76,9 +85,9 @@ export function publishMistake(input: {
   const { quota, most, others, before, after } = input;
   if (most === null || after <= before || others + after <= most) return undefined;
   return (
-    `The quota ${quota} of the team refused to publish: it may have ${amount(quota, most)}, and with these it would ` +
-    `have ${others + after}. The published records stay as they are. Publish ` +
-    `${quota === 'records' ? 'fewer' : 'fewer or shorter ones'}, remove those of other workflows, ${ASK}`
+    `Nothing was published: the team would have ${others + after}, which exceeds its quota \`${quota}\` of ` +
+    `${amount(quota, most)}. Publish ${quota === 'records' ? 'fewer' : 'fewer or shorter'} records, remove records ` +
+    `of other workflows, ${ASK}`
   );
 }
 

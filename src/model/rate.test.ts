@@ -1,15 +1,15 @@
-/** Rates as people write them. */
+/** Parsing of rates. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRate } from './load-limit.ts';
 
-test('a rate is a number of things and a time', () => {
+test('parses a number of requests per time', () => {
   assert.deepEqual(parseRate('600/1m'), { count: 600, windowMs: 60_000 });
   assert.deepEqual(parseRate('10/s'), { count: 10, windowMs: 1_000 });
   assert.deepEqual(parseRate('1000000/24h'), { count: 1_000_000, windowMs: 86_400_000 });
 });
 
-test('what is no rate, or none within a second and a day, is nothing', () => {
+test('rejects other text, and periods shorter than a second or longer than a day', () => {
   for (const text of [
     '',
     '600',

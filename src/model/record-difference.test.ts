@@ -1,4 +1,4 @@
-/** What a change of records says, field by field. */
+/** Differences between records, field by field. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { differences, MAX_DIFFERENCES_BYTES } from './same-json.ts';
@@ -28,7 +28,7 @@ test('differences name the fields that were added, changed and removed', () => {
   );
 });
 
-test('differences end before they outgrow an event body, and say so', () => {
+test('the list is truncated before it outgrows the body of an event', () => {
   const records = Array.from({ length: 100 }, (_, i) => ({
     id: String(i),
     before: undefined,
@@ -40,7 +40,7 @@ test('differences end before they outgrow an event body, and say so', () => {
   assert.ok(Buffer.byteLength(JSON.stringify(found.differences)) <= MAX_DIFFERENCES_BYTES);
 });
 
-test('lists a change in digits that a double would lose', () => {
+test('lists a change in digits that a double would round away', () => {
   const { differences: list } = differences([
     { id: '1', before: '{"id":"1","n":9007199254740993123}', after: '{"id":"1","n":9007199254740993124}' },
   ]);

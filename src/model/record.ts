@@ -1,9 +1,9 @@
-/** A record: what a workflow may emit, and the JSON text that is stored and sent for it. */
+/** Checks a record that a workflow emits, and writes the JSON text that is stored and sent. */
 import { hash } from 'node:crypto';
 import { printable } from '../std/printable.ts';
 
 declare global {
-  // Node has these (TC39 "JSON.parse source text access"); TypeScript's library does not describe them yet.
+  // Node has these (TC39 "JSON.parse source text access"), but TypeScript's library does not describe them yet.
   interface JSON {
     rawJSON(text: string): RawJson;
     isRawJSON(value: unknown): value is RawJson;
@@ -13,19 +13,22 @@ interface RawJson {
   rawJSON: string;
 }
 
-/** A record is at most this long as JSON text. */
+/** Maximum length of a record's JSON text. */
 export const MAX_RECORD_BYTES = 1_048_576;
 /**
- * Levels of lists and objects in a record. Parsers of other languages take few more (PHP 512, Python 1,000 by default), and
- * a record of half a million levels kept an event loop busy for seconds wherever it was looked into.
+ * Maximum nesting depth of a record. Parsers of other languages accept little more by default (PHP 512, Python
+ * 1,000), and a record with half a million levels blocked an event loop for seconds wherever it was inspected.
  */
 const MAX_LEVELS = 500;
-/** Fields of a record: each costs far more than its bytes, and a table of as many columns is read by nobody. */
+/**
+ * Maximum number of fields of a record. Each field costs far more than its bytes, and nobody reads a table with so
+ * many columns.
+ */
 const MAX_FIELDS = 5_000;
-/** A record id is at most this long. */
+/** Maximum length of a record id, in characters. */
 const MAX_RECORD_ID = 1_024;
 
-/** A record that cannot be accepted; the message says why. `field` is null when the whole record is at fault. */
+/** An invalid record; the message says why. `field` is null if the record as a whole is invalid. */
 export class InvalidRecordError extends Error {
   override readonly name = 'InvalidRecordError';
   readonly field: string | null;
@@ -36,21 +39,21 @@ export class InvalidRecordError extends Error {
   }
 }
 
-/** A record as it is stored: its id, its JSON text with that id in it, and what that text has. */
+/** A record as it is stored. */
 export interface ReadRecord {
   id: string;
+  /** JSON text, which contains `id`. */
   body: string;
-  /** The length of `body` in UTF-8. */
+  /** Length of `body` in UTF-8. */
   bytes: number;
-  /** The names of its fields, in order. */
+  /** Field names, in order. */
   fields: string[];
 }
 
 /**
- * Checks one record and writes it as the JSON text that readers get. `id` becomes a string, or is made from the
- * `key` fields: alone as itself, several as a hash. `name` and `email` become strings where they are numbers or
- * booleans, are dropped where null, and are refused where they are objects or arrays.
- * Everything else passes unchanged.
+ * Checks one record and writes the JSON text that readers get. `id` becomes a string, or is derived from the `key`
+ * fields: from one its value, from several a hash. `name` and `email` become strings if they are numbers or booleans,
+ * are dropped if null, and are rejected if they are objects or arrays. All other fields stay unchanged.
  *
  * @param line the record's JSON text as the source wrote it
  * @throws InvalidRecordError
@@ -71,12 +74,15 @@ export function readRecord(line: string, key: readonly string[]): ReadRecord {
   const body = JSON.stringify(clean);
   const bytes = Buffer.byteLength(body);
   if (bytes > MAX_RECORD_BYTES) {
-    throw new InvalidRecordError(`the record is ${bytes} bytes long; at most ${MAX_RECORD_BYTES} are taken`);
+    throw new InvalidRecordError(`the record has ${bytes} bytes; at most ${MAX_RECORD_BYTES} are allowed`);
   }
   return { id, body, bytes, fields: Object.keys(clean) };
 }
 
-/** Parses JSON text such that writing it again keeps every number as it was, even those that a double would change. */
+/**
+ * Parses JSON text, and keeps the digits of numbers that a double would round, so that writing the value again
+ * changes no number.
+ */
 export function parseExactly(text: string): unknown {
   return LOSES_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
@@ -98,45 +104,44 @@ function parseObject(line: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-const TOO_DEEP = `its lists and objects are nested too deeply; at most ${MAX_LEVELS} levels are taken`;
+const TOO_DEEP = `its lists and objects are nested too deeply; at most ${MAX_LEVELS} levels are allowed`;
 
 function checkFieldCount(line: string, record: Record<string, unknown>): void {
-  // Each field has a colon: few records have so many.
+  // Every field has a colon, so most records pass this cheap check.
   if (countAtMost(line, /:/g, MAX_FIELDS + 1) <= MAX_FIELDS) return;
   const count = Object.keys(record).length;
   if (count <= MAX_FIELDS) return;
   throw new InvalidRecordError(
-    `the record has ${count} fields; at most ${MAX_FIELDS} are taken. Put lists into a field, or make several records`,
+    `the record has ${count} fields; at most ${MAX_FIELDS} are allowed. Use a list, or split it into several records`,
   );
 }
 
-/** How often this occurs in the text; counting ends at the bound. Few records have as many brackets as levels are allowed. */
+/** Counts the matches in the text, up to the bound. */
 function countAtMost(text: string, what: RegExp, bound: number): number {
   let count = 0;
   for (what.lastIndex = 0; count < bound && what.test(text); ) count += 1;
   return count;
 }
 
-/** Numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a large exponent. */
+/**
+ * Matches numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a
+ * large exponent.
+ */
 export const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
 
-/** Keeps the text of such a number (JSON.rawJSON), so that it passes through unchanged. */
+/** Keeps the text of such a number (JSON.rawJSON). */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
   return JSON.stringify(value) === context.source ? value : JSON.rawJSON(context.source);
 }
 
-/**
- * The id of a record: of one key field its value, of several a hash, of none its own `id`.
- *
- * @throws InvalidRecordError
- */
+/** The id of a record: the value of its only key field, a hash of several, or its own `id` if there is no key. */
 export function idOf(record: Record<string, unknown>, key: readonly string[]): string {
   const fields = key.length === 0 ? ['id'] : key;
   const values = fields.map((field) => scalarOf(record, field));
   const [only] = values;
   if (values.length === 1 && only !== undefined) return checkedId(String(only), fields[0] ?? 'id');
-  // Several fields are hashed as a JSON list, so that ["a","bc"] and ["ab","c"] differ.
+  // Hashing a JSON list makes ["a","bc"] and ["ab","c"] differ.
   return hash('sha256', JSON.stringify(values)).slice(0, 32);
 }
 
@@ -145,9 +150,9 @@ function scalarOf(record: Record<string, unknown>, field: string): string | numb
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   if (JSON.isRawJSON(value)) return value.rawJSON;
   const found = value === undefined ? 'is missing' : value === null ? 'is null' : 'is an object or an array';
-  const advice = field === 'id' ? '. Emit one, or name the fields that make it in `key`' : '';
+  const advice = field === 'id' ? '. Emit an `id`, or name the fields that identify a record in `key`' : '';
   throw new InvalidRecordError(
-    `the field \`${field}\`, which makes the record's id, ${found}${advice}`,
+    `the field \`${field}\`, which identifies the record, ${found}${advice}`,
     field,
   );
 }
@@ -155,13 +160,10 @@ function scalarOf(record: Record<string, unknown>, field: string): string | numb
 function checkedId(id: string, field: string): string {
   if (id === '') throw new InvalidRecordError(`the field \`${field}\` is empty`, field);
   if (id.includes('\u0000'))
-    throw new InvalidRecordError(`the field \`${field}\` holds a NUL character`, field);
-  // Half a surrogate pair has no UTF-8: the database would take two different ids for one.
+    throw new InvalidRecordError(`the field \`${field}\` contains a NUL character`, field);
+  // A lone surrogate has no UTF-8 encoding: the database would store two different ids as the same text.
   if (!id.isWellFormed())
-    throw new InvalidRecordError(
-      `the field \`${field}\` is not valid Unicode (half a surrogate pair)`,
-      field,
-    );
+    throw new InvalidRecordError(`the field \`${field}\` is not valid Unicode (a lone surrogate)`, field);
   if (id.length > MAX_RECORD_ID) {
     throw new InvalidRecordError(`the field \`${field}\` is longer than ${MAX_RECORD_ID} characters`, field);
   }
@@ -180,7 +182,7 @@ function excerpt(line: string): string {
   return printable(line.length > 80 ? `${line.slice(0, 80)}…` : line);
 }
 
-/** Level by level, because a recursion would end the stack. */
+/** Proceeds level by level, because a recursion would overflow the stack. */
 export function isNestedDeeper(value: object, levels: number): boolean {
   let level: object[] = [value];
   for (let depth = 1; level.length > 0; depth += 1) {

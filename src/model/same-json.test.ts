@@ -7,7 +7,7 @@ import { canonicalJson, sameJson } from './same-json.ts';
 
 const LONG = '"digits":"1234567890123456"';
 
-test('the order of keys, at any level, and the way in which a number or a text is written make no difference', () => {
+test('ignores the order of keys at any level, and how numbers and strings are written', () => {
   for (const [one, other] of [
     ['{"id":"1","a":{"x":1,"y":[{"p":1,"q":2}]}}', '{"a":{"y":[{"q":2,"p":1}],"x":1},"id":"1"}'],
     [`{${LONG},"n":1.0}`, `{${LONG},"n":1}`],
@@ -24,7 +24,7 @@ test('the order of keys, at any level, and the way in which a number or a text i
   }
 });
 
-test('what differs in any value differs', () => {
+test('texts with any different value differ', () => {
   for (const [one, other] of [
     ['{"n":9007199254740993}', '{"n":9007199254740992}'],
     ['{"n":1}', '{"n":1.0000000000000001}'],
@@ -47,7 +47,7 @@ test('what differs in any value differs', () => {
   }
 });
 
-test('any value is the same with its keys turned around, and only then', () => {
+test('a value equals itself with its keys in another order, and no other value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
       assert.equal(sameJson(JSON.stringify(one), JSON.stringify(turned(one))), true);

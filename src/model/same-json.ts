@@ -1,6 +1,6 @@
 /**
- * Whether two JSON texts have the same value: the one place that decides whether a record, or a field of one, changed,
- * and whether a call is the same as an earlier one.
+ * Compares JSON texts by value. This is the only place that decides whether a record or one of its fields has
+ * changed, and whether a request repeats an earlier one.
  *
  *     equal                                     different
  *     {"a":1,"b":2}   {"b":2,"a":1}             [1,2]               [2,1]
@@ -8,16 +8,16 @@
  *     0   -0                                    1                   1.0000000000000001
  *     "A"   "\u0041"                            "é" (one character) "é" (e and an accent)
  *
- * Numbers are compared by their decimal value, whatever a double would make of them. Of a key that stands twice in an
- * object the last value counts, as for every reader.
+ * Numbers are compared by their exact decimal value, not as doubles. If an object repeats a key, the last value
+ * counts, as for every reader.
  */
 import { LOSES_DIGITS, parseExactly } from './record.ts';
 
-/** @param one and `other` are valid JSON, written without spaces by `JSON.stringify`, as records are stored */
+/** @param one valid JSON like `other`, written without spaces by `JSON.stringify`, as records are stored */
 export function sameJson(one: string, other: string): boolean {
   if (one === other) return true;
-  // Most texts differ in value, and need not be parsed for that (5 µs a record): written in another order, the same value
-  // has the same characters. Only numbers that were kept as they came may have more.
+  // Most texts differ in value, and this avoids parsing them (5 µs per record): equal values written in a different
+  // order have the same characters, unless they contain numbers that were kept as they came.
   const mayBe = one.length === other.length && sumOf(one) === sumOf(other);
   if (!mayBe && !LOSES_DIGITS.test(one) && !LOSES_DIGITS.test(other)) return false;
   return sameValue(parseExactly(one), parseExactly(other));
@@ -29,7 +29,7 @@ function sumOf(text: string): number {
   return sum;
 }
 
-/** As `sameJson`, of values that `parseExactly` has returned. */
+/** Like `sameJson`, for values that `parseExactly` returned. */
 function sameValue(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (isNumber(one) || isNumber(other)) {
@@ -51,7 +51,7 @@ function sameValue(one: unknown, other: unknown): boolean {
   );
 }
 
-/** One text for all values that `sameValue` takes for the same, to be hashed; not JSON to be read. */
+/** Returns the same text for all values that `sameValue` considers equal. For hashing; it is not always valid JSON. */
 export function canonicalJson(value: unknown): string {
   if (isNumber(value)) return decimalOf(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -74,11 +74,15 @@ function memberOf(object: object, key: string): unknown {
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/;
 
-/** One text for all ways to write a number: its sign, its digits from the first to the last that is not 0, a power of 10. */
+/**
+ * Returns the same text for all ways to write a number: its sign, its digits without zeros at both ends, and a power
+ * of 10.
+ */
 function decimalOf(number: ExactNumber): string {
   const text = typeof number === 'number' ? String(number) : number.rawJSON;
   const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
-  // An exponent of more digits stands for no number that anybody calculates with: equal only as it is written.
+  // Numbers with a longer exponent are useless for arithmetic. They are equal only if they are written in the same
+  // way.
   if (sign === undefined) return text;
   const digits = withoutLeadingZeros(whole + fraction);
   let last = digits.length;
@@ -100,17 +104,17 @@ export interface Difference {
   fields: { key: string; value?: unknown; previousValue?: unknown }[];
 }
 
-/** Bodies stay under 20 kB (Standard Webhooks 1.0); this is what the differences may take of that. */
+/** Space for differences in the body of an event, which should stay below 20 kB (Standard Webhooks 1.0). */
 export const MAX_DIFFERENCES_BYTES = 16_000;
 
-/** A record that differs: its JSON text before and after, absent where it did not exist. */
+/** A record that differs: its JSON text before and after, undefined if it did not exist. */
 export interface ChangedRecord {
   id: string;
   before: string | undefined;
   after: string | undefined;
 }
 
-/** Lists what differs, field by field, as far as it fits into a body. */
+/** Lists the differences field by field, as far as they fit into the body of an event. */
 export function differences(records: Iterable<ChangedRecord>): {
   differences: Difference[];
   truncated: boolean;
@@ -126,7 +130,7 @@ export function differences(records: Iterable<ChangedRecord>): {
   return { differences: list, truncated: false };
 }
 
-/** What differs between two texts of a record, field by field. */
+/** Compares two texts of a record field by field. */
 export function differenceOf(record: ChangedRecord): Difference {
   const before = record.before === undefined ? {} : (parseExactly(record.before) as Record<string, unknown>);
   const after = record.after === undefined ? {} : (parseExactly(record.after) as Record<string, unknown>);

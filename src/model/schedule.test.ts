@@ -1,10 +1,10 @@
-/** When schedules are due, where days have 23 or 25 hours and months end early. */
+/** When schedules are due, including days of 23 or 25 hours and short months. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkSchedule, nextRunAt, startsRun } from './schedule.ts';
 import type { Schedule } from './workflow.ts';
 
-/** The next `count` times after a moment, each as it is told from the one before. */
+/** The next `count` due times after a time, each computed from the previous one. */
 function times(cron: string, timezone: string, after: string, count: number): string[] {
   let at: number | null = Date.parse(after);
   return Array.from({ length: count }, () => {
@@ -13,12 +13,12 @@ function times(cron: string, timezone: string, after: string, count: number): st
   });
 }
 
-test('a time of day follows its time zone through the year', () => {
+test('a time of day follows daylight saving time', () => {
   assert.deepEqual(times('0 6 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', 1), ['2026-03-29T04:00Z']);
   assert.deepEqual(times('0 6 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', 1), ['2026-10-25T05:00Z']);
 });
 
-test('a time that the clocks leave out in spring comes once that day, at the end of the gap', () => {
+test('a time that is skipped in spring is due once that day, at the end of the gap', () => {
   assert.deepEqual(times('30 2 * * *', 'Europe/Berlin', '2026-03-28T02:00Z', 2), [
     '2026-03-29T01:00Z',
     '2026-03-30T00:30Z',
@@ -29,7 +29,7 @@ test('a time that the clocks leave out in spring comes once that day, at the end
   ]);
 });
 
-test('a time that comes twice in autumn is due the first time only, from wherever one looks', () => {
+test('a time that occurs twice in autumn is due only the first time, from any starting point', () => {
   assert.deepEqual(times('30 2 * * *', 'Europe/Berlin', '2026-10-24T02:00Z', 2), [
     '2026-10-25T00:30Z',
     '2026-10-26T01:30Z',
@@ -43,7 +43,7 @@ test('a time that comes twice in autumn is due the first time only, from whereve
   }
 });
 
-test('every half hour stays every half hour when clocks change', () => {
+test('a half-hourly schedule stays half-hourly when clocks change', () => {
   assert.deepEqual(times('*/30 * * * *', 'Europe/Berlin', '2026-10-25T00:00Z', 4), [
     '2026-10-25T00:30Z',
     '2026-10-25T01:00Z',
@@ -57,7 +57,7 @@ test('every half hour stays every half hour when clocks change', () => {
   ]);
 });
 
-test('months without a 31st and years without a 29th of February are passed over', () => {
+test('skips months without a 31st and years without a February 29', () => {
   assert.deepEqual(times('0 0 31 * *', 'UTC', '2026-01-31T00:00Z', 3), [
     '2026-03-31T00:00Z',
     '2026-05-31T00:00Z',
@@ -69,27 +69,27 @@ test('months without a 31st and years without a 29th of February are passed over
   ]);
 });
 
-test('`every` is aligned to 1970 and never answers the moment itself', () => {
+test('`every` is aligned to 1970 and always returns a later time', () => {
   const schedule: Schedule = { everyMs: 15 * 60_000, missed: 'run' };
   assert.equal(nextRunAt(schedule, Date.parse('2026-01-01T10:07Z')), Date.parse('2026-01-01T10:15Z'));
   assert.equal(nextRunAt(schedule, Date.parse('2026-01-01T10:15Z')), Date.parse('2026-01-01T10:30Z'));
 });
 
-test('what was missed is run once, or left out when it lies more than a minute back', () => {
+test('missed runs start once, or are skipped if more than a minute late', () => {
   const starts = (schedule: Schedule, dueAt: string, now: string) =>
     startsRun(schedule, { dueAt: Date.parse(dueAt), nowMs: Date.parse(now) });
   const daily: Schedule = { cron: '0 6 * * *', timezone: 'UTC', missed: 'skip' };
   assert.equal(starts(daily, '2026-01-01T06:00Z', '2026-01-01T06:01Z'), true);
   assert.equal(starts(daily, '2026-01-01T06:00Z', '2026-01-01T06:02Z'), false);
   assert.equal(starts({ ...daily, missed: 'run' }, '2026-01-01T06:00Z', '2026-01-09T00:00Z'), true);
-  // Six days were missed, but the newest is not late.
+  // Six days were missed, but the latest run is not late.
   assert.equal(starts(daily, '2026-01-01T06:00Z', '2026-01-07T06:00:30Z'), true);
   assert.equal(starts(daily, '2026-01-01T06:00Z', '2026-01-07T05:59Z'), false);
   const often: Schedule = { everyMs: 60_000, missed: 'skip' };
   assert.equal(starts(often, '2026-01-01T06:00Z', '2026-01-07T05:59:59Z'), true);
 });
 
-test('an expression is refused with a sentence when it is none, or never comes true', () => {
+test('explains why an expression is invalid or never matches', () => {
   const refused = [
     ['* * * * * *', 'UTC', /five fields.*seconds/],
     ['0 0 1 *', 'UTC', /five fields/],

@@ -1,15 +1,15 @@
-/** When a schedule is due: cron in a time zone, or every so often. */
+/** Computes when a schedule is due: cron in a time zone, or a fixed interval. */
 import { Cron } from 'croner';
 import type { Schedule } from './workflow.ts';
 
-/** With `missed: skip` a run may still start this long after its time; and by how much clocks may differ. */
+/** With `missed: skip`, a run may start up to this much late. Also the allowed difference between clocks. */
 export const TOLERANCE_MS = 60_000;
 
 /**
- * The first time after `afterMs` at which it is due, in epoch milliseconds; null when there is none any more.
+ * The first due time after `afterMs`, in epoch milliseconds; null if there is none.
  *
- * `every` counts from 1970 (UTC), so that nodes agree. When clocks are put forward, a cron time that is left out
- * is due at the end of the gap; when they are put back, a time of day that comes twice is due the first time only.
+ * `every` counts from 1970 (UTC), so that nodes agree. A cron time that is skipped when clocks go forward is due at
+ * the end of the gap; a time that occurs twice when they go back is due only the first time.
  */
 export function nextRunAt(schedule: Schedule, afterMs: number): number | null {
   if ('everyMs' in schedule) return (Math.floor(afterMs / schedule.everyMs) + 1) * schedule.everyMs;
@@ -17,16 +17,16 @@ export function nextRunAt(schedule: Schedule, afterMs: number): number | null {
   return next === null ? null : next.getTime();
 }
 
-/** When a schedule is first due, in epoch milliseconds; null without one. */
+/** The first due time of a schedule, in epoch milliseconds; null without a schedule. */
 export function firstRunAt({ schedule }: { schedule: Schedule | null }, now: number): number | null {
   return schedule === null ? null : nextRunAt(schedule, now);
 }
 
 /**
- * The time at which a schedule should be due instead of `dueAt`, because the clock was ahead of `nowMs` when that was
- * computed; undefined when `dueAt` is right. The clocks of several nodes may differ by less than a minute.
+ * The correct due time of a schedule whose `dueAt` was computed while the clock was ahead; undefined if `dueAt` is
+ * correct. The clocks of nodes may differ by less than a minute.
  */
-export function broughtBack(
+export function correctedDueAt(
   schedule: Schedule,
   { dueAt, nowMs }: { dueAt: number; nowMs: number },
 ): number | undefined {
@@ -35,8 +35,8 @@ export function broughtBack(
 }
 
 /**
- * Whether a schedule that was due at `dueAt` starts a run now. Late ones do with `missed: run`, one for however
- * many were missed; with `skip` only if it was due, the last time, within the last minute.
+ * Whether a schedule that was due at `dueAt` starts a run now. With `missed: run`, a late schedule starts one run,
+ * however many were missed; with `skip`, only if its latest due time was within the last minute.
  */
 export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number; nowMs: number }): boolean {
   if (schedule.missed === 'run' || nowMs - dueAt <= TOLERANCE_MS) return true;
@@ -44,14 +44,17 @@ export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number;
   return lastChance !== null && lastChance <= nowMs;
 }
 
-/** What is wrong with a cron expression or its time zone, as the predicate of a sentence about the field; or undefined. */
+/**
+ * Describes an invalid cron expression or time zone, as the predicate of a sentence about the setting; undefined if
+ * both are valid.
+ */
 export function checkSchedule(cron: string, timezone: string): string | undefined {
   if (!isTimezone(timezone)) return `must be a time zone such as Europe/Berlin or UTC, found "${timezone}"`;
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 && !cron.trim().startsWith('@')) {
     return (
       'must be five fields (minute, hour, day of the month, month, day of the week) such as "0 6 * * 1-5", ' +
-      `found "${cron}"${fields.length > 5 ? ': seconds and years have no place here' : ''}`
+      `found "${cron}"${fields.length > 5 ? ': seconds and years are not supported' : ''}`
     );
   }
   let due: number | null;
@@ -61,7 +64,7 @@ export function checkSchedule(cron: string, timezone: string): string | undefine
     const why = (error as Error).message.replace(/^\w+: /, '');
     return `must be a cron expression such as "0 6 * * 1-5", found "${cron}": ${why}`;
   }
-  return due === null ? `must come true some day, but "${cron}" never does` : undefined;
+  return due === null ? `must match some date, but "${cron}" never does` : undefined;
 }
 
 function isTimezone(name: string): boolean {

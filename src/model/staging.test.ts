@@ -1,4 +1,4 @@
-/** What a run writes for each record, and which names of fields a version keeps. */
+/** What a run writes for each record, and which field names a version stores. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ComparedRecord, mergeFields, planWrites } from './staging.ts';
@@ -21,7 +21,7 @@ const ROWS = [
 const plan = (mode: Mode, records: Record<string, string>) =>
   planWrites({ version: 2, mode, rows: ROWS, records: new Map(Object.entries(records)) });
 
-test('writes what is new or different and keeps the rest', () => {
+test('writes new and changed records and keeps the rest', () => {
   assert.deepEqual(plan('upsert', { new: 'n', same: 'old same', other: 'o', fresh: 'f' }), {
     writes: [
       { kind: 'insert', id: 'new', body: 'n' },
@@ -32,19 +32,19 @@ test('writes what is new or different and keeps the rest', () => {
   });
 });
 
-test('restores what the run has closed when that comes again', () => {
+test('restores a row that the run has closed if the record reverts to it', () => {
   assert.deepEqual(plan('replace', { mine: 'old mine' }).writes, [{ kind: 'restore', seq: 3 }]);
   assert.deepEqual(plan('replace', { mine: 'mine' }), { writes: [], kept: [3] });
   assert.deepEqual(plan('replace', { mine: 'm' }).writes, [{ kind: 'rewrite', seq: 3, body: 'm' }]);
 });
 
-test('leaves every id that is there alone in append', () => {
+test('never changes an existing record in the mode append', () => {
   const { writes, kept } = plan('append', { other: 'o', fresh: 'f', new: 'n' });
   assert.deepEqual(writes, [{ kind: 'insert', id: 'new', body: 'n' }]);
   assert.deepEqual(kept, [2, 4]);
 });
 
-test('keeps names of fields in order of first appearance, and not without end', () => {
+test('stores field names in order of first appearance, up to the limits', () => {
   assert.deepEqual(mergeFields(['id', 'b'], ['a', 'id', 'c', 'a']), ['id', 'b', 'a', 'c']);
   const many = Array.from({ length: 1_200 }, (_, n) => `f${n}`);
   assert.equal(mergeFields(many, []).length, 1_000);

@@ -1,35 +1,35 @@
 /**
- * What a run has to write for each record, as a pure decision. Records are equal if they have the same value, however
- * that is written; then the text that was published first stays.
+ * Decides what a run writes for each record. Records are equal if they have the same JSON value; then the text that
+ * was published first is kept.
  *
- * A run writes under version N = current + 1, and a row is visible at version V when
- * `added_in <= V and (removed_in is null or removed_in > V)`.
+ * A run writes version N = current + 1. A row is visible at version V when `added_in <= V and (removed_in is null or
+ * removed_in > V)`.
  *
- *     the id is                          the record is      then
- *     not there                          –                  insert a row with a new `seq`
- *     there, older than N                equal              nothing
- *                                        different          close it in N, add one (same `seq`)
- *     there, written by this run         equal              nothing
+ *     the id is                          the record is      write
+ *     new                                –                  insert a row with a new `seq`
+ *     present, older than N              equal              nothing
+ *                                        different          close it in N, insert one (same `seq`)
+ *     present, written by this run       equal              nothing
  *                                        as published       delete it and reopen the closed one
  *                                        different          rewrite it in place
- *     there, and the mode is `append`    –                  nothing
+ *     present, and the mode is `append`  –                  nothing
  */
 import type { RecordCounts } from './job.ts';
 import { sameJson } from './same-json.ts';
 import type { Definition, Mode } from './workflow.ts';
 
-/** A row of one of the batch's ids, that is current or that this run has written. */
+/** A current row, or one that this run has written, with an id of the batch. */
 export interface ComparedRecord {
   id: string;
   seq: number;
-  /** Equal to N when this run has written it. */
+  /** N if this run wrote the row. */
   addedIn: number;
   body: string;
-  /** The body that this run has closed for it, if it replaced one. */
+  /** The published body that this run replaced with this row, if any. */
   published: string | null;
 }
 
-/** One row to write. `body` is the record's JSON text, which contains its id. */
+/** One write. `body` is the record's JSON text, which contains its id. */
 export type StagedWrite =
   | { kind: 'insert'; id: string; body: string }
   | { kind: 'supersede'; id: string; seq: number; addedIn: number; body: string }
@@ -37,11 +37,11 @@ export type StagedWrite =
   | { kind: 'restore'; seq: number };
 
 /**
- * Decides for one batch.
+ * Decides what to write for one batch.
  *
  * @param input.version N
- * @param input.records JSON text by id: within a batch an id stands once
- * @returns what to write, and the `seq` of the records that stay as they are
+ * @param input.records JSON text by id
+ * @returns the writes, and the `seq` of the records that do not change
  */
 export function planWrites(input: {
   version: number;
@@ -64,65 +64,68 @@ export function planWrites(input: {
   return { writes, kept };
 }
 
-/** `compare` returns '' for a text that is too long to be equal. */
+/** `compare` of the store returns '' for a text that is too long to be equal. */
 function isSame(stored: string | null, body: string): boolean {
   return stored !== null && stored !== '' && sameJson(stored, body);
 }
 
-/** The guards of one publish. */
+/** The guards that apply to a run. */
 export type Guards = Definition['guards'] & {
-  /** Refuses a push that removes nearly everything, where the workflow has no `maxDropPercent` of its own. */
+  /** Whether a push that removes nearly all records fails if the workflow sets no `maxDropPercent`. */
   guardsPush?: boolean;
 };
 
-/** What a push without a `maxDropPercent` may not exceed: nine of ten records are gone when a file was cut off. */
+/** Default `maxDropPercent` of pushes: losing nine of ten records suggests a truncated file. */
 export const PUSH_DROP_PERCENT = 90;
-/** Of fewer records neither that guard nor the warning speaks: small sets are often replaced as a whole. */
+/** The default guard and the warning ignore smaller sets, which are often replaced as a whole. */
 export const MANY_RECORDS = 20;
 
-/** Why the guards refuse to publish, as a sentence; undefined when they do not. `before` and `after` are totals. */
+/**
+ * Why the guards stop a run from publishing, as a sentence; undefined if they do not. `before` and `after` are total
+ * numbers of records.
+ */
 export function guardMistake(input: { guards: Guards; before: number; after: number }): string | undefined {
   const { before, after } = input;
   const { minRecords, maxDropPercent, guardsPush = false } = input.guards;
   if (after < minRecords) {
     return (
-      `The guard minRecords refused to publish: ${after} records are fewer than the ${minRecords} that it asks for. ` +
-      'The published records stay as they are. Look at what the source returned, or lower guards.minRecords'
+      `Nothing was published: there would be ${after} records, fewer than guards.minRecords (${minRecords}). ` +
+      'Check what the source returned, or lower guards.minRecords'
     );
   }
   const dropPercent = before === 0 ? 0 : ((before - after) * 100) / before;
   if (maxDropPercent !== null && dropPercent > maxDropPercent) {
     return (
-      `The guard maxDropPercent refused to publish: the records would fall from ${before} to ${after}, by ` +
-      `${Number(dropPercent.toFixed(1))} %, and it allows ${maxDropPercent} %. The published records stay as they ` +
-      'are. Look at what the source returned, or raise guards.maxDropPercent'
+      `Nothing was published: the number of records would drop from ${before} to ${after}, by ` +
+      `${Number(dropPercent.toFixed(1))} %, more than guards.maxDropPercent (${maxDropPercent} %). ` +
+      'Check what the source returned, or raise guards.maxDropPercent'
     );
   }
   if (maxDropPercent === null && guardsPush && before >= MANY_RECORDS && dropPercent > PUSH_DROP_PERCENT) {
     return (
-      `The guard maxDropPercent refused to publish: the push has ${after} of ${before} records, and with the mode ` +
-      '`replace` all others would be removed. Push with `mode=upsert` to keep them, or with `allowDrop=true` to remove ' +
-      `them; \`guards.maxDropPercent\` in the workflow takes the place of this default (${PUSH_DROP_PERCENT})`
+      `Nothing was published: the push has ${after} of ${before} records, and in the mode \`replace\` would remove ` +
+      'the others. Push with `mode=upsert` to keep them, or with `allowDrop=true` to remove them. ' +
+      `\`guards.maxDropPercent\` of the workflow (default for pushes: ${PUSH_DROP_PERCENT}) sets the limit`
     );
   }
   return undefined;
 }
 
-/** What whoever pushed should know of the records that this removed; undefined when these were few. */
+/** A warning for the sender of a push that removed most records; undefined otherwise. */
 export function removalWarning({ total, added, removed }: RecordCounts): string | undefined {
   const before = total - added + removed;
   if (before < MANY_RECORDS || 2 * removed <= before) return undefined;
   return (
-    `The push removed ${removed} of ${before} records, because they were not in it. ` +
+    `The push removed ${removed} of ${before} records, because it did not contain them. ` +
     'To add or change records and keep the others, push with `mode=upsert`'
   );
 }
 
-/** At most so many names, and so many characters in them, are kept: every version has a list. */
+/** Limits of the field names that a version stores: their number, and their total length in characters. */
 const MAX_FIELDS = 1_000;
 const MAX_CHARACTERS = 65_536;
 
-/** Both lists without duplicates, the names of `before` first; cut at the bounds. */
+/** Merges both lists without duplicates, the names of `before` first, up to the limits. */
 export function mergeFields(before: readonly string[], names: readonly string[]): string[] {
   const fields = new Set<string>();
   let characters = 0;

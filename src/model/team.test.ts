@@ -1,4 +1,4 @@
-/** What somebody should look after with a key. */
+/** Warnings about keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ApiKey, EXPIRES_SOON_MS, keyConcern, UNUSED_MS } from './team.ts';
@@ -18,15 +18,15 @@ const key: ApiKey = {
   watchedFrom: 0,
 };
 
-test('a key is unused once nobody has used it for 90 days, of which it was watched', () => {
+test('a key is unused after 90 days without use, counted while its use was recorded', () => {
   assert.equal(keyConcern(key, UNUSED_MS - 1), null);
   assert.equal(keyConcern(key, UNUSED_MS), 'unused');
   assert.equal(keyConcern({ ...key, lastUsedAt: 1 }, UNUSED_MS), null);
-  // One that is older than the noting.
+  // Older than the recording of use.
   assert.equal(keyConcern({ ...key, watchedFrom: DAY_MS }, UNUSED_MS), null);
 });
 
-test('a key expires soon within 14 days, or in the last fifth of a shorter life', () => {
+test('a key expires soon within 14 days, or in the last fifth of a shorter lifetime', () => {
   const year = { ...key, expiresAt: 365 * DAY_MS, lastUsedAt: 360 * DAY_MS };
   assert.equal(keyConcern(year, year.expiresAt - EXPIRES_SOON_MS - 1), null);
   assert.equal(keyConcern(year, year.expiresAt - EXPIRES_SOON_MS), 'expires_soon');
@@ -35,7 +35,7 @@ test('a key expires soon within 14 days, or in the last fifth of a shorter life'
   assert.equal(keyConcern(hour, 3_000_000), 'expires_soon');
 });
 
-test('of a key that can no longer be used nothing is to be said', () => {
+test('there is no warning about a revoked or expired key', () => {
   assert.equal(keyConcern({ ...key, revokedAt: 1 }, UNUSED_MS), null);
   assert.equal(keyConcern({ ...key, expiresAt: DAY_MS }, DAY_MS), null);
 });

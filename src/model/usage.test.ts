@@ -1,4 +1,4 @@
-/** Numbers that add up, and percentiles found among them. */
+/** Usage counters, and percentiles computed from them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addUsage, attemptUsage, latencyPercentile, noUsage, periodStart } from './usage.ts';
@@ -11,7 +11,7 @@ function latencyOf(durations: readonly number[]): number[] {
   return sum.latency;
 }
 
-test('a percentile is off by no more than the bounds that it lies between', () => {
+test('a percentile is between the bounds of its bucket', () => {
   const durations = Array.from({ length: 1_000 }, (_, n) => n + 1);
   for (const [share, least, most] of [
     [0.5, 480, 520],
@@ -23,20 +23,20 @@ test('a percentile is off by no more than the bounds that it lies between', () =
   }
 });
 
-test('one delivery has a percentile, none has none, and what took longer than any bound has the last one', () => {
+test('a percentile is exact for one delivery, null for none, and at most the last bound', () => {
   assert.equal(latencyPercentile(latencyOf([15]), 0.5), 15);
   assert.equal(latencyPercentile(latencyOf([]), 0.5), null);
   assert.equal(latencyPercentile(latencyOf([31_000]), 0.95), 30_000);
 });
 
-test('a delivery is dead by the attempt after which there is no other, and not by an endpoint that is gone', () => {
+test('the last failed attempt counts as a dead delivery, and a 410 response does not', () => {
   const failed = { outcome: 'http', status: 500, durationMs: 1 } as const;
   assert.deepEqual(attemptUsage({ ...failed, number: 9 }), { failedAttempts: 1, dead: 0 });
   assert.deepEqual(attemptUsage({ ...failed, number: 10 }), { failedAttempts: 1, dead: 1 });
   assert.deepEqual(attemptUsage({ ...failed, status: 410, number: 10 }), { failedAttempts: 1, dead: 0 });
 });
 
-test('numbers that an earlier version did not count are taken for nothing', () => {
+test('missing counters are zero', () => {
   const sum = noUsage();
   addUsage(sum, { finished: 2, latency: [1] });
   addUsage(sum, { failed: 1 });
@@ -51,7 +51,7 @@ test('numbers that an earlier version did not count are taken for nothing', () =
   );
 });
 
-test('hours and days begin as those of UTC do', () => {
+test('hours and days start as in UTC', () => {
   const at = Date.parse('2026-11-21T04:59:59.999Z');
   assert.equal(periodStart('hour', at), Date.parse('2026-11-21T04:00:00Z'));
   assert.equal(periodStart('day', at), Date.parse('2026-11-21T00:00:00Z'));

@@ -1,16 +1,16 @@
-/** Usage: how much a team has done in an hour or a day, in numbers that add up. */
+/** Usage counters of a team per hour and day. */
 import { type Attempt, afterAttempt } from './delivery.ts';
 
-/** Whose numbers they are. */
+/** What the counters are about. */
 export type UsageKind = 'team' | 'workflow' | 'webhook';
 
 export const USAGE_PERIODS = ['hour', 'day'] as const;
 export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 
-/** Hours and days are those of UTC. */
+/** Hours and days are in UTC. */
 export const PERIOD_MS: Readonly<Record<UsagePeriod, number>> = { hour: 3_600_000, day: 86_400_000 };
 
-/** What is counted. A workflow has no deliveries, a webhook no jobs and records. */
+/** The counters. A workflow has no deliveries; a webhook has no jobs or records. */
 export interface UsageCounts {
   finished: number;
   failed: number;
@@ -21,11 +21,11 @@ export interface UsageCounts {
   delivered: number;
   failedAttempts: number;
   dead: number;
-  /** How many deliveries took up to each of `LATENCY_BOUNDS_MS`, and last how many took longer. */
+  /** Number of deliveries that took up to each of `LATENCY_BOUNDS_MS`; the last item counts slower ones. */
   latency: number[];
 }
 
-/** Buckets of a histogram, in milliseconds: counters add up where percentiles would not. */
+/** Upper bounds of the histogram's buckets, in milliseconds. Histograms can be added up, percentiles cannot. */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000,
 ];
@@ -45,7 +45,7 @@ export function noUsage(): UsageCounts {
   };
 }
 
-/** Adds `more` to `sum`. Counts of earlier versions lack some of the numbers. */
+/** Adds `more` to `sum`. */
 export function addUsage(sum: UsageCounts, more: Partial<UsageCounts>): void {
   for (const [name, count] of Object.entries(more)) {
     if (typeof count === 'number') sum[name as Exclude<keyof UsageCounts, 'latency'>] += count;
@@ -55,7 +55,7 @@ export function addUsage(sum: UsageCounts, more: Partial<UsageCounts>): void {
   }
 }
 
-/** What one attempt counts for. */
+/** The counts of one attempt. */
 export function attemptUsage(
   attempt: Pick<Attempt, 'outcome' | 'status' | 'durationMs'> & { number: number },
 ): Partial<UsageCounts> {
@@ -71,8 +71,8 @@ export function attemptUsage(
 }
 
 /**
- * How long a share of the deliveries took at most, in milliseconds: as if those between two bounds lay evenly there.
- * null when nothing was delivered.
+ * Percentile of the latency of deliveries, in milliseconds, interpolated linearly between two bounds; null if nothing
+ * was delivered.
  *
  * @param share in (0, 1]
  */
@@ -82,7 +82,7 @@ export function latencyPercentile(latency: readonly number[], share: number): nu
   let below = 0;
   for (const [place, count] of latency.entries()) {
     const from = LATENCY_BOUNDS_MS[place - 1] ?? 0;
-    // Nothing takes longer than the last of them by much: a webhook may ask for 30 s.
+    // Nothing takes much longer than the last bound: the timeout of a webhook is at most 30 s.
     const to = LATENCY_BOUNDS_MS[place] ?? from;
     if (count > 0 && below + count >= total * share) {
       return Math.round(from + ((to - from) * (total * share - below)) / count);

@@ -1,39 +1,39 @@
-/** A webhook: a subscription of one URL to events of one workflow, and what may be subscribed. */
+/** A webhook subscribes one URL to events of one workflow. This file also validates subscriptions. */
 import { canonicalEvents, eventNamesMistake } from './event.ts';
 import type { Breaker } from './lane.ts';
 
 export const WEBHOOK_STATES = ['active', 'paused'] as const;
 type WebhookState = (typeof WEBHOOK_STATES)[number];
 
-/** One subscription. `url` and `events` are kept exactly as they came. Times in epoch milliseconds. */
+/** A subscription. `url` and `events` are stored exactly as received. Times in epoch milliseconds. */
 export interface Webhook {
   teamId: string;
   id: string;
-  /** null: events of every workflow of the team. */
+  /** null: events of all workflows of the team. */
   workflowId: string | null;
   url: string;
   events: string[];
   state: WebhookState;
   settings: WebhookSettings;
   pausedAt: number | null;
-  /** Why it is paused: a sentence. */
+  /** Why the webhook is paused, as a sentence. */
   pausedReason: string | null;
-  /** Since when every attempt has failed; null after a success, and before the first attempt. */
+  /** Time of the first failure since the last success; null while attempts succeed, and before the first. */
   failingSince: number | null;
-  /** Why what is due does not go out at once; null while it does. */
+  /** Why due deliveries are held back; null if they are not. */
   breaker: Breaker | null;
-  /** About when it last took a delivery: written down at most once a minute. */
+  /** Time of the last successful delivery, updated at most once a minute. */
   lastSuccessAt: number | null;
   createdAt: number;
 }
 
-/** How a webhook wants to be called. Headers of its own are kept apart, sealed. */
+/** Settings of a webhook. Its custom headers are stored separately, encrypted. */
 export interface WebhookSettings {
-  /** One delivery at a time, in the order of the events; a failing one holds up those behind it. */
+  /** Whether to send one delivery at a time, in the order of the events. A failing delivery blocks later ones. */
   ordered: boolean;
-  /** Requests a second at most; null without a limit. */
+  /** Maximum number of requests per second; null: unlimited. */
   ratePerSecond: number | null;
-  /** For one attempt, from its start to the last byte of the answer that is read. */
+  /** Timeout of one attempt, from its start to the last byte of the response that is read. */
   timeoutMs: number;
 }
 
@@ -48,14 +48,14 @@ export const MAX_EVENT_NAME = 256;
 export const MAX_URL = 2_048;
 
 /**
- * Says what is wrong with a callback URL, or nothing. Only its form is judged: whether its address may be
- * reached is decided when something is sent.
+ * Describes an invalid callback URL; undefined if it is valid. Checks only the syntax: whether the address is allowed
+ * is decided for each attempt.
  */
 export function urlMistake(url: unknown): string | undefined {
   if (typeof url !== 'string') return '`webhookUrl` must be a string: an absolute http:// or https:// URL';
   if (url.length > MAX_URL)
     return `\`webhookUrl\` must be at most ${MAX_URL} characters, found ${url.length}`;
-  // The URL parser forgives more than a receiver should rely on: `http:example.com`, spaces, backslashes.
+  // The URL parser accepts more than a receiver should rely on: `http:example.com`, spaces, backslashes.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
   const wellFormed = url.isWellFormed() && !/[\s\u0000-\u001f\u007f\\]/.test(url) && URL.canParse(url);
   if (!wellFormed || !/^https?:\/\/[^/?#\\]/i.test(url)) {
@@ -64,11 +64,11 @@ export function urlMistake(url: unknown): string | undefined {
   return undefined;
 }
 
-/** Says what is wrong with a list of events, or nothing. Any name is taken, known or not. */
+/** Describes an invalid list of events; undefined if it is valid. Unknown event names are allowed. */
 export function eventsMistake(events: unknown): string | undefined {
   if (!Array.isArray(events)) return '`events` must be an array of event names';
   if (events.length === 0 || events.length > MAX_EVENTS) {
-    return `\`events\` must hold 1 to ${MAX_EVENTS} event names, found ${events.length}`;
+    return `\`events\` must contain 1 to ${MAX_EVENTS} event names, found ${events.length}`;
   }
   const bad = events.findIndex(
     (name) => typeof name !== 'string' || name.length === 0 || name.length > MAX_EVENT_NAME,
@@ -79,7 +79,7 @@ export function eventsMistake(events: unknown): string | undefined {
   return undefined;
 }
 
-/** As `eventsMistake`; a name that never fires is a mistake as well. */
+/** Like `eventsMistake`, but rejects names that never fire. */
 export function knownEventsMistake(events: unknown): string | undefined {
   const mistake = eventsMistake(events);
   if (mistake !== undefined) return mistake;
@@ -89,19 +89,22 @@ export function knownEventsMistake(events: unknown): string | undefined {
 
 export const MAX_PAUSE_REASON = 1_000;
 
-/** Says what is wrong with the reason for a pause, or nothing. */
+/** Describes an invalid reason for a pause; undefined if it is valid. */
 export function reasonMistake(reason: unknown): string | undefined {
   const isText = typeof reason === 'string' && reason.trim() !== '' && reason.isWellFormed();
   if (isText && reason.length <= MAX_PAUSE_REASON && !reason.includes('\0')) return undefined;
-  return `\`reason\` must be a text of 1 to ${MAX_PAUSE_REASON} characters, or be left out`;
+  return `\`reason\` must be a string of 1 to ${MAX_PAUSE_REASON} characters, or be left out`;
 }
 
-/** Two subscriptions with the same key, workflow and URL are the same: the *set* of names counts. */
+/**
+ * Identifies a set of event names. Subscriptions with the same key, workflow and URL are the same, regardless of
+ * order and repetition.
+ */
 export function eventSetKey(events: readonly string[]): string {
   return JSON.stringify([...new Set(events)].sort());
 }
 
-/** The event types that a subscription fires for, as the store keeps them: `|a|b|`, or `|*|` for all. */
+/** The event types that a subscription matches, as the store keeps them: `|a|b|`, or `|*|` for all. */
 export function firesFor(events: readonly string[]): string {
   return `|${[...new Set(canonicalEvents(events).known)].sort().join('|')}|`;
 }

@@ -1,14 +1,14 @@
 /** Events as callers see them: any of them, and each type. */
 import type { EventType } from '../model/event.ts';
-import { EVENT_CATALOGUE, type EventKind } from '../model/event-catalogue.ts';
-import { type JsonSchema, named, raw } from '../std/shape.ts';
+import { EVENT_CATALOG, type EventKind } from '../model/event-catalog.ts';
+import { named, raw } from '../std/shape.ts';
 
 /** The schema of each type of event, by its name in `components.schemas`. */
-export const eventResources = EVENT_CATALOGUE.map(({ type, schema, example }) =>
-  named(eventSchemaName(type), raw<unknown>(schema as JsonSchema), example),
+export const eventResources = EVENT_CATALOG.map(({ type, schema, example }) =>
+  named(eventSchemaName(type), raw<unknown>(schema), example),
 );
 
-const refs = EVENT_CATALOGUE.map(
+const refs = EVENT_CATALOG.map(
   ({ type }) => [type, `#/components/schemas/${eventSchemaName(type)}`] as const,
 );
 
@@ -30,5 +30,5 @@ export function eventSchemaName(type: EventType): string {
 }
 
 function kindOf(type: EventType): EventKind | undefined {
-  return EVENT_CATALOGUE.find((kind) => kind.type === type);
+  return EVENT_CATALOG.find((kind) => kind.type === type);
 }

@@ -1,8 +1,8 @@
 /** An inspector and its requests as callers see them. */
 import {
-  ANSWERED_STATUS,
+  INSPECTOR_STATUS,
   type Inspector,
-  MAX_ANSWER_DELAY_MS,
+  MAX_INSPECTOR_DELAY_MS,
   SIGNATURE_VERDICTS,
 } from '../model/inspector.ts';
 import { boolean, choice, integer, map, named, nullable, object, text, time } from '../std/shape.ts';
@@ -12,10 +12,10 @@ import { IDS, QUEUED } from './examples.ts';
 /** How an inspector answers. */
 export const answering = {
   status: integer('What it answers; 410 unsubscribes a webhook, anything but 2xx is tried again', {
-    minimum: ANSWERED_STATUS.least,
-    maximum: ANSWERED_STATUS.most,
+    minimum: INSPECTOR_STATUS.least,
+    maximum: INSPECTOR_STATUS.most,
   }),
-  delayMs: integer('How late it answers, in milliseconds', { minimum: 0, maximum: MAX_ANSWER_DELAY_MS }),
+  delayMs: integer('How late it answers, in milliseconds', { minimum: 0, maximum: MAX_INSPECTOR_DELAY_MS }),
 };
 
 export const inspectorResource = named(

@@ -115,7 +115,7 @@ test('a record without its key is passed on without an id, and the log says why'
   assert.equal(end.ok, true);
   assert.deepEqual(lines, ['{"email":null,"name":"Ada","_stream":"users"}']);
   assert.deepEqual(log, [
-    "warn Message 2 of the tap (RECORD of users): the field `email`, which makes the record's id, is null",
+    'warn Message 2 of the tap (RECORD of users): the field `email`, which identifies the record, is null',
   ]);
 });
 

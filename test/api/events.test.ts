@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { EVENT_TYPES, type EventType } from '../../src/model/event.ts';
-import type { EventKind } from '../../src/model/event-catalogue.ts';
+import type { EventKind } from '../../src/model/event-catalog.ts';
 import { createSchemaCheck } from '../support/api/json-schema.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -125,7 +125,7 @@ test('a sample is the last event of its type, under any of its names', async () 
     const { status, body } = await get(`/v1/samples/${name}`);
     assert.deepEqual(
       [status, (body as Json).error],
-      [404, 'No such type of event. GET /v1/events/types lists them'],
+      [404, 'No such event type. GET /v1/events/types lists them'],
     );
   }
 });

@@ -222,7 +222,7 @@ test('a paused workflow takes no jobs until it is resumed; that needs the scope 
   const { workflow } = paused.body as { workflow: Json };
   assert.deepEqual([paused.status, workflow.paused, workflow.nextRunAt], [200, true, null]);
   assert.equal((await post('/v1/workflows/idle/pause')).status, 200);
-  refused(await post('/v1/workflows/idle/queue'), 400, /^This workflow is paused$/);
+  refused(await post('/v1/workflows/idle/queue'), 400, /^This workflow is paused\. Resume it first$/);
   refused(await post('/v1/workflows/idle/resume', { 'x-api-key': plainKey }), 403, /scope/);
   const resumed = (await post('/v1/workflows/idle/resume')).body as { workflow: Json };
   assert.equal(resumed.workflow.paused, false);

@@ -330,7 +330,10 @@ test('a link signs in once, within thirty minutes, as the key that it was made f
   const good = one.status === 200 ? one : other;
   assert.equal((good.body.key as Json).id, keyId);
   assert.equal((await ask('GET', '/ui/api/v1/me', { cookie: cookieOf(good) })).status, 200);
-  assert.match(String((await signIn({ token })).body.error), /used already, or it is older than 30 minutes/);
+  assert.match(
+    String((await signIn({ token })).body.error),
+    /already been used, or is older than 30 minutes/,
+  );
 
   const late = await makeLink(service.store, { keyId });
   ahead += 30 * MINUTE_MS;

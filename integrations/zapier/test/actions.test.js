@@ -334,7 +334,7 @@ test('"Push Records" publishes line items and JSON, once for each event', async 
   assert.deepEqual(await act('push_records', once), pushed);
   await refused(act('push_records', { ...once, records: [{ id: 'p9' }] }), {
     name: 'AppError',
-    sentence: /came with another request before/,
+    sentence: /already used for a different request/,
   });
   const { added, changed } = await act('push_records', {
     workflowId: 'inbox',

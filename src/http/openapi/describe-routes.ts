@@ -1,7 +1,7 @@
 /** Makes an OpenAPI 3.1 document of the routes, and of the events that webhooks receive. */
 
 import { type ErrorCode, statusOf } from '../../model/error.ts';
-import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { EVENT_CATALOG } from '../../model/event-catalog.ts';
 import { errorResource } from '../../resources/error.ts';
 import { eventSchemaName } from '../../resources/event.ts';
 import { isStrict } from '../input/strict.ts';
@@ -239,7 +239,7 @@ const EVENT_HEADERS = {
 /** The `webhooks` section: one request for each type of event. */
 function describeWebhooks(): object {
   return Object.fromEntries(
-    EVENT_CATALOGUE.map(({ type, description, example }) => [
+    EVENT_CATALOG.map(({ type, description, example }) => [
       type,
       {
         post: {

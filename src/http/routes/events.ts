@@ -2,7 +2,7 @@
 
 import { found, Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
-import { EVENT_CATALOGUE } from '../../model/event-catalogue.ts';
+import { EVENT_CATALOG } from '../../model/event-catalog.ts';
 import type { Job } from '../../model/job.ts';
 import { deliveryResource, shownDelivery } from '../../resources/delivery.ts';
 import { eventResource } from '../../resources/event.ts';
@@ -224,7 +224,7 @@ export const listEventTypes: Operation<KeyedCall> = {
   ),
 
   async handle() {
-    return { types: EVENT_CATALOGUE.map((kind) => ({ ...kind, aliases: aliasesOf(kind.type) })) };
+    return { types: EVENT_CATALOG.map((kind) => ({ ...kind, aliases: aliasesOf(kind.type) })) };
   },
 };
 
@@ -246,7 +246,7 @@ export const readSample: Operation<KeyedCall> = {
 
   async handle({ services, caller: { teamId }, params, reply }) {
     const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
-    const typical = EVENT_CATALOGUE.find((kind) => kind.type === type);
+    const typical = EVENT_CATALOG.find((kind) => kind.type === type);
     if (typical === undefined) {
       const mistake = params.eventType && eventNameMistake(params.eventType);
       throw new Problem('event_type_not_found', mistake?.endsWith('?') ? { sentence: mistake } : {});

@@ -3,13 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { found, Problem } from '../../model/error.ts';
 import {
-  ANSWERED_STATUS,
-  EXAMPLE_ANSWER,
+  EXAMPLE_INSPECTOR,
   INSPECTOR_MS,
+  INSPECTOR_STATUS,
   type Inspector,
-  MAX_ANSWER_DELAY_MS,
   MAX_INSPECTED,
   MAX_INSPECTED_BYTES,
+  MAX_INSPECTOR_DELAY_MS,
   MAX_INSPECTORS,
 } from '../../model/inspector.ts';
 import { messageResource } from '../../resources/error.ts';
@@ -55,7 +55,7 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
         delayMs: { ...answering.delayMs.schema, default: 0 },
       },
     },
-    { required: false, example: EXAMPLE_ANSWER },
+    { required: false, example: EXAMPLE_INSPECTOR },
   ),
   answer: jsonResponse('The inspector', inspectorResource, { location: 'Where the inspector can be read' }),
   errors: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
@@ -128,7 +128,7 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
       minProperties: 1,
       properties: { status: answering.status.schema, delayMs: answering.delayMs.schema },
     },
-    { example: EXAMPLE_ANSWER },
+    { example: EXAMPLE_INSPECTOR },
   ),
   answer: jsonResponse('The inspector', inspectorResource),
   errors: { ...errors, field_invalid: 'A field is not valid' },
@@ -186,9 +186,9 @@ async function inspectorOf(call: KeyedCall): Promise<Inspector> {
 }
 
 function answerFrom({ status, delayMs }: Record<string, unknown>): { status?: number; delayMs?: number } {
-  const delay = { least: 0, most: MAX_ANSWER_DELAY_MS };
+  const delay = { least: 0, most: MAX_INSPECTOR_DELAY_MS };
   return {
-    ...(status !== undefined && { status: wholeFrom(status, '`status`', ANSWERED_STATUS) }),
+    ...(status !== undefined && { status: wholeFrom(status, '`status`', INSPECTOR_STATUS) }),
     ...(delayMs !== undefined && { delayMs: wholeFrom(delayMs, '`delayMs`', delay) }),
   };
 }

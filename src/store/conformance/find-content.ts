@@ -122,7 +122,7 @@ export function testHeldTexts(open: Open): void {
     assert.deepEqual(
       attempts.map(({ error, response }) => [error, response]),
       [
-        ['Answered 302. What it said was erased', null],
+        ['HTTP 302: the response was erased', null],
         [refused.error, OK.response],
       ],
     );

@@ -6,7 +6,7 @@
  * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
 
-import { type Attempt, type NextStep, withoutAnswer } from '../../model/delivery.ts';
+import { type Attempt, type NextStep, withoutResponse } from '../../model/delivery.ts';
 import type { Breaker } from '../../model/lane.ts';
 import type { InTeam } from '../rows.ts';
 import { both } from '../sql.ts';
@@ -151,7 +151,7 @@ async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<re
   return rows.map((row) => {
     const [teamId, , , , , rewrites, , , , , , , , status, error, response, details] = row;
     if (rewrites === (now.get(teamId) ?? 0)) return row;
-    const log = withoutAnswer({
+    const log = withoutResponse({
       status,
       error,
       response,

@@ -1,0 +1,226 @@
+/** Every event type: its description, its JSON Schema (2020-12) and an example. */
+import {
+  as,
+  boolean,
+  choice,
+  exactly,
+  integer,
+  type JsonSchema,
+  list,
+  nullable,
+  object,
+  optional,
+  raw,
+  text,
+  time,
+} from '../std/shape.ts';
+import { EVENT_TYPES, type EventType } from './event.ts';
+import { FAILURE_REASONS } from './job.ts';
+
+/** One event type. */
+export interface EventKind {
+  type: EventType;
+  description: string;
+  /** Describes the whole body. */
+  schema: JsonSchema;
+  /** A whole body, as a webhook receives it. */
+  example: Record<string, unknown>;
+}
+
+const closed = (fields: Parameters<typeof object>[0]) => exactly(object(fields));
+const constant = (value: string) => raw<string>({ const: value });
+const nonEmpty = (description?: string) =>
+  raw<string>({ type: 'string', minLength: 1, ...(description === undefined ? {} : { description }) });
+const count = (description?: string) => integer(description, { minimum: 0 });
+
+const difference = closed({
+  type: choice(['added', 'changed', 'removed']),
+  id: text(),
+  fields: list(
+    as(
+      '`value` is missing if the field was removed, `previousValue` if it was added',
+      closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) }),
+    ),
+  ),
+});
+
+const job = (state: string) => ({
+  workflowId: nonEmpty(),
+  jobId: nonEmpty(),
+  state: constant(state),
+  queuedAt: time(),
+});
+const startedAndFinished = { startedAt: time(), finishedAt: time() };
+const attempts = { attempt: count('Number of attempts made'), startedAt: optional(time()) };
+const published = {
+  version: count('Newest version of the records'),
+  records: closed({ total: count(), added: count(), changed: count(), removed: count() }),
+  dataUrl: nonEmpty('URL of the records; reading them requires an API key'),
+};
+
+const QUEUED_AT = '2026-01-01T06:00:00.000Z';
+const STARTED_AT = '2026-01-01T06:00:00.120Z';
+const FINISHED_AT = '2026-01-01T06:00:03.120Z';
+const exampleJob = { workflowId: 'crm-contacts', jobId: 'job_01kadz8v3s7v0s8e1c3q5m2n4p' };
+const examplePublished = {
+  version: 17,
+  records: { total: 120, added: 1, changed: 1, removed: 0 },
+  dataUrl: 'https://flowhook.example/v1/workflows/crm-contacts/data',
+};
+const exampleTimes = { queuedAt: QUEUED_AT, startedAt: STARTED_AT, finishedAt: FINISHED_AT };
+const exampleWebhookId = 'wh_01kadz8v3s7v0s8e1c3q5m2n4p';
+
+/** By type: a description, the schema of `data`, and an example of `data`. */
+const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema; example: object }>> = {
+  workflow_queued: {
+    description: 'A job was queued for a workflow.',
+    schema: closed(job('queued')).schema,
+    example: { ...exampleJob, state: 'queued', queuedAt: QUEUED_AT },
+  },
+  workflow_started: {
+    description: 'The first attempt of a job has started. Sent once per job, not once per attempt.',
+    schema: closed({ ...job('running'), startedAt: time() }).schema,
+    example: { ...exampleJob, state: 'running', queuedAt: QUEUED_AT, startedAt: STARTED_AT },
+  },
+  workflow_data_change: {
+    description:
+      'A run has published records that differ from the previous version. `differences` holds as many as fit; if ' +
+      '`truncated` is true, `changesUrl` returns all of them. `workflow_finished` follows.',
+    schema: closed({
+      ...job('finished'),
+      ...startedAndFinished,
+      ...published,
+      previousVersion: count('0 if there was none'),
+      differences: list(difference),
+      truncated: boolean('Whether `differences` is incomplete'),
+      changesUrl: nonEmpty('URL of all differences; reading them requires an API key'),
+    }).schema,
+    example: {
+      ...exampleJob,
+      state: 'finished',
+      ...exampleTimes,
+      ...examplePublished,
+      previousVersion: 16,
+      differences: [
+        {
+          type: 'changed',
+          id: '1',
+          fields: [{ key: 'email', value: 'ada@example.com', previousValue: 'ada@example.org' }],
+        },
+        {
+          type: 'added',
+          id: '2',
+          fields: [
+            { key: 'id', value: '2' },
+            { key: 'name', value: 'Grace Hopper' },
+          ],
+        },
+      ],
+      truncated: false,
+      changesUrl: 'https://flowhook.example/v1/workflows/crm-contacts/changes?since=16&until=17',
+    },
+  },
+  workflow_finished: {
+    description: 'A job has finished, whether or not it changed any record.',
+    schema: closed({ ...job('finished'), ...startedAndFinished, ...published }).schema,
+    example: { ...exampleJob, state: 'finished', ...exampleTimes, ...examplePublished },
+  },
+  workflow_failed: {
+    description: 'A job has failed and will not be retried. The published records are unchanged.',
+    schema: closed({
+      ...job('failed'),
+      finishedAt: time(),
+      reason: choice(FAILURE_REASONS),
+      error: nullable(text('Human-readable reason')),
+      ...attempts,
+    }).schema,
+    example: {
+      ...exampleJob,
+      state: 'failed',
+      ...exampleTimes,
+      reason: 'error',
+      error: 'The command ended with exit code 7',
+      attempt: 3,
+    },
+  },
+  workflow_canceled: {
+    description:
+      'A job was canceled, before it started or while it was running. The published records are unchanged.',
+    schema: closed({
+      ...job('canceled'),
+      finishedAt: time(),
+      error: nullable(text('Who canceled the job')),
+      ...attempts,
+    }).schema,
+    example: {
+      ...exampleJob,
+      state: 'canceled',
+      ...exampleTimes,
+      error: 'Canceled over the API',
+      attempt: 1,
+    },
+  },
+  webhook_test: {
+    description: 'A test event. Only the tested webhook receives it, even if not subscribed to this type.',
+    schema: closed({ webhookId: nonEmpty(), message: nonEmpty() }).schema,
+    example: { webhookId: exampleWebhookId, message: 'This is a test: nothing has happened' },
+  },
+  webhook_paused: {
+    description:
+      'A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow.',
+    schema: closed({ webhookId: nonEmpty(), url: nonEmpty(), pausedAt: time(), reason: nonEmpty() }).schema,
+    example: {
+      webhookId: exampleWebhookId,
+      url: 'https://example.com/hook',
+      pausedAt: FINISHED_AT,
+      reason: 'No delivery has succeeded for 5 days',
+    },
+  },
+};
+
+/** Every event type, in the order in which events of a job occur. */
+export const EVENT_CATALOG: readonly EventKind[] = EVENT_TYPES.map((type) => ({
+  type,
+  description: DATA[type].description,
+  schema: bodySchema(type),
+  example: bodyExample(type),
+}));
+
+function isOfJob(type: EventType): boolean {
+  return type.startsWith('workflow_');
+}
+
+function hasEnded(type: EventType): boolean {
+  return isOfJob(type) && type !== 'workflow_queued' && type !== 'workflow_started';
+}
+
+function bodySchema(type: EventType): JsonSchema {
+  const body = closed({
+    id: nonEmpty('Sent as the header `webhook-id`. The same in every attempt'),
+    teamId: nonEmpty(),
+    type: constant(type),
+    eventType: constant(type),
+    timestamp: time(),
+    sequence: integer('Position among the events of the team', { minimum: 1 }),
+    ...(isOfJob(type) ? { workflowId: nonEmpty(), jobId: nonEmpty() } : {}),
+    ...(hasEnded(type) ? { finishedAt: time() } : {}),
+    data: raw(DATA[type].schema),
+    // Events of a webhook without a workflow have none.
+    ...(isOfJob(type) ? {} : { workflowId: optional(nonEmpty()) }),
+  });
+  return { ...body.schema, description: DATA[type].description };
+}
+
+function bodyExample(type: EventType): Record<string, unknown> {
+  return {
+    id: 'evt_01kadz8v3s7v0s8e1c3q5m2n4p',
+    teamId: 'team_01kadz8v3s7v0s8e1c3q5m2n4p',
+    type,
+    eventType: type,
+    timestamp: hasEnded(type) ? FINISHED_AT : STARTED_AT,
+    sequence: 42,
+    ...(isOfJob(type) ? exampleJob : { workflowId: exampleJob.workflowId }),
+    ...(hasEnded(type) ? { finishedAt: FINISHED_AT } : {}),
+    data: DATA[type].example,
+  };
+}
