@@ -1,5 +1,5 @@
 /**
- * What README.md tells a newcomer to paste works as it stands: on a clean clone, with the machine's own Node and npm, an
+ * Runs the commands of README.md as a newcomer would paste them: in a clean clone, with the machine's own Node and npm, an
  * empty home directory, an empty package cache, and the ports that the page names.
  */
 import assert from 'node:assert/strict';
@@ -15,6 +15,8 @@ import { ROOT, SNIPPETS } from '../support/docs/snippets.ts';
 
 /** The ports that the page names. */
 const PORTS = [8080, 9000];
+/** The line that the reader completes with the key that the server printed. */
+const KEY_LINE = /^KEY=.*$/m;
 
 test('the commands of README.md work as pasted into a clean clone', { timeout: 300_000 }, async (t) => {
   if (!existsSync(join(ROOT, '.git'))) return t.skip('not a clone');
@@ -28,40 +30,52 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   // npm puts our own Node in front of the machine's.
   const path = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
   const environment = { HOME: home, PATH: path.join(delimiter), npm_config_cache: join(home, 'cache') };
-  const [start, firstMinutes, ...others] = SNIPPETS.filter(
-    ({ page, language }) => page === 'README.md' && language === 'sh',
-  );
-  assert.ok(
-    start && firstMinutes && others.length === 0,
-    'one block starts it, one is the first five minutes',
-  );
+  const blocks = SNIPPETS.filter(({ page, language }) => page === 'README.md' && language === 'sh');
+  assert.equal(blocks.length, 3, 'the blocks start the server, set KEY, and are the first five minutes');
+  const [start = '', setKey = '', firstMinutes = ''] = blocks.map(({ text }) => text);
+  assert.match(setKey, KEY_LINE);
 
-  const first = terminal(t, clone, environment, start.text);
+  const first = terminal(t, clone, environment, start);
+  let printedFirst = '';
+  first.process.stdout?.on('data', (text: string) => {
+    printedFirst += text;
+  });
   await first.says(/flowhook listening on http:\/\/127\.0\.0\.1:8080\n/, 'stdout');
-  const second = terminal(t, clone, environment, `set -e\n${firstMinutes.text}\nwait`);
+  const key = /^key: (\S+)$/m.exec(printedFirst)?.[1] ?? '';
+  assert.notEqual(key, '', printedFirst);
+  const pasted = `set -e\n${setKey.replace(KEY_LINE, `KEY=${key}`)}\n${firstMinutes}\nwait`;
+  const second = terminal(t, clone, environment, pasted);
   const { code, stdout, stderr } = await second.ended;
   const printed = stdout + stderr;
   assert.equal(code, 0, printed);
-
-  const people = JSON.parse(readFileSync(join(clone, 'people.json'), 'utf8')) as { id: string }[];
-  assert.ok(people.length > 10, printed);
   for (const type of ['queued', 'started', 'data_change', 'finished']) {
     assert.match(printed, new RegExp(`workflow_${type}`), 'the receiver has printed it');
   }
-  // Ctrl-C goes to all of the foreground.
+
+  const get = async (path: string): Promise<unknown> => {
+    const response = await fetch(`http://127.0.0.1:8080/v1/${path}`, { headers: { 'x-api-key': key } });
+    return response.json();
+  };
+  const people = (await get('workflows/package-authors/data')) as { id: string }[];
+  assert.ok(people.length > 10, printed);
+  assert.deepEqual(await get('integrations/webhooks/list'), { webhooks: [] }, 'no webhook is left');
+  assert.equal(((await get('keys')) as { keys: unknown[] }).keys.length, 1, 'no second key was created');
+  const untracked = execFileSync('git', ['status', '--porcelain'], { cwd: clone, encoding: 'utf8' });
+  assert.equal(untracked, '', 'no file is left');
+  // Ctrl-C reaches every process in the foreground.
   process.kill(-(first.process.pid ?? 0), 'SIGINT');
   const last = await first.ended;
   assert.match(last.stdout + last.stderr, /flowhook has stopped/);
 });
 
-/** A shell that was given these lines, in a process group of its own. */
+/** Runs these lines in a shell, in a process group of its own. */
 function terminal(t: TestContext, directory: string, env: Record<string, string>, lines: string): Started {
   const child = spawn('bash', ['-c', lines], { cwd: directory, env, detached: true });
   t.after(() => {
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL');
     } catch {
-      // It has ended.
+      // The shell has already ended.
     }
   });
   return listenTo(child);
