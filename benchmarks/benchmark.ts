@@ -1,48 +1,50 @@
-/** What a benchmark is, and what is kept of it. */
+/** The interface of a benchmark, its results, and the arithmetic on them. */
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
-/** Measured figures by their names. */
+/** Figures by name. */
 type Measured = Record<string, number>;
 
-/** One thing that is measured. A round in parts lets the others have their turn after each of them. */
+/** A program that is measured. If a round has parts, the other contestants take their turn after each part. */
 export interface Contestant {
   name: string;
   round(): Promise<Measured> | AsyncIterable<Measured>;
 }
 
-/** What a benchmark file exports as default. */
+/** The default export of a benchmark's file. */
 export interface Benchmark {
-  /** What is done, and how durable it is: one or two sentences. */
+  /** What is measured, and how durable it is. */
   about: string;
-  /** What a figure is measured in, by its name. */
+  /** The unit of each figure. */
   units: Record<string, string>;
-  /** The contestant that others are compared with, as a ratio. */
+  /** The contestant that the others are compared with. */
   limit?: string;
   rounds?: number;
   /**
-   * @param options `full`: with the peers, and with the sizes that take long; `peers`: those that run somewhere
-   *   already, each as `name=url`
+   * @param options `full`: also measure other products, and sizes that take long; `peers`: products that are already
+   *   running, each as `name=url`
    */
   setUp(options: { full: boolean; peers: readonly string[] }): Promise<{
     contestants: Contestant[];
-    /** Who does not take part, and why: one sentence each. */
+    /** What was not measured, and why: one sentence each. */
     skipped?: string[];
     tearDown(): Promise<void>;
   }>;
 }
 
-/** Every figure of every round: contestant → figure → values. */
+/** Contestant → figure → one value per round. */
 export type Figures = Record<string, Record<string, number[]>>;
 
-/** What a run leaves as JSON; the tables and plots of docs/performance.md are made of such files. */
+/** The JSON file that a run writes. docs/performance.md is generated from such files. */
 export interface Result {
   name: string;
   about: string;
   units: Record<string, string>;
   limit?: string;
   machine: string;
-  /** ISO 8601, when it was over. */
+  /** ISO 8601: when the run ended. */
   at: string;
+  /** The commit that was measured. */
+  commit?: string;
   rounds: number;
   full: boolean;
   seconds: number;
@@ -62,16 +64,25 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-/** Three digits are more than the noise leaves certain. */
+/** Three digits: the noise is larger than that. */
 export function rounded(value: number): string {
   return Math.abs(value) >= 1_000
     ? Math.round(value).toLocaleString('en')
     : String(Number(value.toPrecision(3)));
 }
 
+/** `/s` follows the number directly; other units follow after a space. */
+export function withUnit(number: string, unit = ''): string {
+  return unit === '' || unit.startsWith('/') ? `${number}${unit}` : `${number} ${unit}`;
+}
+
+export function figuresOf({ figures }: Pick<Result, 'figures'>): string[] {
+  return [...new Set(Object.values(figures).flatMap((all) => Object.keys(all)))];
+}
+
 /**
- * How far a figure is from the limit's of the same name: the median of the ratios of each round, for what disturbs a
- * round disturbs both. Undefined where the limit has no such figure, and for the limit itself.
+ * The ratio of a figure to the limit's figure of the same name: the median of the ratios of each round, because other
+ * load on the machine affects both in a round. Undefined for the limit itself, and if the limit lacks the figure.
  */
 export function ratio(
   result: Pick<Result, 'figures' | 'limit'>,

@@ -6,7 +6,7 @@ import { type Drained, drainBacklog } from './deliver-drain.ts';
 import { latencyAt, post } from './deliver-latency.ts';
 import { posted } from './deliver-peers.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
-import type { Misbehaviour, Sink } from './sink.ts';
+import type { Misbehavior, Sink } from './sink.ts';
 
 const MANY = 100;
 export const RATES = [50, 200, 1_000];
@@ -15,7 +15,7 @@ export const ENDPOINTS = 50;
 const BAD = 5;
 /** Events a second while some misbehave. */
 const RATE = 200;
-const MISBEHAVIOURS: readonly Misbehaviour[] = ['hang', 'drip', 'reset', 'answer 500'];
+const MISBEHAVIORS: readonly Misbehavior[] = ['hang', 'drip', 'reset', 'return 500'];
 const FOR_MS = 2_500;
 const WARM_MS = 500;
 /** Breakers open meanwhile. */
@@ -41,7 +41,7 @@ export const FIGURES: Record<string, string> = {
   posted: '/s',
   ...LATENCIES,
   ...Object.fromEntries(
-    MISBEHAVIOURS.flatMap((how) => [
+    MISBEHAVIORS.flatMap((how) => [
       [`p99 at ${RATE}/s, ${BAD} ${how}`, 'ms'],
       [`arrived, ${BAD} ${how}`, '%'],
     ]),
@@ -89,7 +89,7 @@ export async function ourDeliveries(input: {
       if (input.posted) {
         figures.posted = await posted({ url: flowhook.url, sink, ask: testOf(flowhook, first) });
       }
-      for (const how of full ? MISBEHAVIOURS : MISBEHAVIOURS.slice(0, 1)) {
+      for (const how of full ? MISBEHAVIORS : MISBEHAVIORS.slice(0, 1)) {
         const { p99, arrivedPercent } = await besideBad(how);
         figures[`p99 at ${RATE}/s, ${BAD} ${how}`] = p99;
         figures[`arrived, ${BAD} ${how}`] = arrivedPercent;
@@ -123,7 +123,7 @@ export async function ourDeliveries(input: {
   }
 
   /** New ones each time, for what is known of an endpoint is remembered. */
-  async function besideBad(how: Misbehaviour) {
+  async function besideBad(how: Misbehavior) {
     const bad = await subscribeAll(flowhook, BAD, (n) => `${sink.url}/bad/${n}`);
     sink.misbehave(how);
     const found = await latencyAt({

@@ -11,11 +11,16 @@ const FULL_DELIVERIES = 50_000;
 
 const benchmark: Benchmark = {
   about:
-    `Each delivery is signed, sent and written down durably (SQLite: synchronous=FULL; PostgreSQL: ${DURABILITY}, ${DELIVERIES.toLocaleString('en')} deliveries). "to 1", "to 100": a backlog of ` +
-    `${DELIVERIES.toLocaleString('en')} (full: ${FULL_DELIVERIES.toLocaleString('en')}) to so many endpoints, an event each for the one, and events for all of the 100; the limit posts as much to the same with undici, signs ` +
-    'nothing and keeps nothing. "at 200/s": from the time that an event bears, at which its transaction begins (of peers: at which it is asked for), to its receipt, events for 50 endpoints in turn; ' +
-    'where 5 of them misbehave, the others are measured. "1,000 dead": 1,000 endpoints more refuse connections, with ' +
-    '100,000 deliveries waiting for them. "posted": through the API over 64 connections, until all have arrived.',
+    `Each delivery is signed, sent and stored durably (SQLite: synchronous=FULL; PostgreSQL: ${DURABILITY}, ${DELIVERIES.toLocaleString('en')} ` +
+    `deliveries). "to 1" and "to 100": deliveries per second of a backlog of ${DELIVERIES.toLocaleString('en')} (${FULL_DELIVERIES.toLocaleString('en')} ` +
+    'with --full), to 1 endpoint with an event for each delivery, or to 100 endpoints with events that each ' +
+    'go to all of them; "processor": processor time per delivery. The limit posts as many bodies to the same ' +
+    'endpoints with undici, but signs and stores nothing. "p50 at 200/s" and similar: the time from the ' +
+    'timestamp of an event, when its transaction starts, to its receipt (other products: from the call that ' +
+    'sends the event), for events to 50 endpoints in turn. "5 hang" and similar: 5 of the 50 endpoints ' +
+    'misbehave, and only the others are measured; "arrived": the share of events that arrived. "1,000 dead": ' +
+    'another 1,000 endpoints refuse connections, with 100,000 deliveries waiting for them. "posted": events ' +
+    'sent through the API over 64 connections, until all have arrived.',
   units: FIGURES,
   limit: 'bare undici',
   async setUp({ full, peers }) {

@@ -24,10 +24,12 @@ const MB = 1_024 * 1_024;
 
 const benchmark: Benchmark = {
   about:
-    `From the making of the process to its first answer (a workflow file that is known, the compile cache warm), and resident memory: ${REST_MS / 1_000} s ` +
-    `after that, at the end of ${LOAD_MS / 1_000} s of requests over ${CONNECTIONS} connections (the list of webhooks), and ${REST_MS / 1_000} s later. ` +
-    'The limit is a process that imports Fastify and has one route. "Of files" is the part of the idle memory that is pages of files, most of all Node itself, ' +
-    'which processes share.',
+    'From the start of the process to its first response (the workflow file is unchanged and the compile ' +
+    `cache warm). Memory is resident memory: "when idle" ${REST_MS / 1_000} s after the first response, ` +
+    `"under load" at the end of ${LOAD_MS / 1_000} s of requests over ${CONNECTIONS} connections (the list of ` +
+    `webhooks), "after the load" ${REST_MS / 1_000} s later. "of files": the part of the idle memory that ` +
+    'consists of pages of files, mostly of Node itself, which processes share. The limit is a process that ' +
+    'imports Fastify and has one route.',
   units: {
     'start to listening': 'ms',
     'start to ready': 'ms',

@@ -32,9 +32,10 @@ export default async function* () {
 
 const benchmark: Benchmark = {
   about:
-    `SQLite with a past of ${PAST.workflows} workflows and webhooks, ${PAST.jobs.toLocaleString('en')} finished jobs with their ` +
-    `events and ${PAST.deliveries.toLocaleString('en')} deliveries with their attempts, all of one team, and with 10 and 100 times that. ` +
-    'Jobs are queued, and canceled again, of the workflows of that past. Idle: processor time of a minute without any request.',
+    `SQLite with ${PAST.workflows} workflows and webhooks, ${PAST.jobs.toLocaleString('en')} finished jobs ` +
+    `with their events, and ${PAST.deliveries.toLocaleString('en')} deliveries with their attempts, all of ` +
+    'one team; then with 10 and 100 times as many. The measured jobs belong to the same workflows, and are ' +
+    'canceled after they were queued. "idle minute": processor time of a minute without requests.',
   units: {
     'queued and canceled': '/s',
     'queued and canceled, each': 'ms of processor time',

@@ -19,9 +19,10 @@ const PUSH = 'pushed';
 
 const benchmark: Benchmark = {
   about:
-    `Records of some 95 bytes as lines of JSON, through a command and pushed, ${USUAL.toLocaleString('en')} of them (with --full ` +
-    `${FULL.toLocaleString('en')}): "first" publishes all of them durably, "unchanged" finds that it has them. Each round has a new ` +
-    'database. The limit is the same command, its lines read and parsed and nothing else.',
+    `${USUAL.toLocaleString('en')} records of about 95 bytes as JSON lines (${FULL.toLocaleString('en')} with ` +
+    '--full), printed by a command or pushed over HTTP. "first" publishes all of them durably; "unchanged" ' +
+    'finds that all of them are already published. Each round uses a new database. The limit runs the same ' +
+    'command, and only reads and parses its lines.',
   units: { first: '/s', unchanged: '/s', 'peak memory': 'MB' },
   limit: 'read and parse',
   async setUp({ full }) {

@@ -45,12 +45,16 @@ const ENDED = { command: 'commands', module: 'modules', http: 'http sources' } a
 
 const benchmark: Benchmark = {
   about:
-    `Jobs of a shell's echo, of a module and of an http source on loopback that bring one record each: from POST queue to the first line ` +
-    `of the user's code (of an http source: to its request), ${STARTS} one after another on an idle server; and jobs a second to their published ` +
-    `end, ${JOBS.command} commands or ${JOBS.module} others queued at once, ${AT_ONCE} running. The limit spawns bash, or node with a file that does the same, and reads its output. ` +
-    `"claimed" is the time from the commit that queued a job to the one that claimed it, by the clock of the database. ` +
-    `Then ${SCHEDULES.toLocaleString('en')} workflows whose schedules are due at the same moment, the only slot for running jobs taken: how late each was queued, ` +
-    'and queue calls of others, one every 20 ms, meanwhile and before.',
+    'Jobs with one record each, of a command (an echo in a shell), a module, and an HTTP source on the same ' +
+    `machine. "first line": the time from POST …/queue to the first line of the user's code, or to the ` +
+    `request of an HTTP source, for ${STARTS} jobs one at a time on an idle server. "commands", "modules" and ` +
+    `"http sources": published jobs per second, with ${JOBS.command} commands or ${JOBS.module} others queued ` +
+    `together; ${AT_ONCE} of them run at a time. The limit starts bash, or node with a file that does the ` +
+    'same, and reads its output. "claimed": the time from the commit that queues a job to the commit that ' +
+    `claims it, by the clock of the database. "queued late": ${SCHEDULES.toLocaleString('en')} workflows ` +
+    'become due at the same moment, while the only slot for running jobs is taken; the figure is the delay ' +
+    'until each job is queued. "queue call": a call for another workflow every 20 ms, before that moment ' +
+    '("alone") and until all are queued ("meanwhile").',
   units: {
     ...Object.fromEntries(
       KINDS.flatMap((kind) => [

@@ -1,11 +1,9 @@
 /**
- * A result as an SVG: a panel for each figure, a bar for each contestant (its median, with the least and the most of its
- * rounds as a line over it). Text and colours follow the theme of whoever looks, and nobody else has to be asked.
- *
- * Some lines of our own: the libraries that draw charts do so into the document of a browser, and one would be installed
- * with every clone for these few files.
+ * Draws a result as an SVG: a panel for each figure, and a bar for each contestant's median, with a line over it for the
+ * range of its rounds. Colors follow the reader's theme. We draw by hand, because chart libraries need a browser's document
+ * and would be installed with every clone.
  */
-import { median, type Result, ratio, rounded } from './benchmark.ts';
+import { figuresOf, median, type Result, ratio, rounded } from './benchmark.ts';
 
 const WIDTH = 840;
 const NAMES = 270;
@@ -13,7 +11,7 @@ const VALUES = 190;
 const ROW = 22;
 const TITLE = 34;
 
-/** @param figures which ones are drawn, in order; all unless told */
+/** @param figures the figures to draw, in order. Default: all */
 export function plot(result: Result, figures: readonly string[] = figuresOf(result)): string {
   let y = 0;
   const panels = figures.map((figure) => {
@@ -40,10 +38,6 @@ ${panels.join('\n')}
 `;
 }
 
-export function figuresOf({ figures }: Pick<Result, 'figures'>): string[] {
-  return [...new Set(Object.values(figures).flatMap((all) => Object.keys(all)))];
-}
-
 function panelOf(
   result: Result,
   figure: string,
@@ -57,8 +51,8 @@ function panelOf(
     const middle = median(values);
     const [least, greatest] = [Math.min(...values), Math.max(...values)];
     const ofLimit = ratio(result, name, figure);
-    const text = `${rounded(middle)}${ofLimit === undefined ? '' : ` · ${rounded(ofLimit)} of the limit`}`;
-    const kind = name === result.limit ? 'limit' : name.startsWith('flowhook') ? 'ours' : 'bar';
+    const text = `${rounded(middle)}${ofLimit === undefined ? '' : ` · ${rounded(ofLimit)} × the first`}`;
+    const kind = name === result.limit ? 'limit' : name.startsWith('Flowhook') ? 'ours' : 'bar';
     return [
       `<text x="${NAMES - 8}" y="${y + 12}" text-anchor="end">${escaped(name)}</text>`,
       `<rect class="${kind}" x="${NAMES}" y="${y}" width="${(x(middle) - NAMES).toFixed(1)}" height="${ROW - 6}"/>`,

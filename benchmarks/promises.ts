@@ -1,11 +1,11 @@
-/** The ratios that the design asks for, and what was measured of each. */
+/** The targets of the design, and the measured figure for each. */
 import { median, type Result, ratio, rounded } from './benchmark.ts';
 
 interface Promised {
   what: string;
-  /** Of which file. */
+  /** The benchmark that measures it. */
   of: string;
-  /** How it reads what it holds; undefined where that was not measured. */
+  /** Undefined if the figure was not measured. */
   found(result: Result): number | undefined;
   isAtLeast?: number;
   isAtMost?: number;
@@ -16,38 +16,38 @@ const OURS = 'flowhook';
 
 const PROMISES: readonly Promised[] = [
   {
-    what: 'queueing a job durably, 64 callers, ratio to a bare Fastify route',
+    what: 'rate of queueing jobs with 64 clients, compared with a Fastify route that stores nothing',
     of: 'queue',
     found: (result) => ratio(result, OURS, 'requests at 64'),
     isAtLeast: 0.7,
   },
   {
-    what: 'first whole read of 200,000 records, ratio to Fastify sending from memory',
+    what: 'rate of the first read of 200,000 records, compared with Fastify sending from memory',
     of: 'read',
     found: (result) => ratio(result, `${OURS}, identity, first`, '200 k'),
     isAtLeast: 0.35,
   },
   {
-    what: 'second whole read of 200,000 records, the same ratio',
+    what: 'rate of later reads of 200,000 records, compared with Fastify sending from memory',
     of: 'read',
     found: (result) => ratio(result, `${OURS}, identity, again`, '200 k'),
     isAtLeast: 0.8,
   },
   {
-    what: 'deliveries to one endpoint, ratio to a bare undici loop',
+    what: 'rate of deliveries to one endpoint, compared with undici alone',
     of: 'deliver',
     found: (result) => ratio(result, OURS, 'to 1'),
     isAtLeast: 0.3,
   },
   {
-    what: 'event to receipt at 200 a second, p95',
+    what: 'time from event to receipt at 200 events per second, 95 % of events',
     of: 'deliver',
     found: (result) => value(result, 'p95 at 200/s'),
     isAtMost: 15,
     unit: 'ms',
   },
   {
-    what: 'p99 of the other endpoints while 5 of 50 hang, ratio to undisturbed',
+    what: 'the same for 99 % of events while 5 of 50 endpoints hang, compared with no hanging endpoint',
     of: 'deliver',
     found: (result) => {
       const [hanging, alone] = ['p99 at 200/s, 5 hang', 'p99 at 200/s'].map((name) => value(result, name));
@@ -56,14 +56,14 @@ const PROMISES: readonly Promised[] = [
     isAtMost: 2,
   },
   {
-    what: 'start to ready',
+    what: 'time to start',
     of: 'footprint',
     found: (result) => value(result, 'start to ready'),
     isAtMost: 400,
     unit: 'ms',
   },
   {
-    what: 'resident memory when idle',
+    what: 'memory when idle',
     of: 'footprint',
     found: (result) => value(result, 'resident when idle'),
     isAtMost: 100,
@@ -71,7 +71,7 @@ const PROMISES: readonly Promised[] = [
   },
 ];
 
-/** As a table in Markdown. */
+/** A Markdown table. */
 export function promisesTable(results: ReadonlyMap<string, Result>): string {
   const rows = PROMISES.flatMap(({ what, of, found, isAtLeast, isAtMost, unit = '' }) => {
     const result = results.get(of);
@@ -83,11 +83,11 @@ export function promisesTable(results: ReadonlyMap<string, Result>): string {
       what,
       `${asked} ${unit}`.trim(),
       `${rounded(measured)} ${unit}`.trim(),
-      isKept ? 'kept' : '**missed**',
+      isKept ? 'met' : '**missed**',
     ];
     return [`| ${cells.join(' | ')} |`];
   });
-  return ['| | Asked | Measured | |', '|---|---:|---:|---|', ...rows].join('\n');
+  return ['| | Target | Measured | |', '|---|---:|---:|---|', ...rows].join('\n');
 }
 
 function value({ figures }: Result, figure: string): number | undefined {

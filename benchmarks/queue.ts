@@ -26,11 +26,15 @@ interface Queueing extends QueueServer {
 
 const benchmark: Benchmark = {
   about:
-    'POST …/queue over keep-alive connections, each call another workflow, in random order, and each a durable commit, no job running meanwhile; ' +
-    `"refused" are second calls of workflows that have a job, "overloaded" those answered with 503, which no other figure counts. Flowhook on SQLite (synchronous=FULL) and PostgreSQL (${DURABILITY}, ` +
-    'as for pg-boss and graphile-worker, pools of 10); BullMQ on Redis with an append-only file that is synced before each answer ' +
-    '(always) or once a second, which may lose that second. All behind one Fastify route; the limit is that route, which stores nothing. ' +
-    'After each round the jobs in the database are counted.',
+    'Each call of POST …/queue queues a job of another workflow, in random order, over a keep-alive ' +
+    'connection, and is committed durably; no job runs meanwhile. "requests at N": calls per second with N ' +
+    'clients; "p50" and "p99": the time within which half and 99 % of the calls end. "refused": second calls ' +
+    'for workflows with an unfinished job. "overloaded": the share of calls refused with 503, which no other ' +
+    `figure counts. Flowhook uses SQLite (synchronous=FULL) or PostgreSQL (${DURABILITY}), like pg-boss and ` +
+    'graphile-worker, with pools of 10 connections. BullMQ uses Redis with an append-only file, synced before ' +
+    'each response ("always") or once a second ("everysec", which may lose that second). The other queues are ' +
+    'called through a Fastify route. The limit is that route without a queue: it stores nothing. After each ' +
+    'round the jobs in the database are counted.',
   units: {
     ...Object.fromEntries(
       CONNECTIONS.flatMap((connections) => [

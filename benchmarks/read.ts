@@ -22,10 +22,14 @@ const NOT_MODIFIED_MS = 500;
 
 const benchmark: Benchmark = {
   about:
-    `GET …/data of records of some 95 bytes, by one reader and by ${READERS}, in a process that only copies and counts. MB are ` +
-    'those of the JSON text, also where it travels compressed. "first" comes from the database, "again" from the file ' +
-    'that the first read left, 1,000 records from memory; "next" is the first read of a version, once its body was made ' +
-    'because the version before had been read. The limit is Fastify sending the same bytes from memory.',
+    `GET …/data of records of about 95 bytes, by one reader or by ${READERS}, in a process that only copies ` +
+    'and counts bytes. MB/s counts the JSON text, even if it is sent compressed. "identity", "gzip" and ' +
+    '"zstd" are the encodings of the response. "first": the first read of a version, from the database. ' +
+    '"again": later reads, from the file that the first read wrote (1,000 records: from memory). "next": the ' +
+    'first read of a version whose body was built in advance, because the previous version had been read; ' +
+    '"made after": how long after publication that body was ready. "304": conditional requests for unchanged ' +
+    'data. "rows … through a schema": a Fastify route that serializes rows of a database with a response ' +
+    'schema. The limit is Fastify sending the same bytes from memory.',
   units: {
     ...Object.fromEntries(
       Object.keys(RECORDS).flatMap((size) => [

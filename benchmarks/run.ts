@@ -1,19 +1,20 @@
 /**
- * `npm run bench [name …] [-- --full]`: runs benchmarks and prints one table each. Contestants take turns, at least five
- * rounds, so that what else the machine does hits all of them; a figure is the median with its spread. Nothing here
- * passes or fails.
+ * `npm run bench [name …] [-- --full]`: runs benchmarks and prints a table for each. Contestants take turns, in five rounds
+ * by default, so that other load on the machine affects all of them. A figure is the median of its rounds, with its range.
+ * Nothing here passes or fails.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Benchmark, type Contestant, type Figures, machine, type Result } from './benchmark.ts';
 import { table } from './table.ts';
 
-/** What a run without names measures: ours and the limits, in less than ten minutes. */
+/** Run by default: Flowhook and the limits, in less than ten minutes. */
 const USUAL = ['queue', 'read', 'ingest', 'deliver', 'jobs', 'footprint'] as const;
-/** What `--full` adds, besides the peers and sizes that the usual ones then add by themselves. */
+/** Run with `--full`, which also adds other products and larger sizes to the usual benchmarks. */
 const FULL = [...USUAL, 'claims', 'growth'] as const;
-/** Only by name: what one asks of a single part. */
+/** Run only by name: they measure single parts. */
 const OTHERS = ['latency', 'stall', 'hostile', 'extract', 'dashboard'] as const;
 const ROUNDS = 5;
 
@@ -30,9 +31,9 @@ const { values, positionals } = parseArgs({
 const names: readonly string[] = [...FULL, ...OTHERS];
 const unknown = positionals.filter((name) => !names.includes(name));
 const givenRounds = values.rounds === undefined ? undefined : Number(values.rounds);
-if (unknown.length > 0) refuse(`There is no benchmark ${unknown.join(', ')}. There are: ${names.join(', ')}`);
+if (unknown.length > 0) refuse(`Unknown benchmark: ${unknown.join(', ')}. Known: ${names.join(', ')}`);
 if (givenRounds !== undefined && !(Number.isInteger(givenRounds) && givenRounds > 0))
-  refuse(`--rounds takes a whole number from 1 on, not ${values.rounds}`);
+  refuse(`--rounds takes a whole number of at least 1, not ${values.rounds}`);
 
 const from = performance.now();
 for (const name of positionals.length > 0 ? positionals : values.full ? FULL : USUAL) {
@@ -48,6 +49,7 @@ for (const name of positionals.length > 0 ? positionals : values.full ? FULL : U
     ...(limit === undefined ? {} : { limit }),
     machine: machine(),
     at: new Date().toISOString(),
+    commit: execFileSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).trim(),
     rounds,
     full: values.full,
     seconds: Math.round((performance.now() - began) / 1_000),
@@ -58,7 +60,9 @@ for (const name of positionals.length > 0 ? positionals : values.full ? FULL : U
   await mkdir(values.out, { recursive: true });
   await writeFile(join(values.out, `${name}.json`), `${JSON.stringify(result, null, 1)}\n`);
 }
-process.stderr.write(`${Math.round((performance.now() - from) / 1_000)} s; the files lie in ${values.out}\n`);
+process.stderr.write(
+  `${Math.round((performance.now() - from) / 1_000)} s; the results are in ${values.out}\n`,
+);
 
 async function measure(
   name: string,
@@ -98,7 +102,7 @@ async function measure(
   return { figures, skipped };
 }
 
-/** Begins when it is first asked for a part. A round that has no parts is the last one of itself. */
+/** The parts of a round. A round without parts is its own last part. Nothing runs before the first call of `next`. */
 async function* partsOf(contestant: Contestant) {
   const round = contestant.round();
   if (!(Symbol.asyncIterator in round)) return round;

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 /** What paths that begin with `/bad` meet; all others are answered 204 at once. */
-export type Misbehaviour = 'none' | 'hang' | 'drip' | 'reset' | 'answer 500';
+export type Misbehavior = 'none' | 'hang' | 'drip' | 'reset' | 'return 500';
 
 export interface Taken {
   /** Requests to other paths than `/bad`. */
@@ -22,7 +22,7 @@ export interface Taken {
 
 export interface Sink {
   url: string;
-  misbehave(how: Misbehaviour): void;
+  misbehave(how: Misbehavior): void;
   /** How many have come since the last `take`. */
   count(): Promise<number>;
   /** What has come since the last call. */
@@ -54,7 +54,7 @@ async function ask<T>(child: ChildProcess, what: string): Promise<T> {
 if (process.argv[2] === 'run') run(new URL(process.argv[3] ?? ''));
 
 function run({ hostname, port }: URL): void {
-  let how: Misbehaviour = 'none';
+  let how: Misbehavior = 'none';
   let latenciesMs: number[] = [];
   let firstAt = 0;
   let lastAt = 0;
@@ -84,7 +84,7 @@ function run({ hostname, port }: URL): void {
   server.listen(Number(port), hostname, () => {
     process.send?.(`http://${hostname}:${(server.address() as AddressInfo).port}`);
   });
-  process.on('message', (message: { how?: Misbehaviour; what?: string }) => {
+  process.on('message', (message: { how?: Misbehavior; what?: string }) => {
     if (message.how !== undefined) how = message.how;
     if (message.what === 'count') process.send?.(latenciesMs.length);
     if (message.what !== 'take') return;
@@ -114,9 +114,9 @@ function received(): string {
   return answer;
 }
 
-function misbehave(how: Misbehaviour, socket: Socket): void {
+function misbehave(how: Misbehavior, socket: Socket): void {
   if (how === 'reset') socket.resetAndDestroy();
-  if (how === 'answer 500') socket.write('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n');
+  if (how === 'return 500') socket.write('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n');
   if (how !== 'drip') return;
   socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n');
   const dripping = setInterval(() => socket.write('.'), DRIP_EVERY_MS);

@@ -1,4 +1,4 @@
-/** A result as a table for the terminal. */
+/** A result as a table for a terminal. */
 import { median, type Result, ratio, rounded } from './benchmark.ts';
 
 export function table(result: Result): string {
@@ -24,10 +24,10 @@ export function table(result: Result): string {
   return [
     '',
     `${result.name}: ${result.about}`,
-    `${result.machine}; median of ${result.rounds} rounds (least–most), ${result.seconds} s`,
+    `${result.machine}; median of ${result.rounds} rounds (lowest–highest), ${result.seconds} s`,
     '',
     ...lines,
-    ...result.skipped.map((sentence) => `Left out: ${sentence}`),
+    ...result.skipped.map((sentence) => `Not measured: ${sentence}`),
     '',
   ].join('\n');
 }

@@ -1,13 +1,26 @@
-/** The tables and plots of docs/performance.md are those of the files that were measured. */
+/** docs/performance.md, docs/performance-tables.md and their plots match the results in benchmarks/published. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { test } from 'node:test';
 import { report } from '../../benchmarks/report.ts';
 
-test('every table and plot of docs/performance.md shows what benchmarks/published holds', async () => {
-  const files = await report();
-  assert.ok(files.size > 1, 'the page has no place for a table');
+const files = await report();
+
+test('every table and plot shows the published results', async () => {
+  assert.ok(files.size > 2, 'both pages and some plots');
   for (const [path, text] of files) {
     assert.equal(await readFile(path, 'utf8'), text, `${path} is stale: npm run performance`);
   }
+});
+
+test('no plot is left over', async () => {
+  const plots = [...files.keys()].filter((path) => path.endsWith('.svg')).map((path) => basename(path));
+  assert.deepEqual((await readdir('docs/images/performance')).sort(), plots.sort());
+});
+
+test('no table of docs/performance.md has more than six columns', () => {
+  const page = files.get('docs/performance.md') ?? '';
+  const wide = page.split('\n').filter((line) => line.startsWith('|') && line.split('|').length > 6 + 2);
+  assert.deepEqual(wide, []);
 });
