@@ -5,7 +5,7 @@ import { matchesTag, rangeOf } from './caching.ts';
 import { nextLink } from './input/list-page.ts';
 import { acceptedEncoding, acceptedFormat } from './negotiate.ts';
 
-test('finds a tag in a list, weak or strong', () => {
+test('matches a weak or strong tag in a list', () => {
   for (const header of ['"a"', 'W/"a"', '"b", "a"', '"b",W/"a"', ' * ', '"a,b", "a"']) {
     assert.ok(matchesTag(header, '"a"'), `${header}`);
   }
@@ -13,7 +13,7 @@ test('finds a tag in a list, weak or strong', () => {
     assert.ok(!matchesTag(header, '"a"'), `${header}`);
 });
 
-test('understands a single range; anything else means the whole body', () => {
+test('accepts a single range; any other range returns the whole body', () => {
   const body = { tag: '"a"', bytes: 100 };
   const range = (text: string, ifRange?: string) => rangeOf({ range: text, 'if-range': ifRange }, body);
   assert.deepEqual(range('bytes=0-0'), { start: 0, end: 1 });
@@ -38,7 +38,7 @@ test('understands a single range; anything else means the whole body', () => {
   });
 });
 
-test('answers malformed preferences with JSON, not compressed', () => {
+test('returns uncompressed JSON for malformed preferences', () => {
   for (const header of [undefined, '', ',,;', 'q=1', 'text/csv;q=2', 'text/csv;q=0.0', ';'.repeat(1_000)]) {
     assert.equal(acceptedFormat(header, ['json', 'csv']), 'json', `${header}`);
     assert.equal(acceptedEncoding(header), 'identity', `${header}`);
@@ -49,7 +49,7 @@ test('answers malformed preferences with JSON, not compressed', () => {
   assert.equal(acceptedEncoding('gzip;q=0, zstd;q=0.1'), 'zstd');
 });
 
-test('JSON unless another format is preferred to it and to every wildcard that matches it', () => {
+test('returns JSON unless another format is preferred to JSON and to every wildcard that matches JSON', () => {
   const formats = ['json', 'ndjson', 'csv'] as const;
   for (const [accept, format] of [
     ['text/csv', 'csv'],
@@ -71,6 +71,6 @@ test('JSON unless another format is preferred to it and to every wildcard that m
   }
 });
 
-test('a link keeps the other parameters and holds nothing that ends it early', () => {
+test('a link keeps the other parameters and escapes characters that would end it', () => {
   assert.equal(nextLink('/x', 'a=1&cursor=old&b=">"', 'new'), '</x?a=1&b=%22%3E%22&cursor=new>; rel="next"');
 });

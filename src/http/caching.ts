@@ -1,11 +1,11 @@
-/** `ETag` and `If-Match` of answers that show one thing; conditional and range requests in general (RFC 9110). */
+/** `ETag`, `If-Match`, and conditional and range requests (RFC 9110). */
 import { createHash } from 'node:crypto';
 import { Problem } from '../model/error.ts';
 import { compress, type Encoding } from '../records/formats.ts';
 import { chooseEncoding } from './negotiate.ts';
 import type { Call, Parameter } from './route.ts';
 
-/** Whether `If-None-Match` names this tag, weak or strong. `*` names every tag. */
+/** Whether `If-None-Match` contains this tag, weak or strong. `*` matches every tag. */
 export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
@@ -13,8 +13,8 @@ export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolea
 }
 
 /**
- * The requested bytes, `end` excluded; undefined when the whole body is to be sent: without a range, with several, with
- * one that cannot be parsed, or with an `If-Range` that names another tag.
+ * The requested bytes, `end` excluded. Undefined when the whole body should be sent: the request has no range, several
+ * ranges, an invalid range, or an `If-Range` with a different tag.
  *
  * @throws Problem `range_not_satisfiable`
  */
@@ -36,19 +36,19 @@ export function rangeOf(
   return { start, end };
 }
 
-/** Describes the header that `checkIfMatch` reads. */
+/** The header that `checkIfMatch` reads. */
 export const IF_MATCH: Parameter = {
   name: 'if-match',
   in: 'header',
-  description: 'The `ETag` of the answer that the change rests on',
+  description: 'Makes the change only if the resource still has this `ETag`; returns 412 otherwise',
   schema: { type: 'string' },
 };
 
 /**
- * Answers a GET with an `ETag`, or with 304 when the client already has this very text.
+ * Responds to a GET with an `ETag`, or with 304 when the client already has the same text.
  *
- * @param text the thing as JSON
- * @param settings the part that a change may depend on, if that is less than the text: `If-Match` compares only this
+ * @param text the resource as JSON
+ * @param settings the part of the resource that `If-Match` compares; by default the whole text
  */
 export async function sendWithETag(
   { request, reply }: Call,
@@ -63,7 +63,7 @@ export async function sendWithETag(
   return sendTagged({ request, reply }, { tag: tagOf(name, encoding), body });
 }
 
-/** A text that stays the same while the process runs: compressed once for each encoding. */
+/** A text that does not change while the process runs. It is compressed once per encoding. */
 export class ConstantText {
   readonly #type: string;
   readonly #bytes: Buffer;
@@ -76,7 +76,7 @@ export class ConstantText {
     this.#name = digest(text);
   }
 
-  /** Answers with the text, or with 304. */
+  /** Responds with the text, or with 304. */
   async send({ request, reply }: Pick<Call, 'request' | 'reply'>): Promise<unknown> {
     const encoding = chooseEncoding(request, reply, this.#bytes.length);
     reply.header('cache-control', 'no-cache').type(this.#type);
@@ -101,16 +101,16 @@ async function sendTagged(
   return reply.removeHeader('content-encoding').removeHeader('content-type').code(304).send();
 }
 
-/** Each encoding has a tag of its own: the bytes differ. */
+/** Each encoding has its own tag, because the bytes differ. */
 function tagOf(name: string, encoding: Encoding): string {
   return encoding === 'identity' ? `"${name}"` : `"${name}-${encoding}"`;
 }
 
 /**
- * Whether the request is conditional, on the state that the client has seen.
+ * Checks `If-Match`. Returns whether the request is conditional.
  *
- * @param settings as given to `sendWithETag`
- * @throws Problem `precondition_failed` when the settings have changed since
+ * @param settings as passed to `sendWithETag`
+ * @throws Problem `precondition_failed` when the settings have changed since the client read them
  */
 export function checkIfMatch({ request }: Call, settings: string): boolean {
   const value = request.headers['if-match'];

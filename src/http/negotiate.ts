@@ -1,10 +1,10 @@
-/** Content negotiation: a format by `Accept`, an encoding by `Accept-Encoding`; and compressing texts accordingly. */
+/** Content negotiation by `Accept` and `Accept-Encoding`, and compression of texts. */
 import { compress, type Encoding } from '../records/formats.ts';
 import type { Reply, Request } from './server/exchange.ts';
 
 /**
- * The one of `formats` that is named and preferred: its q-value is above that of JSON and of every wildcard that JSON
- * matches. Otherwise JSON, also where it is refused and nothing else is named (RFC 9110, section 12.5.1).
+ * The format in `formats` that `Accept` names with a higher q-value than JSON and every wildcard that matches JSON.
+ * Otherwise JSON, even if the client refuses JSON and names no other format (RFC 9110, section 12.5.1).
  */
 export function acceptedFormat<F extends string>(
   accept: string | undefined,
@@ -21,12 +21,12 @@ export function acceptedFormat<F extends string>(
   return first(named)?.format ?? 'json';
 }
 
-/** The preferred encoding; between equals zstd, then gzip. Without a preference: `identity`. */
+/** The preferred encoding; zstd wins a tie, then gzip. Without a preference: `identity`. */
 export function acceptedEncoding(acceptEncoding: string | undefined): Encoding {
   return acceptedOf(acceptEncoding, ENCODINGS) ?? 'identity';
 }
 
-/** The preferred one of `encodings`, if the client names any; between equals the first. */
+/** The preferred encoding in `encodings`, if the client names any; the first one wins a tie. */
 export function acceptedOf<E extends string>(
   acceptEncoding: string | undefined,
   encodings: readonly E[],
@@ -41,7 +41,7 @@ export function acceptedOf<E extends string>(
 
 const JSON_TYPE = 'application/json';
 const JSON_WILDCARDS: ReadonlySet<string> = new Set(['application/*', '*/*']);
-/** What NDJSON is called, in `Accept` and in `Content-Type`. */
+/** Media types of NDJSON, in `Accept` and in `Content-Type`. */
 export const NDJSON_TYPES = [
   'application/x-ndjson',
   'application/ndjson',
@@ -57,7 +57,7 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
 };
 const ENCODINGS = ['zstd', 'gzip', 'identity'] as const;
 
-/** Further ones are ignored. */
+/** The rest of the header is ignored. */
 const MAX_PREFERENCES = 100;
 
 function preferences(header: string | undefined): { name: string; q: number }[] {
@@ -75,14 +75,14 @@ function first<T extends { q: number }>(preferences: readonly T[]): T | undefine
   return preferences.toSorted((one, other) => other.q - one.q)[0];
 }
 
-/** Below this a compressed answer saves no packet. */
+/** Compressing a shorter response saves no packet. */
 const LEAST_BYTES = 1_024;
 const TEXTS = /^(?:text\/(?!event-stream)|application\/(?:json|yaml|problem\+json))/;
 
 /**
- * Chooses how this text is sent, and sets the headers for that.
+ * Chooses an encoding for a text and sets the response headers for it.
  *
- * @param bytes its length
+ * @param bytes the length of the text
  */
 export function chooseEncoding(request: Request, reply: Reply, bytes: number): Encoding {
   if (bytes < LEAST_BYTES) return 'identity';
@@ -92,7 +92,7 @@ export function chooseEncoding(request: Request, reply: Reply, bytes: number): E
   return encoding;
 }
 
-/** The text as it is sent. What an operation has encoded by itself has an `ETag`, which names the encoding. */
+/** Compresses a text if that helps. A reply with an `ETag` is skipped: its operation has already encoded the text. */
 export function compressed(request: Request, reply: Reply, text: string): string | Promise<Uint8Array> {
   if (Buffer.byteLength(text) < LEAST_BYTES || reply.hasHeader('etag') || reply.hasHeader('content-encoding'))
     return text;

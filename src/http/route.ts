@@ -1,4 +1,4 @@
-/** Routes, the lines of the table in `routes.ts`, and the operations that answer them. */
+/** Routes (the lines of the table in `routes.ts`) and their operations. */
 import type { ErrorCode } from '../model/error.ts';
 import type { Weight } from '../model/load-limit.ts';
 import type { Scope } from '../model/team.ts';
@@ -8,8 +8,8 @@ import type { Reply, Request } from './server/exchange.ts';
 import type { Services } from './services.ts';
 
 /**
- * One line of the table. The scope `any` accepts every valid key. A GET also answers HEAD, and every path answers
- * OPTIONS. `bySession`: authenticated by a session of the dashboard instead of a key.
+ * One line of the table. The scope `any` accepts every valid key. A GET route also serves HEAD, and every path serves
+ * OPTIONS. `bySession`: authenticated by a dashboard session instead of a key.
  */
 export type Route = { method: Method; path: string; bySession?: true } & (
   | { scope: Scope | 'any'; operation: Operation<KeyedCall<keyof Services>> }
@@ -18,50 +18,50 @@ export type Route = { method: Method; path: string; bySession?: true } & (
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
-/** What an operation takes. Whatever else is sent is refused, by `strict.ts`. */
+/** The input of an operation. `strict.ts` refuses all other input. */
 export interface Declared {
   parameters?: readonly Parameter[];
   requestBody?: { required: boolean; content: Contents };
-  /** One of the contract: it ignores what it does not know, and answers with the contract's statuses only. */
+  /** An operation of the contract: it ignores unknown input and returns only the contract's statuses. */
   frozen?: true;
-  /** A page or a receiver, which takes any query and any body. */
+  /** A page or a receiver, which accepts any query and any body. */
   open?: true;
-  /** Fields that belong elsewhere, with the sentence that refuses each; a frozen operation refuses them as well. */
+  /** Fields that belong elsewhere, each with its error sentence. Frozen operations refuse them as well. */
   misplaced?: Readonly<Record<string, string>>;
 }
 
-/** Answers a route, and describes it for OpenAPI. */
+/** Handles a route, and describes it for OpenAPI. */
 export interface Operation<C extends Call> extends Declared {
-  /** The `operationId` in OpenAPI; unique. */
+  /** The `operationId` in OpenAPI. */
   id: string;
   group: 'Workflows' | 'Integrations' | 'Events' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
-  /** It answers with `sendWithETag`. */
+  /** It responds with `sendWithETag`. */
   etag?: true;
-  /** How it is treated under overload; `brief` by default. */
+  /** Decides when it is refused under overload; default: `brief`. */
   weight?: Weight;
-  /** The request timeout does not apply to its body: the operation bounds that by itself. */
+  /** The request timeout does not apply to its body. The operation sets its own limit. */
   streamsBody?: true;
-  /** The 200. */
+  /** The response with status 200. */
   answer: Answer;
-  /** Further answers that are no errors, by status or `default`. */
+  /** Other successful responses, by status or `default`. */
   otherAnswers?: Readonly<Record<string, Answer>>;
-  /** Its errors, besides an invalid key. */
+  /** Its errors, except for an invalid key. */
   errors?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**
-   * Answers a call whose route, method and key have been checked. What it returns is sent as JSON with status 200,
-   * unless it sends the reply itself and returns that.
+   * Handles a call whose route, method and key have been checked. The return value is sent as JSON with status 200,
+   * unless it is the reply.
    *
-   * @throws Problem for every error: nothing else chooses an error status
+   * @throws Problem for every error: no other code chooses an error status
    */
   handle(call: C): Promise<unknown>;
 }
 
-/** Describes an error: a sentence, and the headers it carries. Its status is in `model/error.ts`. */
+/** Describes an error: a sentence, and its headers. `model/error.ts` has its status. */
 export type Refusal = string | { description: string; headers: Readonly<Record<string, string>> };
 
-/** A parameter, as OpenAPI describes one. */
+/** An OpenAPI parameter. */
 export interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
@@ -71,42 +71,42 @@ export interface Parameter {
   example?: unknown;
 }
 
-/** The forms of a body by content type. */
+/** The schemas of a body by content type. */
 export type Contents = Readonly<Record<string, { schema: JsonSchema; example?: unknown }>>;
 
-/** An answer, as OpenAPI describes one. */
+/** An OpenAPI response. */
 export interface Answer {
   description: string;
   headers?: Readonly<Record<string, object>>;
   content?: Contents;
 }
 
-/** Describes a parameter in the path. */
+/** Describes a path parameter. */
 export function pathParameter(name: string, description: string): Parameter {
   return { name, in: 'path', required: true, description, schema: { type: 'string' } };
 }
 
 /**
- * A request, as an operation gets it. The body is not read yet: see `bodyFields`.
+ * A request to an operation. Its body has not been read yet: see `bodyFields`.
  *
- * @typeParam Needs what it uses of the service, besides the store and the log
+ * @typeParam Needs the services that the operation uses besides the store and the log
  */
 export interface Call<Needs extends keyof Services = never> {
   services: Pick<Services, 'store' | 'log' | Needs>;
   operation: Declared;
-  /** The path's parameters, percent-decoded once; undefined where the encoding is invalid. */
+  /** Path parameters, percent-decoded once; undefined where the encoding is invalid. */
   params: Readonly<Record<string, string | undefined>>;
-  /** Before the question mark, not decoded. */
+  /** The target before the question mark, not decoded. */
   path: string;
-  /** What follows the question mark, not decoded. */
+  /** The target after the question mark, not decoded. */
   query: string;
-  /** Its `traceparent`, passed on to the job that it queues. */
+  /** The `traceparent` for jobs that the call queues. */
   trace: string | null;
   request: Request;
   reply: Reply;
 }
 
-/** A call that is authenticated and has the route's scope. */
+/** An authenticated call whose key has the route's scope. */
 export interface KeyedCall<Needs extends keyof Services = never> extends Call<Needs> {
   caller: Caller;
 }

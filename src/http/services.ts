@@ -1,4 +1,4 @@
-/** What operations use of the service. */
+/** The parts of the service that operations use. */
 import type { ServerResponse } from 'node:http';
 import type { ApiSecret, Ceilings } from '../definitions/api-bounds.ts';
 import type { DefinitionChecks } from '../definitions/checks.ts';
@@ -19,7 +19,7 @@ import type { WebhookDeps } from '../webhooks/sealed.ts';
 import type { EventWaits, LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
 
-/** Each operation names in its type those that it needs: see `Call`. */
+/** The type of each operation names the ones that it needs: see `Call`. */
 export interface Services {
   store: Store;
   log: Logger;
@@ -27,11 +27,11 @@ export interface Services {
   bodies: BodyCache;
   erasure: ErasureDeps;
   webhooks: WebhookDeps;
-  /** The quotas of teams that have none of their own. */
+  /** Default quotas, for teams without their own. */
   quotas: Quotas;
-  /** The most that definitions made over the API may ask for. */
+  /** Upper limits for definitions made over the API. */
   ceilings: Ceilings;
-  /** Checks definitions made over the API, in a thread. */
+  /** Checks definitions made over the API in a separate thread. */
   definitions: DefinitionChecks;
   inspection: Inspection;
   eventWaits: EventWaits;
@@ -39,24 +39,24 @@ export interface Services {
   streams: Streams;
   /** The state of this node. */
   node(): NodeStatus;
-  /** What is wrong with the installation; at most 30 s old. */
+  /** Problems of the installation; at most 30 s old. */
   examine(): Promise<Examination>;
   pushes: PushJobs;
-  /** The secrets that workflows made over the API may use. @param team its slug */
+  /** The secrets that workflows made over the API may use. @param team the team's slug */
   apiSecrets(team: string): Promise<ReadonlyMap<string, ApiSecret>>;
-  /** The file that defines a workflow, on a node that has it; `team` is a slug. */
+  /** The file that defines a workflow, if this node has the file; `team` is a slug. */
   workflowFile(of: { team: string; id: string }): Promise<WorkflowFile | undefined>;
   /** Whether the service has started and is not stopping. */
   isReady(): boolean;
   isStopping(): boolean;
   overload: { readonly state: { limit: number; working: number; shed: number; isShortOfMemory: boolean } };
-  /** Makes a request count no longer as work, because it only waits from now on. */
+  /** `rest` stops counting a request as work because it only waits. */
   inFlight: { rest(answer: ServerResponse): void };
-  /** Undefined where metrics are off. */
+  /** Undefined if metrics are off. */
   metrics: Metrics | undefined;
-  /** From where metrics are read without a key. */
+  /** Networks whose clients may read metrics without a key. */
   metricsAllow: NetworkList | undefined;
-  /** The proxies whose `x-forwarded-*` headers are believed. */
+  /** The proxies whose `x-forwarded-*` headers are trusted. */
   trustProxy: TrustedProxies | false;
   /** Whether this node has the dashboard and the guide. */
   hasGuide: boolean;

@@ -1,4 +1,4 @@
-/** What every node rests on, whatever its role: directories, database, keys and a team; how its work is observed. */
+/** The foundation of every node, independent of its role: directories, database, keys, a team, and observation. */
 import { mkdirSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
@@ -22,12 +22,12 @@ import { openSealer } from '../teams/encryption-key.ts';
 import { Authenticator, storeBootstrapKey } from '../teams/keys.ts';
 import { LastUsed } from '../teams/usage.ts';
 
-/** The id of the node on SQLite, whose database belongs to one process: every running job is its own. */
+/** The id of the node on SQLite, whose database belongs to a single process. */
 const SOLE_NODE = 'local';
 
 export interface Foundation {
   store: Store;
-  /** The store, for changes that the start itself makes: the audit names the service as their author. */
+  /** The store, with the service as the author in the audit log: for changes made by the start itself. */
   serviceStore: Store;
   nodeId: string;
   sealer: Sealer;
@@ -39,9 +39,9 @@ export interface Foundation {
 
 /**
  * @param input.isShared whether other nodes use the database as well (PostgreSQL)
- * @param input.started what is opened here is registered there, to be closed in reverse order
- * @throws Error with a sentence about what prevents the start: another server on the same data, a newer schema, another
- *   encryption key
+ * @param input.started collects the opened parts, which are closed in reverse order
+ * @throws Error with a sentence that says what prevents the start: another server on the same data, a newer schema, a
+ *   different encryption key
  */
 export async function openFoundation(
   config: Config,
@@ -60,7 +60,10 @@ export async function openFoundation(
   for (const directory of [config.dataDirectory, config.backupDirectory]) {
     const { mode = 0 } = statSync(directory, { throwIfNoEntry: false }) ?? {};
     if ((mode & 0o077) === 0) continue;
-    log.warn({ directory }, 'directory.open_to_others: it holds what teams store. `chmod 700` it');
+    log.warn(
+      { directory },
+      'directory.open_to_others: other users can read the data of teams. Run `chmod 700` on it',
+    );
   }
   if (isShared) {
     const owned = await ownDirectory(config.dataDirectory);
@@ -76,7 +79,7 @@ export async function openFoundation(
     ...(clock === undefined ? {} : { clock }),
   });
   started.push(() => store.close(), 'the database');
-  // On PostgreSQL an id for this process only: jobs of a dead node are recovered when their leases expire.
+  // On PostgreSQL each process has a new id: jobs of a crashed node are recovered when their leases expire.
   const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
   const sealer = await openSealer(config, store);
@@ -93,7 +96,7 @@ export async function openFoundation(
   return { store, serviceStore, nodeId, sealer, lastUsed, authenticator, team };
 }
 
-/** @returns no metrics, and no tracing, where these are off */
+/** @returns metrics and tracing are undefined if they are off */
 export async function startObservation(config: Config, log: Logger) {
   const metrics = config.metrics ? new Metrics() : undefined;
   const known = { eventTypes: EVENT_TYPES, reasons: FAILURE_REASONS };
@@ -107,7 +110,7 @@ export async function startObservation(config: Config, log: Logger) {
   };
 }
 
-/** The same observer, which also calls `onVersion` for every version that an attempt of a job has published. */
+/** Adds a call of `onVersion` for every version that a job publishes. */
 export function withVersions(
   observer: Observer,
   onVersion: (at: { teamId: string; workflowId: string }) => void,

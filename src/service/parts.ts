@@ -1,4 +1,4 @@
-/** Builds the parts that do a node's work: deliveries, ingestion, cached bodies, pushes, jobs, schedules, chores. */
+/** Builds the working parts of a node: deliveries, ingestion, cached bodies, pushes, jobs, schedules, chores. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { LocalFiles } from '../definitions/local-files.ts';
@@ -36,11 +36,11 @@ import { webhookReplay } from '../webhooks/replay.ts';
 import { withVersions } from './foundation.ts';
 
 /**
- * Starts only the cache of bodies. The caller starts the parts that belong to the node's role, and stops deliveries, jobs
- * and schedules together with the requests under way; the other parts are registered in `started`.
+ * Starts only the cache of bodies. The caller starts the parts for the node's role, and stops deliveries, jobs and
+ * schedules together with the requests in flight. The other parts are registered in `started`.
  *
- * @param input.files the workflow files of this node; undefined on SQLite, where they are what is applied
- * @param input.leaseMs the lease of running jobs and of lanes; undefined for the default
+ * @param input.files the workflow files of this node; undefined on SQLite, where all of them are applied
+ * @param input.leaseMs the lease of running jobs and of lanes; undefined: the default
  */
 export async function buildCapabilities(
   config: Config,
@@ -89,7 +89,7 @@ export async function buildCapabilities(
     log,
   });
   await bodies.start();
-  started.push(() => bodies.stop(), 'answers being kept');
+  started.push(() => bodies.stop(), 'responses being cached');
   const followed = withVersions(observer, (version) => void bodies.buildAhead(version));
   const leases = new Leases({ store, log, nodeId, ...lease });
   const pushes = new PushJobs({ store, ingester, log, observer: followed, nodeId, leases, random, ceilings });
@@ -127,14 +127,14 @@ export async function buildCapabilities(
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Creates the chores of all roles and registers their stops; none is started yet. */
+/** Creates the chores of all roles, without starting them, and registers them to be stopped. */
 export function createChores(input: {
   config: Config;
   store: Store;
   log: Logger;
   random: () => number;
   nodeId: string;
-  /** Removes the cached response bodies of a workflow that was deleted. */
+  /** Removes the cached response bodies of a deleted workflow. */
   forget(place: { teamId: string; workflowId: string }): Promise<void>;
   started: StopOrder;
 }): { start(has: (role: 'api' | 'worker' | 'sender') => boolean): void } {

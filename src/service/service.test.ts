@@ -1,4 +1,4 @@
-/** Starting and stopping the whole. */
+/** Starting and stopping the whole service. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
@@ -8,10 +8,10 @@ import { test } from 'node:test';
 import { startService } from '../../test/support/service.ts';
 import { onPostgres } from '../../test/support/test-database.ts';
 
-// On PostgreSQL the key is never a file that is made here.
+// On PostgreSQL the service never creates a key file.
 const skip = onPostgres();
 
-test('a database whose encryption key is missing is refused, and no other key is made', {
+test('refuses a database whose encryption key is missing, and creates no new key', {
   skip,
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-service-'));
@@ -28,7 +28,7 @@ test('a database whose encryption key is missing is refused, and no other key is
   await rm(directory, { recursive: true, force: true });
 });
 
-test('another encryption key is refused', async () => {
+test('refuses a different encryption key', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-service-'));
   await (await startService({ directory })).stop();
   const settings = { FLOWHOOK_ENCRYPTION_KEY: 'cd'.repeat(32) };
@@ -36,7 +36,7 @@ test('another encryption key is refused', async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test('what fails to start leaves nothing running: the same directory can be started again', async () => {
+test('leaves nothing running after a failed start: the same directory can be started again', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-service-'));
   const first = await startService({ directory });
   const { port } = new URL(first.url);
@@ -48,7 +48,7 @@ test('what fails to start leaves nothing running: the same directory can be star
   await rm(second.directory, { recursive: true, force: true });
 });
 
-test('a workflow with a schedule runs by itself when its time has come', async () => {
+test('runs a workflow at the time of its schedule', async () => {
   let nowMs = Date.parse('2026-01-01T04:59:59Z');
   const service = await startService({
     clock: () => nowMs,

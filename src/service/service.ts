@@ -45,17 +45,17 @@ export interface Service {
   engine: Engine;
   deliveryEngine: DeliveryEngine;
   team: Team;
-  /** The first API key, if this start has created it; shown only once. */
+  /** The first API key, if this start created it. It is shown only once. */
   firstKey: string | undefined;
-  /** The URL of the dashboard, if this node serves it; with the first key, a link that signs in once. */
+  /** The URL of the dashboard, if this node serves it. With the first key: a one-time sign-in link. */
   dashboard: string | undefined;
-  /** The result of applying the workflow files; undefined if that was not finished when the service was ready. */
+  /** The result of applying the workflow files; undefined if this node did not apply them at start. */
   workflows: ApplyReport | undefined;
-  /** On nodes that do not apply workflow files at start: how the files differ from what was applied. */
+  /** On nodes that do not apply workflow files at start: how the files differ from the applied definitions. */
   comparison: Comparison | undefined;
   /** Applies changed workflow files (on PostgreSQL only compares them) and reloads a changed certificate. */
   reload(): Promise<void>;
-  /** Stops accepting, releases running jobs, finishes what is being sent, closes the database. */
+  /** Stops accepting requests, releases running jobs, finishes responses and deliveries, closes the database. */
   stop(): Promise<StopReport>;
 }
 
@@ -63,18 +63,18 @@ export interface Service {
 export interface StopReport {
   /** The names of parts that did not end within `drainSeconds`; usually none. */
   stuck: string[];
-  /** How many were cut off: requests, attempts of jobs (released), attempts of deliveries (sent again later). */
+  /** Number of aborted requests, attempts of jobs (released), and attempts of deliveries (retried later). */
   cut: { requests: number; jobs: number; deliveries: number };
 }
 
 /**
- * Starts the service: database, keys, workflows, webhooks, wire, jobs; of the last three those of `FLOWHOOK_ROLE`.
+ * Starts the service: database, keys, workflows, and the parts that `FLOWHOOK_ROLE` selects (webhooks, API, jobs).
  *
  * @param options.clock replaces the clock of the database in tests
  * @param options.leaseMs the lease of running jobs and of lanes; shorter in tests
- * @param options.dashboard its folder, if not the one of this program, and whether it is built when it is missing
- * @throws Error with a sentence about what prevents the start: another server on the same data, a newer schema, another
- *   encryption key, a port in use
+ * @param options.dashboard the root of its files (default: of this program), and whether it is built if missing
+ * @throws Error with a sentence that says what prevents the start: another server on the same data, a newer schema, a
+ *   different encryption key, a port in use
  */
 export async function startService(
   config: Config,
@@ -250,13 +250,13 @@ export async function startService(
         part('deliveries', () => deliveryEngine.stop({ graceMs: withinMs })),
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
-    }, 'what is under way');
-    // Stopped first: a request that waits for an examination would delay draining.
+    }, 'requests, jobs and deliveries');
+    // Stopped first, because a request that waits for an examination would delay draining.
     started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
-    // Only after listening has succeeded: the key is shown once, by a start that does not fail.
+    // After listening has succeeded, because the key is shown only once, by a successful start.
     const first = has('api') ? await mintFirstKey(serviceStore, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
@@ -269,7 +269,7 @@ export async function startService(
     if (has('api')) lastUsed.start();
     chores.start(has);
     ready = true;
-    // Stopping begins here: /readyz says no, and load balancers get some time to notice.
+    // A stop begins with this: /readyz fails, and load balancers get time to notice.
     started.push(async () => {
       ready = false;
       stopping = true;
@@ -280,7 +280,7 @@ export async function startService(
     const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port, isSecure });
     const reload = async () => {
       certificate?.look();
-      // Not on the event loop, which serves requests now.
+      // Parsed in a thread, because the event loop serves requests now.
       if (files === undefined) await applyFiles((yaml, { file }) => definitions.checkFile({ yaml, file }));
       else await files.tick();
     };
@@ -299,16 +299,16 @@ export async function startService(
       stop,
     };
   } catch (error) {
-    // The error of the start matters more than one of the stop.
+    // The error of the start matters more than an error of the stop.
     await stop().catch(() => {});
     throw error;
   }
 }
 
-/** Reserved for closing everything else after the work under way has ended. */
+/** Reserved for closing everything else after requests, jobs and deliveries have ended. */
 const MAX_CLOSING_MS = 3_000;
 
-/** In milliseconds: in all, before the port is closed, and for work under way; the rest is for storing its outcome. */
+/** The times of a stop: in total, before the port is closed, and for work in progress. The rest is for storing results. */
 function stopTimes({ drainSeconds, drainDelaySeconds }: Pick<Config, 'drainSeconds' | 'drainDelaySeconds'>): {
   allMs: number;
   delayMs: number;

@@ -1,4 +1,4 @@
-/** Creates the HTTP server of a node from its parts and its settings. */
+/** Creates the HTTP server of a node from its parts and settings. */
 import type { Config } from '../config/config.ts';
 import { findWorkflowFile } from '../definitions/files.ts';
 import { apiSecrets } from '../definitions/secrets.ts';
@@ -15,7 +15,7 @@ import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 
-/** What is made elsewhere; all else comes from the settings. */
+/** Parts that are made elsewhere. The others are made here from the settings. */
 type Given = Pick<
   Services,
   | 'store'

@@ -1,9 +1,9 @@
-/** Work in the background: when it is done, in what steps, and that it ends. */
+/** Background work: when it runs, the size of its steps, and stopping it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Chore, inSteps } from './chore.ts';
 
-test('works when started and when asked, once at a time, and goes on after a failure', async () => {
+test('works on every tick, never twice at the same time, and continues after a failure', async () => {
   const failures: unknown[] = [];
   let works = 0;
   const chore = new Chore({
@@ -47,7 +47,7 @@ test('stopping ends the steps', async () => {
   assert.equal(steps, after);
 });
 
-test('steps grow while they are quick, up to their bound, and end when one is done', async () => {
+test('quick steps grow up to the maximum, and end when one is done', async () => {
   const limits: number[] = [];
   const step = async (limit: number) => ({ done: limits.push(limit) === 5 });
   await inSteps(step, { first: 2, max: 10 }, new AbortController().signal);

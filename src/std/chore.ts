@@ -1,11 +1,12 @@
-/** Background work: called at intervals, and at once when nudged; in steps so small that nothing else waits for one. */
+/** Background work at intervals and after a nudge, in steps that are too short to delay anything else. */
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Steps are sized to take about this long. */
 const STEP_MS = 10;
-/** The pause between two steps is as long as the step took, and at least this long. */
+/** The minimum pause between two steps. A pause lasts as long as the step before it. */
 const MIN_PAUSE_MS = 5;
 
+/** Work that runs at intervals. */
 export class Chore {
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #failed: (error: unknown) => void;
@@ -15,7 +16,7 @@ export class Chore {
 
   /**
    * @param input.work its signal is aborted when it should end early
-   * @param input.failed is called with what `work` rejected with; it is tried again at the next poll
+   * @param input.failed called with the error of `work`, which runs again at the next poll
    */
   constructor(input: {
     everyMs: number;
@@ -34,14 +35,14 @@ export class Chore {
     this.#poller.start();
   }
 
-  /** Resolves when the step under way has ended. */
+  /** Resolves when the current step has ended. */
   async stop(): Promise<void> {
     this.#ended.abort();
     await this.#poller.stop();
     await this.#ticking;
   }
 
-  /** Works now, or joins the work under way. Never rejects. */
+  /** Works now, or joins the current work. Never rejects. */
   tick(): Promise<void> {
     this.#ticking ??= this.#work(this.#ended.signal)
       .catch(this.#failed)
@@ -53,10 +54,10 @@ export class Chore {
 }
 
 /**
- * Repeats a step until it answers that it is done, or the signal is aborted.
+ * Repeats a step until it returns `done`, or the signal is aborted.
  *
- * @param step does at most `limit` things
- * @param size the `limit` of the first step, and the largest: in between it is adjusted so that a step takes 10 ms
+ * @param step processes at most `limit` items
+ * @param size the first and the largest `limit`. The limit is adjusted so that a step takes 10 ms
  */
 export async function inSteps(
   step: (limit: number) => Promise<{ done: boolean }>,
@@ -73,45 +74,59 @@ export async function inSteps(
   }
 }
 
-/** A nudge is answered after this long at most. */
+/** The maximum delay between a nudge and its look. */
 const MAX_REST_MS = 100;
 
 /**
- * Looks at once when started, then every `everyMs` (± 20 %, so that several nodes do not poll in step). After a nudge
- * it looks as soon as it has rested for as long as the last look took, so that a flood of nudges takes at most half of
- * the time. Its timers do not keep the process alive.
+ * Looks immediately when started, then every `everyMs` (± 20 %, so that several nodes do not poll in step). After a
+ * nudge it first rests for as long as the last look took, so that a flood of nudges takes at most half of the time. Its
+ * timers do not keep the process alive.
  */
 export class Poller {
   readonly #everyMs: number;
   readonly #random: () => number;
   readonly #look: () => Promise<void>;
+  readonly #watch: ((nudge: () => void) => () => void) | undefined;
+  #unwatch: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #started = false;
   #nudged = false;
   #restMs = 0;
 
-  /** @param look must not reject */
-  constructor(input: { everyMs: number; random: () => number; look: () => Promise<void> }) {
+  /**
+   * @param input.look must not reject
+   * @param input.watch called at the start; its `nudge` makes the poller look soon. Returns a function that unsubscribes
+   */
+  constructor(input: {
+    everyMs: number;
+    random: () => number;
+    look: () => Promise<void>;
+    watch?: (nudge: () => void) => () => void;
+  }) {
     this.#everyMs = input.everyMs;
     this.#random = input.random;
     this.#look = input.look;
+    this.#watch = input.watch;
   }
 
   start(): void {
     if (this.#started) return;
     this.#started = true;
+    this.#unwatch = this.#watch?.(() => this.nudge());
     this.#schedule(0);
   }
 
-  /** Resolves when the look under way, if any, has ended. None follows. */
+  /** Resolves when the current look, if any, has ended. It can be started again before that. */
   async stop(): Promise<void> {
     this.#started = false;
+    this.#unwatch?.();
+    this.#unwatch = undefined;
     clearTimeout(this.#timer);
     await this.#looking;
   }
 
-  /** Makes it look soon. Any number of nudges during a look are one more look after it. */
+  /** Looks soon. Any number of nudges during a look cause one more look. */
   nudge(): void {
     if (this.#nudged || !this.#started) return;
     this.#nudged = true;

@@ -489,7 +489,7 @@ test('only so many calls of a team wait, and those that do are let go when the s
   try {
     const calls = Array.from({ length: 21 }, () => own.call('GET', '/v1/events?wait=25'));
     const refusal = await Promise.race(calls);
-    refused(refusal, 503, /As many calls wait for events as may/);
+    refused(refusal, 503, /Too many calls are waiting for events/);
     assert.equal(refusal.headers.get('retry-after'), '5');
     await own.stop();
     const answers = await Promise.all(calls);

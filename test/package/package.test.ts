@@ -145,7 +145,7 @@ test('it runs every kind of source, tells a webhook, has its dashboard and its g
   const script = await fetch(server.url + /src="(\/ui\/assets\/[^"]+\.js)"/.exec(page)?.[1]);
   assert.deepEqual([script.status, script.headers.get('content-encoding')], [200, 'gzip']);
   assert.match(await (await fetch(`${server.url}/docs/guide/`)).text(), /<h1[^>]*>Flowhook</);
-  assert.doesNotMatch(server.output(), /(dashboard|guide)\.(build_begun|not_built)/);
+  assert.doesNotMatch(server.output(), /(dashboard|guide)\.(build_started|not_built)/);
   // These two ask with the client, which is our own package elsewhere.
   const ask = ['workflows', 'list', '--json', '--url', server.url, '--key', KEY];
   const { stdout } = await run(process.execPath, [program, ...ask], { cwd: directory });

@@ -1,8 +1,7 @@
 /**
- * Limits connections: how many are open in all, how many from one address and how long clients
- * may take.
+ * Limits connections: how many are open in total and per address, and how long clients may take.
  *
- *     connection ──▶ too many in all? ──▶ closed unread; idle ones are closed, to make room for the next
+ *     connection ──▶ too many in total? ──▶ closed unread; idle connections are closed to make room for the next
  *         └────────▶ too many from its address? ──▶ 503
  */
 import type { Server } from 'node:http';
@@ -13,20 +12,20 @@ import type { Logger } from '../../observe/log.ts';
 import { refusalBytes } from '../server/client-error.ts';
 
 const MAKE_ROOM_EVERY_MS = 1_000;
-const TELL_EVERY_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
 
 export class ConnectionLimits {
   readonly #most: number;
   readonly #perAddress: number;
   readonly #trustProxy: TrustedProxies | false;
   readonly #log: Logger;
-  /** How many connections each address has. */
+  /** Open connections by address. */
   readonly #open = new Map<string, number>();
   #madeRoomAtMs = Number.NEGATIVE_INFINITY;
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #loggedAtMs = Number.NEGATIVE_INFINITY;
   #refused = 0;
 
-  /** @param input.perAddress does not hold for trusted proxies, which speak for any number of clients */
+  /** @param input.perAddress does not apply to trusted proxies, which forward requests of many clients */
   constructor(input: { most: number; perAddress: number; trustProxy: TrustedProxies | false; log: Logger }) {
     this.#most = input.most;
     this.#perAddress = input.perAddress;
@@ -37,11 +36,11 @@ export class ConnectionLimits {
   /** Limits the connections of a server. */
   follow(server: Server): void {
     server.maxConnections = this.#most;
-    // No limit: their bytes are bounded, and Node would silently drop headers after the 2,000th, the key included.
+    // No limit: the bytes of headers are limited, and Node would silently drop headers after the 2,000th, even the key.
     server.maxHeadersCount = 0;
     server.on('connection', (socket: Socket) => this.#begin(socket));
     server.on('drop', () => {
-      this.#note('in all');
+      this.#note('in total');
       const nowMs = performance.now();
       if (nowMs - this.#madeRoomAtMs < MAKE_ROOM_EVERY_MS) return;
       this.#madeRoomAtMs = nowMs;
@@ -51,7 +50,7 @@ export class ConnectionLimits {
 
   #begin(socket: Socket): void {
     const { remoteAddress } = socket;
-    // Closed already.
+    // The connection is already closed.
     if (remoteAddress === undefined) return;
     if (this.#trustProxy !== false && this.#trustProxy.trusts(remoteAddress, 0)) return;
     const address = subscriberOf(remoteAddress);
@@ -59,8 +58,8 @@ export class ConnectionLimits {
     this.#open.set(address, open);
     socket.once('close', () => this.#end(address));
     if (open <= this.#perAddress) return;
-    this.#note('of one address');
-    // A TLS client cannot read this: to it the connection is merely closed.
+    this.#note('from one address');
+    // A TLS client cannot read this: it only sees that the connection is closed.
     socket.write(REFUSAL);
     socket.destroySoon();
   }
@@ -74,29 +73,30 @@ export class ConnectionLimits {
   #note(where: string): void {
     this.#refused += 1;
     const nowMs = performance.now();
-    if (nowMs - this.#toldAtMs < TELL_EVERY_MS) return;
-    this.#toldAtMs = nowMs;
+    if (nowMs - this.#loggedAtMs < LOG_EVERY_MS) return;
+    this.#loggedAtMs = nowMs;
     this.#log.warn({ refused: this.#refused }, `connections.refused: too many are open ${where}`);
   }
 }
 
 const REFUSAL = refusalBytes(
   new Problem('overloaded', {
-    sentence: 'Too many connections are open from this address. Close some, or use one for several requests',
+    sentence:
+      'Too many connections are open from this address. Close some, or send several requests over one',
   }),
 );
 
 /** In milliseconds. */
 export interface Timeouts {
-  /** For the headers of a request, and from opening a connection to its first request. */
+  /** For the headers of a request, and from the opening of a connection to its first request. */
   headersMs: number;
   /** For a request with its body, unless its operation `streamsBody`. */
   requestMs: number;
-  /** Between two requests on one connection. */
+  /** Maximum time between two requests on one connection. */
   keepAliveMs: number;
 }
 
-/** How often Node looks for requests that take too long: a slow one may last this much longer than its timeout. */
+/** How often Node checks for slow requests. A slow request may exceed its timeout by this interval. */
 const LOOK_MS = { least: 200, most: 5_000 };
 
 /** The options of Node's server. */
@@ -109,7 +109,7 @@ export function serverTimeouts({ headersMs, requestMs }: Timeouts) {
       LOOK_MS.least,
       Math.min(LOOK_MS.most, Math.ceil(headersTimeout / 3)),
     ),
-    // The TLS handshake, which can be slow as well.
+    // For the TLS handshake.
     handshakeTimeout: headersTimeout,
   };
 }

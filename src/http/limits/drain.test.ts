@@ -1,4 +1,4 @@
-/** Graceful shutdown while requests have arrived that are not read yet. */
+/** Graceful shutdown while requests have arrived that have not been read yet. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -8,7 +8,7 @@ import { drain, InFlight } from './requests.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
-test('answers requests that arrived on idle connections before the shutdown, with `connection: close`', async (t) => {
+test('responds with `connection: close` to requests that arrived on idle connections before the shutdown', async (t) => {
   const inFlight = new InFlight();
   const server = createServer((_request, response) => {
     inFlight.add(response, 'brief', 'a');
@@ -20,7 +20,7 @@ test('answers requests that arrived on idle connections before the shutdown, wit
   const { port } = server.address() as AddressInfo;
   const connections = await Promise.all(Array.from({ length: 30 }, () => used(port)));
   const answers = connections.map(({ untilClosed }) => untilClosed);
-  // Written within one turn: the server has had no time to read any of them.
+  // Written within one turn, so that the server cannot have read any of them.
   for (const { socket } of connections) socket.write(REQUEST);
   const { cut } = await drain({ app: { server, close }, inFlight, withinMs: 60_000 });
   assert.equal(cut, 0);
@@ -29,7 +29,7 @@ test('answers requests that arrived on idle connections before the shutdown, wit
   }
 });
 
-/** A connection on which one request was answered; what comes after that is told when it is closed. */
+/** A connection that has received one response. `untilClosed` resolves with the bytes that arrive until it is closed. */
 async function used(port: number): Promise<{ socket: Socket; untilClosed: Promise<string> }> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => undefined);

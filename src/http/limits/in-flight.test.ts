@@ -1,4 +1,4 @@
-/** Which requests in flight count as work: a client that sends its body slowly keeps nobody busy. */
+/** Requests whose body arrives slowly do not count as work. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { readBody } from '../input/body.ts';
 import { InFlight } from './requests.ts';
 
-test('a request is no work while its body arrives, and is afterwards', async (t) => {
+test('a request counts as work only after its body has arrived', async (t) => {
   const inFlight = new InFlight();
   const arrived = Promise.withResolvers<void>();
   const read = Promise.withResolvers<void>();

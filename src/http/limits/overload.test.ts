@@ -1,4 +1,4 @@
-/** Which team is refused when too much is asked. */
+/** Which teams are refused under overload. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { INITIAL_LIMIT, MIN_LIMIT, placesFor } from '../../model/load-limit.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { InFlight, NEW_CALLERS, Overload, UNKNOWN_TEAM } from './requests.ts';
 
-/** Answers that nobody sends. */
+/** Responses that are never sent. */
 function answers(count: number): ServerResponse[] {
   return Array.from({ length: count }, () => {
     const answer: Partial<ServerResponse> = { headersSent: false, once: () => answer as ServerResponse };
@@ -26,7 +26,7 @@ function full(team: string, waitMs = () => 0) {
   return { inFlight, overload, admitted };
 }
 
-test('a team alone may use the whole limit; what it is refused then is refused to nobody else', () => {
+test('a single team may use the whole limit; beyond it, only that team is refused', () => {
   const { overload, admitted } = full('flood');
   assert.equal(admitted, INITIAL_LIMIT);
   for (const weight of ['brief', 'whole', 'long'] as const) {
@@ -36,7 +36,7 @@ test('a team alone may use the whole limit; what it is refused then is refused t
   assert.ok(overload.admits('long', 'other'), 'pushes of others are not refused because of a flood');
 });
 
-test('another team is let in also while the limit is lowered under what the flood has', () => {
+test('accepts another team even if the limit was lowered below what the flood uses', () => {
   const { inFlight, overload } = full('flood', () => 1_000);
   for (let look = 0; look < 20; look += 1) overload.look();
   assert.equal(overload.state.limit, MIN_LIMIT);
@@ -44,10 +44,10 @@ test('another team is let in also while the limit is lowered under what the floo
   assert.ok(overload.admits('brief', 'other'));
 });
 
-test('a caller moves to its team as soon as that is known, from a place that no longer counts', () => {
+test('a request counts for its team once the team is known, and no longer for new callers', () => {
   const { inFlight, overload } = full(UNKNOWN_TEAM);
   assert.equal(overload.admits('brief', UNKNOWN_TEAM), false);
-  // Others take what is left, up to the last place.
+  // Other teams take all places except the last.
   for (const [n, answer] of answers(INITIAL_LIMIT).entries()) {
     if (inFlight.working === placesFor(INITIAL_LIMIT) - 1) break;
     inFlight.add(answer, 'brief', `team ${n}`);
@@ -57,11 +57,11 @@ test('a caller moves to its team as soon as that is known, from a place that no 
   assert.equal(overload.admits('brief', 'a'), false);
   assert.ok(overload.count(answer, 'brief', 'a'));
   assert.deepEqual([inFlight.workingOf('a'), inFlight.workingOf(NEW_CALLERS)], [1, 0]);
-  assert.ok(overload.count(answer, 'brief', 'a'), 'twice is harmless');
+  assert.ok(overload.count(answer, 'brief', 'a'), 'counting twice is harmless');
   assert.equal(inFlight.workingOf('a'), 1);
 });
 
-test('a request that only waits is no work', () => {
+test('a request that only waits does not count as work', () => {
   const inFlight = new InFlight();
   const [answer] = answers(1) as [ServerResponse];
   inFlight.add(answer, 'brief', 'a');
@@ -71,7 +71,7 @@ test('a request that only waits is no work', () => {
   assert.deepEqual([inFlight.working, inFlight.size], [0, 1]);
 });
 
-test('an unreadable size of memory, as when too many files are open, ends nothing', (t) => {
+test('continues if the memory size cannot be read, for example because too many files are open', (t) => {
   t.mock.method(process.memoryUsage, 'rss', () => {
     throw new Error('EMFILE: too many open files');
   });

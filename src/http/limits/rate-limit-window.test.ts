@@ -5,7 +5,7 @@ import { RateLimitWindow } from './rate-limits.ts';
 
 const RATE = { count: 3, windowMs: 1_000 };
 
-test('begins a window with the first thing counted, and resets the count at its end', () => {
+test('starts a window at the first request, and resets the count at its end', () => {
   const window = new RateLimitWindow(RATE);
   assert.deepEqual(window.take('one', 500), { isWithin: true, left: 2, untilMs: 1_000 });
   assert.deepEqual(window.take('one', 900), { isWithin: true, left: 1, untilMs: 600 });
@@ -15,7 +15,7 @@ test('begins a window with the first thing counted, and resets the count at its 
   assert.deepEqual(window.take('one', 1_500), { isWithin: true, left: 2, untilMs: 1_000 });
 });
 
-test('does not extend a window by refusals, and uses up what is left for something that costs more', () => {
+test('refusals do not extend a window, and a request that costs more than the rest uses up the rest', () => {
   const window = new RateLimitWindow(RATE);
   assert.deepEqual(window.take('one', 0, 10), { isWithin: true, left: 0, untilMs: 1_000 });
   for (let ms = 1; ms < 1_000; ms++) assert.equal(window.take('one', ms, 10).isWithin, false);

@@ -1,9 +1,9 @@
 /**
- * Rate limits of this node: by address before anything is looked up, and by key once it is known. Both are off unless
- * the operator sets them, since the contract has no 429.
+ * Rate limits of this node: by address before the key is looked up, and by key afterwards. Both are off by default,
+ * because the contract has no 429.
  *
- *     request ──▶ of its address ──▶ the key is looked up ──▶ of its key ──▶ answered
- *                      └──────────── 429 ◀────────────────────────┘
+ *     request ──▶ limit of the address ──▶ key lookup ──▶ limit of the key ──▶ response
+ *                      └──────────────────── 429 ◀────────────┘
  */
 import { Problem } from '../../model/error.ts';
 import type { Rate } from '../../model/load-limit.ts';
@@ -11,14 +11,14 @@ import { subscriberOf } from '../../net/host.ts';
 import { clientAddress } from '../server/caller.ts';
 import type { Reply, Request } from '../server/exchange.ts';
 
-/** A request with an invalid key counts as this many. */
+/** A request with an invalid key counts as this many requests. */
 const WRONG_KEY_COST = 10;
 
 type Policy = 'address' | 'key';
 
 const SENTENCES: Readonly<Record<Policy, string>> = {
-  address: 'Too many requests came from this address. Wait as long as `retry-after` says',
-  key: 'Too many requests were made with this key. Wait as long as `retry-after` says',
+  address: 'Too many requests from this address. Retry after the number of seconds in `retry-after`',
+  key: 'Too many requests with this key. Retry after the number of seconds in `retry-after`',
 };
 
 /** Whether this is a header of draft-ietf-httpapi-ratelimit-headers-10. */
@@ -38,7 +38,7 @@ export class RateLimits {
   }
 
   /**
-   * Counts a request of an address.
+   * Counts a request from its address.
    *
    * @throws Problem `rate_limited`
    */
@@ -47,7 +47,7 @@ export class RateLimits {
   }
 
   /**
-   * Counts a request of a key, or of a session that was begun with it.
+   * Counts a request of a key, or of a session that was started with the key.
    *
    * @throws Problem `rate_limited`
    */
@@ -55,37 +55,33 @@ export class RateLimits {
     this.#count('key', () => keyId, reply);
   }
 
-  /** Counts a request again whose key turned out to be invalid, to slow down guessing. */
+  /** Counts a request with an invalid key again, to slow down guessing. */
   countWrongKey(request: Request, reply: Reply): void {
     const window = this.#windows.address;
     if (window === undefined) return;
-    const standing = window.take(subscriberOf(clientAddress(request)), performance.now(), WRONG_KEY_COST - 1);
-    reply.header('ratelimit', standingItem('address', standing));
+    const quota = window.take(subscriberOf(clientAddress(request)), performance.now(), WRONG_KEY_COST - 1);
+    reply.header('ratelimit', quotaItem('address', quota));
   }
 
   #count(policy: Policy, who: () => string, reply: Reply): void {
     const window = this.#windows[policy];
     if (window === undefined) return;
-    const standing = window.take(who(), performance.now());
-    setHeaders(reply, policy, window.rate, standing);
-    if (standing.isWithin) return;
+    const quota = window.take(who(), performance.now());
+    append(reply, 'ratelimit-policy', `"${policy}";q=${window.rate.count};w=${window.rate.windowMs / 1_000}`);
+    append(reply, 'ratelimit', quotaItem(policy, quota));
+    if (quota.isWithin) return;
     throw new Problem('rate_limited', {
       sentence: SENTENCES[policy],
-      headers: { 'retry-after': String(secondsOf(standing.untilMs)) },
+      headers: { 'retry-after': String(secondsOf(quota.untilMs)) },
     });
   }
 }
 
-/** Adds the headers of one policy to those of the other. */
-function setHeaders(reply: Reply, policy: Policy, rate: Rate, standing: Standing): void {
-  append(reply, 'ratelimit-policy', `"${policy}";q=${rate.count};w=${rate.windowMs / 1_000}`);
-  append(reply, 'ratelimit', standingItem(policy, standing));
-}
-
-function standingItem(policy: Policy, { left, untilMs }: Standing): string {
+function quotaItem(policy: Policy, { left, untilMs }: WindowQuota): string {
   return `"${policy}";r=${left};t=${secondsOf(untilMs)}`;
 }
 
+/** Adds to a header that lists the items of both policies. */
 function append(reply: Reply, field: string, item: string): void {
   const before = reply.getHeader(field);
   reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
@@ -96,27 +92,27 @@ function secondsOf(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1_000));
 }
 
-/** Clients counted at once, some 10 MB; beyond that, those whose window ends first are forgotten. */
+/** Maximum number of clients that are counted, about 10 MB. Beyond it, the windows that end first are forgotten. */
 const MAX_COUNTED = 50_000;
 
-/** Where a client stands. */
-export interface Standing {
-  /** Whether what it asked for is within the rate. */
+/** What remains of a client's rate in its current window. */
+export interface WindowQuota {
+  /** Whether the request is within the rate. */
   isWithin: boolean;
-  /** What is left in the window. */
+  /** Requests that remain in the window. */
   left: number;
   /** Milliseconds until the window ends. */
   untilMs: number;
 }
 
-/** A client's window begins with the first thing counted, and the whole count comes back when it ends. */
+/** A client's window starts with its first request. The count is reset when the window ends. */
 export class RateLimitWindow {
   readonly rate: Rate;
   readonly #most: number;
-  /** In the order in which the windows end, since all have one length. */
+  /** Ordered by the end of the windows, because all windows have the same length. */
   readonly #counted = new Map<string, { count: number; endsAtMs: number }>();
 
-  /** @param most how many clients are counted at once */
+  /** @param most maximum number of clients that are counted */
   constructor(rate: Rate, most = MAX_COUNTED) {
     this.rate = rate;
     this.#most = most;
@@ -127,18 +123,18 @@ export class RateLimitWindow {
   }
 
   /**
-   * Counts one thing, or several. What exceeds the rate is not counted.
+   * Counts a request, as several if `count` says so. The count never exceeds the rate.
    *
-   * @param nowMs of a clock that does not go back
+   * @param nowMs of a monotonic clock
    */
-  take(who: string, nowMs: number, count = 1): Standing {
+  take(who: string, nowMs: number, count = 1): WindowQuota {
     const window = this.#windowOf(who, nowMs);
     const isWithin = window.count < this.rate.count;
     window.count = Math.min(this.rate.count, window.count + count);
     return { isWithin, left: this.rate.count - window.count, untilMs: window.endsAtMs - nowMs };
   }
 
-  /** Takes one back. */
+  /** Undoes one `take`. */
   give(who: string): void {
     const window = this.#counted.get(who);
     if (window !== undefined && window.count > 0) window.count -= 1;
@@ -154,7 +150,7 @@ export class RateLimitWindow {
     return begun;
   }
 
-  /** Forgets windows that have ended and, at the limit, the one that ends next. */
+  /** Forgets windows that have ended and, at the maximum, the window that ends next. */
   #forget(nowMs: number): void {
     for (const [who, { endsAtMs }] of this.#counted) {
       if (endsAtMs > nowMs && this.#counted.size < this.#most) return;

@@ -1,21 +1,21 @@
-/** Turns at the event loop. */
+/** Starting requests in turns of the event loop. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RequestTurns } from './requests.ts';
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('one request of a team begins at once, however many of another team wait', async () => {
+test('a request of one team starts immediately, however many requests of another team wait', async () => {
   const turns = new RequestTurns();
-  const begun: string[] = [];
-  const take = (team: string) => turns.take(team).then(() => void begun.push(team));
+  const started: string[] = [];
+  const take = (team: string) => turns.take(team).then(() => void started.push(team));
   const flood = Array.from({ length: 500 }, () => take('flood'));
   await nextTurn();
   await nextTurn();
-  const before = begun.length;
-  assert.ok(before < 40, `${before} requests of one team began in two turns`);
+  const before = started.length;
+  assert.ok(before < 40, `${before} requests of one team started in two turns`);
   await take('small');
-  assert.equal(begun.length, before + 1);
+  assert.equal(started.length, before + 1);
   await Promise.all(flood);
-  assert.equal(begun.length, 501);
+  assert.equal(started.length, 501);
 });

@@ -1,10 +1,10 @@
 /**
- * How many requests are worked on at once, and whose turn it is: load shedding, which refuses requests with `retry-after`
- * before memory or latency run away, and turns at the event loop.
+ * Limits how many requests are processed concurrently, and in which order they start. Load shedding refuses requests
+ * with `retry-after` before memory use or latency grow too large.
  *
  *     request ──▶ may its team have one more? ──no──▶ 503, counted but not logged
- *                   └─yes─▶ counts as work, except while its body arrives, until its answer is being sent
- *                             └──▶ line of its team ──▶ begun, some in each turn of the event loop
+ *                   └─yes─▶ counts as work until its response is being sent, except while its body arrives
+ *                             └──▶ queue of its team ──▶ starts, 16 requests in each turn of the event loop
  */
 import type { Server, ServerResponse } from 'node:http';
 import { totalmem } from 'node:os';
@@ -18,41 +18,42 @@ import { isBodyArriving } from '../input/body.ts';
 /** The team of requests without a key or session. */
 export const UNKNOWN_TEAM = '';
 /**
- * The team of requests with a key or session that this node has not seen before, until it has been looked up: apart from
- * those without one, which anybody may send.
+ * The team of requests whose key or session this node has not seen before, until it is looked up. Separate from requests
+ * without a key, which anybody can send.
  */
 export const NEW_CALLERS = '?';
 
-/** Unanswered requests on one connection: Node parses a thousand at once from a chunk of 64 KiB. */
+/** Maximum number of pending requests on one connection: Node can parse a thousand from one chunk of 64 KiB. */
 const MAX_PIPELINED = 16;
-/** A client that goes on this far beyond the limit reads no answers: its connection is destroyed. */
+/** A client that exceeds the limit this far is not reading responses: its connection is destroyed. */
 const MAX_REFUSED = 10 * MAX_PIPELINED;
-const unanswered = new WeakMap<object, Set<ServerResponse>>();
+const pending = new WeakMap<object, Set<ServerResponse>>();
 
-/** Whether a request may wait on its connection for those before it. */
+/** Whether a request may wait for the earlier requests on its connection. */
 export function mayWaitOnConnection(answer: ServerResponse): boolean {
   const { socket } = answer.req;
-  const waiting = unanswered.get(socket) ?? new Set();
-  unanswered.set(socket, waiting.add(answer));
-  // `close` also comes when the connection broke.
+  const waiting = pending.get(socket) ?? new Set();
+  pending.set(socket, waiting.add(answer));
+  // `close` is also emitted when the client disconnects.
   answer.once('close', () => waiting.delete(answer));
   if (waiting.size > MAX_REFUSED) socket.destroy();
   return waiting.size <= MAX_PIPELINED;
 }
 
-/** The answers that a connection still waits for, in order. */
-export function unansweredOn(socket: object): readonly ServerResponse[] {
-  return [...(unanswered.get(socket) ?? [])];
+/** The unfinished responses on a connection, in order. */
+export function pendingOn(socket: object): readonly ServerResponse[] {
+  return [...(pending.get(socket) ?? [])];
 }
 
 interface Entry {
   team: string;
-  /** Whether its weight makes it work at all. */
+  /** Whether requests of this weight count as work. */
   canBeWork: boolean;
-  /** Whether it counts at the moment: see `working`. */
+  /** Whether the request counts as work now: see `working`. */
   isWork: boolean;
 }
 
+/** The requests in flight, and how many of them count as work. */
 export class InFlight {
   readonly #answers = new Map<ServerResponse, Entry>();
   readonly #working = new Shares();
@@ -63,26 +64,26 @@ export class InFlight {
     return this.#answers.size;
   }
 
-  /** Whether every connection ends with its next answer. */
+  /** Whether every connection is closed after its next response. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
   /**
-   * How many keep this process busy. Not counted: those that mostly wait and, from the next `recount` on, those whose
-   * body is arriving or whose answer is being sent, both at the pace of the client. Otherwise a thousand slow clients,
-   * without a key even, would have everybody else refused.
+   * Number of requests that keep this process busy. Not counted: requests that mostly wait and, after the next `recount`,
+   * requests whose body is arriving or whose response is being sent, because both depend on the speed of the client.
+   * Otherwise a thousand slow clients, even without a key, would cause all other requests to be refused.
    */
   get working(): number {
     return this.#working.all;
   }
 
-  /** The same, where no team is counted with more than so many. */
+  /** Number of requests that count as work, of each team at most this many. */
   workingWithin(mostOfTeam: number): number {
     return this.#working.allWithin(mostOfTeam);
   }
 
-  /** How many of those belong to a team. */
+  /** Number of requests of a team that count as work. */
   workingOf(team: string): number {
     return this.#working.heldBy(team);
   }
@@ -92,13 +93,13 @@ export class InFlight {
     this.#answers.set(answer, { team, canBeWork, isWork: canBeWork });
     if (canBeWork) this.#working.add(team);
     if (this.#isDraining) answer.shouldKeepAlive = false;
-    // `close` follows `finish`, and also comes when the connection broke.
+    // `close` follows `finish`, and is also emitted when the client disconnects.
     answer.once('close', () => this.#remove(answer));
   }
 
   /**
-   * Counts a request for the team that turned out to be its caller's, if that may have one more. Its own place is free
-   * while this is decided.
+   * Counts a request for the team of its caller, once the team is known, if the team may have one more. The request does
+   * not count while this is decided.
    */
   move(answer: ServerResponse, team: string, mayHaveOneMore: () => boolean): boolean {
     const entry = this.#answers.get(answer);
@@ -110,7 +111,7 @@ export class InFlight {
     return moves;
   }
 
-  /** From now on a request only waits, for time to pass: it is no work any more. */
+  /** Stops counting a request as work, because it only waits. */
   rest(answer: ServerResponse): void {
     const entry = this.#answers.get(answer);
     if (entry === undefined) return;
@@ -119,7 +120,7 @@ export class InFlight {
     entry.isWork = false;
   }
 
-  /** Counts again which requests are work: all but those that wait for their client. */
+  /** Counts again which requests are work: all except those that wait for their client. */
   recount(): void {
     for (const [answer, entry] of this.#answers) {
       const isWork = entry.canBeWork && !answer.headersSent && !isBodyArriving(answer.req);
@@ -130,20 +131,20 @@ export class InFlight {
     }
   }
 
-  /** From now on each connection ends with its answer, and answers not yet begun say `connection: close`. */
+  /** Closes each connection after its current response. Responses that have not started get `connection: close`. */
   drain(): void {
     this.#isDraining = true;
     for (const answer of this.#answers.keys()) answer.shouldKeepAlive = false;
   }
 
-  /** Destroys the connections of all that is left; returns how many answers that cut off. */
+  /** Destroys the connections of all requests in flight, and returns how many responses this aborted. */
   cut(): number {
     const answers = [...this.#answers.keys()];
     for (const { socket } of answers) socket?.destroy();
     return answers.length;
   }
 
-  /** Resolves as soon as nothing is in flight. For one caller at a time. */
+  /** Resolves when nothing is in flight. For one caller at a time. */
   async empty(): Promise<void> {
     if (this.#answers.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -160,19 +161,16 @@ export class InFlight {
   }
 }
 
-/** How long, once nothing is in flight, a client that has sent half a request has for the other half. */
+/** How long a client has to complete a half-sent request when nothing else is in flight. */
 const HALF_SENT_MS = 750;
-/**
- * Turns of the event loop before idle connections are closed: each reads all that has arrived, but the first may be
- * past that.
- */
+/** Turns of the event loop before idle connections are closed: each reads the input that has arrived. */
 const TURNS = 4;
 
 /**
  * Closes the application: the listener and idle connections as soon as all input that has arrived is read.
  *
  * @param input.withinMs how long requests in flight may take
- * @returns how many were cut off
+ * @returns how many requests were aborted
  */
 export async function drain(input: {
   app: { server: Server; close(): Promise<void> };
@@ -189,7 +187,7 @@ export async function drain(input: {
     } while (inFlight.size > 0);
   };
   inFlight.drain();
-  // A connection whose next request has arrived but is not read yet looks idle; on a busy node most of them do.
+  // A connection whose next request has arrived but has not been read looks idle. On a busy node most of them do.
   for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
   const closed = app.close().finally(() => over.abort());
   const late = pause(withinMs, true, { signal }).catch(() => false);
@@ -203,22 +201,23 @@ export async function drain(input: {
 const no = () => false;
 
 const LOOK_MS = 100;
-/** The memory is read at every tenth look. */
+/** Memory use is read at every tenth look. */
 const MEMORY_EVERY = 10;
 /** How long after a refusal the node counts as under pressure. */
 const PRESSED_MS = 1_000;
-/** An overload is over when nothing was refused for this long. While it lasts it is logged once a minute. */
+/** An overload is over when nothing was refused for this long. Until then it is logged once a minute. */
 const OVER_MS = 5_000;
 const LOG_EVERY_MS = 60_000;
 
-/** Jitter, so that clients that were refused together do not come back together. */
+/** Jitter, so that clients that were refused together do not retry together. */
 const MAX_RETRY_AFTER_S = 3;
 
-/** Seconds, for the header `retry-after`. */
+/** A value for the header `retry-after`, in seconds. */
 export function retryAfter(): string {
   return String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
 }
 
+/** Decides which requests are accepted, and adjusts the limit to the measured delays. */
 export class Overload {
   readonly #inFlight: InFlight;
   readonly #waitMs: () => number;
@@ -235,16 +234,16 @@ export class Overload {
   #beganAt: number | undefined;
   #loggedAt = 0;
   #shedAt = Number.NEGATIVE_INFINITY;
-  /** When each team was refused something last; those of a second ago are forgotten. */
+  /** When a request of each team was last refused. Entries older than a second are deleted. */
   readonly #shedOf = new Map<string, number>();
-  /** When something was refused last while everything was in use. */
+  /** When a request was last refused while all places were in use. */
   #fullAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param input.waitMs the age of the oldest waiting call to the database
-   * @param input.usedMemory the share of memory in use, in [0, 1]; by default of this process
+   * @param input.waitMs the age of the oldest waiting database call
+   * @param input.usedMemory the share of memory in use, in [0, 1]; default: memory of this process
    * @param input.onShed called for each request that is refused
    */
   constructor(input: {
@@ -272,7 +271,7 @@ export class Overload {
     this.#timer = undefined;
   }
 
-  /** `working` requests of at most `limit`, and the number refused since the start. */
+  /** `shed`: the number of requests refused since the start. */
   get state(): { limit: number; working: number; shed: number; isShortOfMemory: boolean } {
     const { working } = this.#inFlight;
     return { limit: this.#limit, working, shed: this.#shed, isShortOfMemory: this.#isShortOfMemory };
@@ -293,7 +292,7 @@ export class Overload {
     };
     if (admits(weight, load)) return true;
     this.#shed += 1;
-    // `long` requests are refused because others were: counting their refusals would prolong that without end.
+    // `long` requests are refused because others were. Counting their refusals would prolong the overload indefinitely.
     if (weight !== 'long') {
       this.#shedAt = nowMs;
       this.#shedOf.set(team, nowMs);
@@ -304,12 +303,12 @@ export class Overload {
     return false;
   }
 
-  /** Counts a request in flight for the team of its caller, once that is known; false when it is refused. */
+  /** Counts a request in flight for the team of its caller, once the team is known. False: the request is refused. */
   count(answer: ServerResponse, weight: Weight, team: string): boolean {
     return this.#inFlight.move(answer, team, () => this.admits(weight, team));
   }
 
-  /** Takes one look: adjusts the limit, and logs when an overload begins, lasts or ends. */
+  /** Adjusts the limit, and logs when an overload starts, lasts or ends. */
   look(): void {
     const nowMs = performance.now();
     const lateMs = Math.max(0, nowMs - this.#dueAt);
@@ -341,7 +340,10 @@ export class Overload {
       this.#log.info({ ...fields, ms: Math.round(nowMs - this.#beganAt) }, 'overload.over');
       this.#beganAt = undefined;
     } else {
-      this.#log.warn(fields, 'overload.refuses: more is asked for than this node can answer in time');
+      this.#log.warn(
+        fields,
+        'overload.refuses: this node receives more requests than it can process in time',
+      );
       this.#loggedAt = nowMs;
     }
     this.#loggedShed = this.#shed;
@@ -349,19 +351,19 @@ export class Overload {
 }
 
 /**
- * The share of memory in use: resident memory of the container's or machine's, or V8's heap of its limit, whichever is
- * more.
+ * The share of memory in use: resident memory relative to the memory of the container or machine, or V8's heap relative
+ * to its limit. The larger share counts.
  */
 function usedMemory(): number {
   const constrained = process.constrainedMemory();
   const machine = totalmem();
-  // Without a limit the kernel reports a number beyond all memory.
+  // Without a limit the kernel reports a number larger than the machine's memory.
   const limit = constrained > 0 && constrained < machine ? constrained : machine;
   const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
   return Math.max(residentMemory() / limit, used / most);
 }
 
-/** In bytes; 0 where it cannot be read, as when every file that may be open is a connection. */
+/** In bytes; 0 if it cannot be read, for example because connections use all file descriptors. */
 function residentMemory(): number {
   try {
     return process.memoryUsage.rss();
@@ -370,22 +372,23 @@ function residentMemory(): number {
   }
 }
 
-/** Requests that begin in one turn: few enough that a turn is short, and of one team alone three quarters of them. */
+/** Requests that start in one turn of the event loop. Few, so that a turn is short. One team can have three quarters. */
 const PER_TURN = 16;
 
+/** Starts requests in turns of the event loop, fairly between teams. */
 export class RequestTurns {
   readonly #places = new FairPlaces({ places: PER_TURN });
-  /** What gives the places of this turn back. */
-  #begun: (() => void)[] = [];
+  /** Functions that release the places of this turn. */
+  #started: (() => void)[] = [];
 
-  /** Resolves when a request of the team may begin. */
+  /** Resolves when a request of the team may start. */
   async take(team: string): Promise<void> {
     const leave = await this.#places.take(team);
-    if (this.#begun.push(leave) > 1) return;
+    if (this.#started.push(leave) > 1) return;
     setImmediate(() => {
-      const begun = this.#begun;
-      this.#begun = [];
-      for (const one of begun) one();
+      const started = this.#started;
+      this.#started = [];
+      for (const release of started) release();
     });
   }
 }

@@ -43,7 +43,7 @@ const openBig = () =>
     log: silentLogger,
     synchronous: 'OFF',
   });
-/** One store for all tests, with one workflow, `big`, of some 40 MB of records. */
+/** One store for all tests, with the workflow `big`, which has about 40 MB of records. */
 const store = await openBig();
 const { id: teamId } = await store.teams.ensure({ slug: 'default' });
 const { key } = await mintKey(store, { teamId, name: '', scopes: ['admin'], expiresAt: null });
@@ -55,7 +55,7 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** An application with some routes on that store, or on what it is changed into. */
+/** Starts the application on the store, or on a changed store. */
 async function startApp(change: (store: Store) => Store = (store) => store) {
   const lines: Line[] = [];
   const listeners = new Set<() => void>();
@@ -105,19 +105,19 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
     lines,
     overload,
     inFlight,
-    /** Makes as many requests of a team count as it may have; returns what gives them back. */
-    flood(of: string): () => void {
-      const answers: ServerResponse[] = [];
-      while (overload.admits('brief', of)) {
-        const answer = new ServerResponse(new IncomingMessage(new Socket()));
-        inFlight.add(answer, 'brief', of);
-        answers.push(answer);
+    /** Adds requests in flight until the team is refused. Returns a function that ends them. */
+    flood(team: string): () => void {
+      const responses: ServerResponse[] = [];
+      while (overload.admits('brief', team)) {
+        const response = new ServerResponse(new IncomingMessage(new Socket()));
+        inFlight.add(response, 'brief', team);
+        responses.push(response);
       }
       return () => {
-        for (const answer of answers) answer.emit('close');
+        for (const response of responses) response.emit('close');
       };
     },
-    /** Resolves with the first line of that name. */
+    /** Resolves with the first log line with this message. */
     line: (message: string) =>
       new Promise<Line>((resolve) => {
         const look = () => {
@@ -159,7 +159,7 @@ async function publishBig(store: Store): Promise<void> {
   await store.records.publish({ held, guards, state: undefined, fields: ['id', 'name'] });
 }
 
-/** Counts the pages that are read. */
+/** Counts the pages of records that are read. */
 function counting(pages: { read: number }): (store: Store) => Store {
   return (store) => ({
     ...store,
@@ -188,7 +188,7 @@ test('sends every record to a client that reads slowly', async () => {
   );
 });
 
-test('destroys the socket, and leaves the array open, when the database fails midway', async () => {
+test('destroys the socket without closing the JSON array when the database fails midway', async () => {
   const failing = await openBig();
   const { ask, line } = await startApp(() => failing);
   const response = await responseTo(ask('/v1/workflows/big/data'));
@@ -218,11 +218,11 @@ test('stops reading when the client disconnects', async () => {
   assert.equal(fields.aborted, true);
   const { read } = pages;
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
-  assert.ok(pages.read <= read + 1, 'only the page under way comes after all');
-  assert.ok(read < 5, `${read} pages were read for a client that had gone`);
+  assert.ok(pages.read <= read + 1, 'only the page that was being read is still read');
+  assert.ok(read < 5, `${read} pages were read for a client that had disconnected`);
 });
 
-test('destroys a stream whose client has gone before it could begin', async () => {
+test('destroys a stream whose client disconnected before the first byte', async () => {
   const raw = new ServerResponse(new IncomingMessage(new Socket()));
   raw.destroy();
   const body = Readable.from(['never read']);
@@ -230,7 +230,7 @@ test('destroys a stream whose client has gone before it could begin', async () =
   assert.ok(body.destroyed);
 });
 
-test('a connection that waits for its next request holds no answer in memory', async (t) => {
+test('an idle connection keeps no response in memory', async (t) => {
   const { ask } = await startApp();
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
@@ -240,7 +240,7 @@ test('a connection that waits for its next request holds no answer in memory', a
   };
   await read(ask('/v1/workflows/big/data?limit=10', { agent }));
   const before = await held();
-  // One connection each, since all of them are open at once.
+  // Concurrent, so that each has its own connection.
   const sent = Array.from({ length: 20 }, () => ask('/v1/workflows/big/data?limit=10', { agent }));
   for (const { text } of await Promise.all(sent.map(read))) assert.ok(text.length > 10 * BIG.length);
   const grown = (await held()) - before;
@@ -257,8 +257,8 @@ test('reads no rows for HEAD', async () => {
   assert.equal(pages.read, 0);
 });
 
-test('ends a search quietly when its client disconnects', async () => {
-  const begun = Promise.withResolvers<void>();
+test('ends a search without an error when its client disconnects', async () => {
+  const started = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let searches = 0;
   const { ask, line, lines } = await startApp((store) => ({
@@ -267,7 +267,7 @@ test('ends a search quietly when its client disconnects', async () => {
       ...store.records,
       search: async (input) => {
         searches += 1;
-        begun.resolve();
+        started.resolve();
         await gate.promise;
         return store.records.search({ ...input, scan: 1 });
       },
@@ -275,7 +275,7 @@ test('ends a search quietly when its client disconnects', async () => {
   }));
   const sent = ask('/v1/workflows/big/data?q=nowhere');
   sent.on('error', () => {});
-  await begun.promise;
+  await started.promise;
   sent.destroy();
   await line('request.completed');
   gate.resolve();
@@ -284,7 +284,7 @@ test('ends a search quietly when its client disconnects', async () => {
   assert.ok(!lines.some(({ message }) => message === 'request.failed'));
 });
 
-test('an error before the first byte has no headers of the answer that it replaces', async () => {
+test('an error before the first byte has no headers of the response that it replaces', async () => {
   const { ask } = await startApp((store) => ({
     ...store,
     records: { ...store.records, page: () => Promise.reject(new Problem('database_unavailable')) },
@@ -301,7 +301,7 @@ test('an error before the first byte has no headers of the answer that it replac
   }
 });
 
-test('asks to read again when a version is pruned before its first byte was sent', async () => {
+test('tells the client to retry when a version is pruned before its first byte is sent', async () => {
   const { ask } = await startApp((store) => ({
     ...store,
     records: {
@@ -314,15 +314,15 @@ test('asks to read again when a version is pruned before its first byte was sent
   const answer = await read(ask('/v1/workflows/big/data'));
   assert.equal(answer.status, 503);
   assert.equal(answer.headers['retry-after'], '1');
-  assert.match(answer.text, /Read again/);
+  assert.match(answer.text, /Read them again/);
 });
 
-test('answers unexpected errors with a sentence, and logs the cause', async () => {
+test('returns a sentence for unexpected errors, and logs the cause', async () => {
   const { ask, line } = await startApp((store) => ({
     ...store,
     webhooks: {
       ...store.webhooks,
-      list: () => Promise.reject(new Error('the true cause')),
+      list: () => Promise.reject(new Error('the real cause')),
     },
   }));
   const answer = await read(
@@ -331,13 +331,13 @@ test('answers unexpected errors with a sentence, and logs the cause', async () =
   assert.equal(answer.status, 500);
   assert.equal(answer.headers['x-error-code'], 'internal');
   assert.deepEqual(Object.keys(JSON.parse(answer.text) as object), ['error']);
-  assert.doesNotMatch(answer.text, /true cause/);
+  assert.doesNotMatch(answer.text, /real cause/);
   const { fields } = await line('request.failed');
-  assert.equal((fields.err as Error).message, 'the true cause');
+  assert.equal((fields.err as Error).message, 'the real cause');
   assert.equal(fields.requestId, 'mine-1.2_3');
 });
 
-test('logs one line per request, without the key and without the path as it was sent', async () => {
+test('logs one line per request, without the key and the actual path', async () => {
   const { ask, line, lines } = await startApp();
   await read(ask('/livez'));
   await read(ask('/readyz'));
@@ -365,7 +365,7 @@ test('logs one line per request, without the key and without the path as it was 
   assert.ok(!JSON.stringify(lines).includes(key) && !JSON.stringify(lines).includes('job_secret'));
 });
 
-test('floods without a key refuse no key, and floods of new keys none that was used before', async () => {
+test('a flood without keys refuses no keys, and a flood of new keys refuses no known key', async () => {
   const { ask, flood } = await startApp();
   const status = async (headers = {}) => (await read(ask('/v1/me', { headers }))).status;
   const endKeyless = flood(UNKNOWN_TEAM);
@@ -374,13 +374,13 @@ test('floods without a key refuse no key, and floods of new keys none that was u
   const endNew = flood(NEW_CALLERS);
   const { key: fresh } = await mintKey(store, { teamId, name: '', scopes: ['read'], expiresAt: null });
   assert.equal(await status({ 'x-api-key': fresh }), 503);
-  assert.equal(await status(), 200, 'the change of another key has made this one unknown');
+  assert.equal(await status(), 200, 'a new key must not make this key unknown');
   endNew();
   assert.equal(await status({ 'x-api-key': fresh }), 200);
   endKeyless();
 });
 
-test('a request that is refused once its team is known counts as refused, and is not logged', async () => {
+test('a request that is refused when its team is known counts as refused, and is not logged', async () => {
   const { ask, flood, overload, lines } = await startApp();
   const end = flood(teamId);
   const before = overload.state.shed;
@@ -396,7 +396,7 @@ test('a request that is refused once its team is known counts as refused, and is
   );
 });
 
-test('what is refused during the shutdown ends its connection, too', async () => {
+test('closes the connection of a request that is refused during the shutdown', async () => {
   const { ask, flood, inFlight } = await startApp();
   const agent = new Agent({ keepAlive: true });
   const end = flood(UNKNOWN_TEAM);

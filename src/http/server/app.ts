@@ -1,4 +1,4 @@
-/** The HTTP application: the table of routes on `node:http`, in the contract's order of checks. */
+/** The HTTP application: serves the table of routes with `node:http`, in the contract's order of checks. */
 import {
   createServer,
   type IncomingMessage,
@@ -22,10 +22,10 @@ import {
   mayWaitOnConnection,
   NEW_CALLERS,
   type Overload,
+  pendingOn,
   RequestTurns,
   retryAfter,
   UNKNOWN_TEAM,
-  unansweredOn,
 } from '../limits/requests.ts';
 import { compressed } from '../negotiate.ts';
 import type { KeyedCall, Operation, Route } from '../route.ts';
@@ -34,13 +34,13 @@ import { prefersHtml } from '../ui/pages.ts';
 import { type SessionRoutes, sessionSecret } from '../ui/session.ts';
 import { authenticate, authorOf, hopsTo, keyOf, UNAUDITED } from './caller.ts';
 import type { Certificate } from './certificate.ts';
-import { answerConnect, createClientErrorHandler, requireSound } from './client-error.ts';
+import { createClientErrorHandler, refuseConnect, requireSound } from './client-error.ts';
 import { Reply, Request } from './exchange.ts';
 import { corsHeaders, SAFE_HEADERS } from './headers.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { isLoggedElsewhere, isServerError, renderProblem, toProblem, wantsDetails } from './problem.ts';
 
-/** A request under way, with what was found out about it. */
+/** A request in progress, and what is known about it. */
 interface Exchange {
   request: Request;
   reply: Reply;
@@ -48,67 +48,67 @@ interface Exchange {
   route: Route | undefined;
   path: string;
   query: string;
-  /** The target is `*`: the server as a whole. */
+  /** Whether the target is `*`: the whole server. */
   isServer: boolean;
   teamId: string | null;
   keyId: string | null;
-  /** It was refused because of overload: counted as that only, and not logged. */
+  /** Whether it was refused because of overload. Such requests are only counted, not logged. */
   isShed: boolean;
   traced: Traced;
 }
 
-/** What the server needs, whatever its operations are. */
+/** The parts that the server needs, independent of its operations. */
 export interface ServerParts extends Pick<Services, 'log' | 'authenticator' | 'trustProxy'> {
   overload: Overload;
   inFlight: InFlight;
   observer: Observer;
-  /** Undefined where tracing is off. */
+  /** Undefined if tracing is off. */
   tracing: Tracing | undefined;
-  /** Undefined unless the operator has set some. */
+  /** Undefined if the operator has set none. */
   rateLimits: RateLimits | undefined;
   connections: ConnectionLimits;
   timeouts: Timeouts;
-  /** Whether this node has the API, or only health checks and metrics. */
+  /** Whether this node serves the API, or only health checks and metrics. */
   servesApi: boolean;
-  /** With one the server speaks HTTPS, else HTTP. */
+  /** With a certificate the server uses HTTPS, otherwise HTTP. */
   certificate: Certificate | undefined;
-  /** The origins whose pages may call the API from a browser; `*` for all. */
+  /** Origins whose pages may call the API from a browser; `*` allows all. */
   corsOrigins: readonly string[];
-  /** Undefined where there is no dashboard. */
+  /** Undefined if there is no dashboard. */
   sessions: SessionRoutes | undefined;
-  /** What must be ended before the server can close. */
+  /** Parts that hold connections open. They are closed before the server. */
   lasting: readonly { close(): Promise<void> | void }[];
 }
 
 export interface App {
   server: Server;
   listen(at: { host: string; port: number; backlog?: number }): Promise<void>;
-  /** Ends what lasts and stops accepting; resolves when all connections are closed. */
+  /** Ends long calls and stops accepting connections. Resolves when all connections are closed. */
   close(): Promise<void>;
 }
 
 const MAX_HEADER_BYTES = 16 * 1_024;
-/** A connection without any traffic for this long is closed: a client that has stalled for good holds a file open. */
+/** A connection without traffic for this long is closed, because a stalled client uses a file descriptor. */
 const IDLE_MS = 10 * 60_000;
 
-/** What `OPTIONS *` is told. */
+/** The `allow` header for `OPTIONS *`. */
 const ALL_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 const NOT_HERE =
-  'This node has no API: it answers /livez, /readyz and /metrics. Ask one whose FLOWHOOK_ROLE is all or api';
+  'This node has no API: it serves only /livez, /readyz and /metrics. Use a node whose FLOWHOOK_ROLE is all or api';
 
 const OVERLOADED = new Problem('overloaded');
 
-/** Builds the application, which does not listen yet. */
+/** Builds the application. It does not listen yet. */
 export function createApp(parts: ServerParts & { services: Services; routes: readonly Route[] }): App {
   const { services, authenticator, overload, inFlight, rateLimits, connections, corsOrigins, sessions, log } =
     parts;
   const turns = new RequestTurns();
   const match = createMatcher(parts.routes);
-  /** `/` is a page in a browser, and nothing else. */
+  /** `/` exists only for browsers. */
   const find = (path: string, accept?: string) =>
     path === '/' && !prefersHtml(accept) ? undefined : match(path);
-  /** The latest exchange of each connection: the parser reports errors without a request. */
+  /** The latest exchange on each connection: the parser reports errors without a request. */
   const latest = new WeakMap<object, Exchange>();
 
   const handle = (raw: IncomingMessage, response: ServerResponse): void => {
@@ -135,20 +135,20 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     answer(exchange).catch((error) => fail(exchange, error));
   };
 
-  /** Why a request cannot be answered whose path was found, without its method, or was not found. */
+  /** The error for a request with no route: unknown path, or unknown method of a known path. */
   const unroutable = (found: Match | undefined): Problem =>
     found === undefined
       ? new Problem('route_not_found', parts.servesApi ? {} : { sentence: NOT_HERE })
       : new Problem('method_not_allowed', { headers: { allow: found.known.allow } });
 
-  /** The headers of every answer to this request, errors included. */
+  /** Sets the headers that every response to this request has, errors included. */
   function setCommonHeaders(exchange: Exchange): void {
     const { request, reply, route } = exchange;
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
-    // Answers with an `ETag` may be kept by the client itself: they replace this.
+    // Responses with an `ETag`, which clients may cache, replace this.
     if (route?.scope) {
       reply.header('cache-control', 'private, no-store');
-      // Whoever changes the key or signs in anew must not be shown what the one before was.
+      // After a change of key or session, the cache must not return responses to the previous one.
       reply.vary(route.bySession ? 'cookie' : 'x-api-key');
     }
     if (isOfPages(exchange)) {
@@ -157,7 +157,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     }
     if (corsOrigins.length === 0) return;
     reply.headers(corsHeaders(request.headers.origin, corsOrigins));
-    // Caches must not give one origin the answer to another.
+    // Caches must not return the response for one origin to another.
     reply.vary('origin');
   }
 
@@ -167,11 +167,11 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     if (!reply.sent) await send(exchange, result === reply ? reply.body : result);
   }
 
-  /** @returns the reply, or what to send as JSON with it */
+  /** @returns the reply, or a value to send as JSON */
   async function respond(exchange: Exchange): Promise<unknown> {
     const { request, reply, route } = exchange;
     const weight = route?.operation.weight ?? 'brief';
-    // Refused before anything is logged: under overload a log line for each would cost more than the refusal.
+    // Refused before anything is logged: under overload a log line per request would cost more than the refusal.
     if (!mayWaitOnConnection(reply.raw)) return refuse(exchange).header('connection', 'close');
     const team = assumedTeam(exchange);
     if (!overload.admits(weight, team)) {
@@ -211,7 +211,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     if (!isAdmitted) return refuse(exchange);
     await refuseUnknown(call, route);
     const { operation: keyed } = route as { operation: Operation<KeyedCall> };
-    // A GET changes nothing.
+    // GETs change nothing and are not audited.
     if (route.method === 'GET' || operation.id in UNAUDITED) return keyed.handle({ ...call, caller });
     const author = authorOf(request, { kind: route.bySession ? 'session' : 'key', id: caller.keyId });
     const store = authoredBy(services.store, author);
@@ -220,7 +220,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     return keyed.handle({ ...call, caller, services: audited });
   }
 
-  /** What no route answers: every path has OPTIONS. */
+  /** Responds to OPTIONS, which every path has. @throws Problem for every other request without a route */
   function answerOptions(exchange: Exchange): Reply {
     const { request, reply, match: found } = exchange;
     const allow = exchange.isServer ? ALL_METHODS : found?.known.allow;
@@ -231,7 +231,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
 
   function refuse({ request, reply }: Exchange): Reply {
     const { status, headers, body } = renderProblem(OVERLOADED, answerTo(request, undefined));
-    // What is refused is not in flight, where draining would see it.
+    // Refused requests are not in flight, so draining does not close their connections.
     if (inFlight.isDraining) reply.header('connection', 'close');
     return reply
       .code(status)
@@ -246,7 +246,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     else if (body !== undefined) sent = JSON.stringify(body);
     if (sent !== undefined && !reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8');
     const bytes = typeof sent === 'string' ? await compressed(request, reply, sent) : sent;
-    // The client may send the body now, or not at all: its next bytes would be taken for either.
+    // The client may still send the body or skip it. The server could not tell the body from the next request.
     if (isUninvited(request.raw)) reply.header('connection', 'close');
     reply.write(bytes, (error) => fail(exchange, error));
   }
@@ -254,7 +254,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   function fail(exchange: Exchange, error: unknown): void {
     const { request, reply, route, match: found, traced } = exchange;
     const problem = toProblem(error);
-    // When the client has disconnected, the error is only how its work was ended.
+    // When the client has disconnected, the error is only a consequence of that.
     if (isServerError(problem) && !isLoggedElsewhere(problem) && !request.socket.destroyed) {
       const err = problem.cause ?? problem;
       const { traceId } = traced.trace ?? {};
@@ -266,14 +266,14 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       return;
     }
     const { status, headers, body } = renderProblem(problem, answerTo(request, route));
-    // Those of the answer that this replaces, such as its encoding and its ETag, go.
+    // Removes headers of the response that the error replaces, such as its encoding and its ETag.
     for (const name of Object.keys(reply.getHeaders())) if (!isRateLimitField(name)) reply.removeHeader(name);
     setCommonHeaders(exchange);
     reply.code(status).headers(headers);
     send(exchange, body).catch(() => reply.raw.destroy());
   }
 
-  /** The team of a key or session that was used before, before it is checked: says only for whom it is counted. */
+  /** The team that a request is counted for before its key is checked: known if the key or session was used before. */
   function assumedTeam({ route, request }: Exchange): string {
     const secret = route?.bySession ? sessionSecret(request) : keyOf(request.raw);
     if (secret === undefined) return UNKNOWN_TEAM;
@@ -282,8 +282,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   }
 
   /**
-   * Reports the end of a request: method, path pattern, status, team and key id; `aborted` when the client or an error
-   * cut the answer off. Never the key itself, and never the path as it was sent, which may hold personal data.
+   * Reports the end of a request: method, path pattern, status, team and key id; `aborted` if the client disconnected or
+   * an error interrupted the response. Never the key, and never the actual path, which may contain personal data.
    */
   function observeEnd(exchange: Exchange): void {
     const { request, reply, match: found } = exchange;
@@ -292,7 +292,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     const startedAt = services.store.now();
     const startedMs = performance.now();
     const sentBefore = socket.bytesWritten;
-    // `close` follows `finish`, and also comes when the connection broke.
+    // `close` follows `finish`, and is also emitted when the client disconnects.
     raw.once('close', () => {
       if (exchange.isShed) return;
       const code = reply.getHeader('x-error-code');
@@ -318,18 +318,18 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   server.on(
     'clientError',
     createClientErrorHandler({
-      answerOf: (socket) => latest.get(socket)?.reply.raw,
+      responseOn: (socket) => latest.get(socket)?.reply.raw,
       unknownMethod,
       isFrozen: (method, target) => isOfContract(find(splitTarget(target).path)?.known.routes.get(method)),
-      // Only with a valid key.
       streamsBody(socket) {
+        // `teamId` is set only for a valid key.
         const exchange = latest.get(socket);
         return exchange?.route?.operation.streamsBody === true && exchange.teamId !== null;
       },
       log,
     }),
   );
-  server.on('connect', answerConnect({ unknownMethod, unansweredOn }));
+  server.on('connect', refuseConnect({ unknownMethod, pendingOn }));
   holdContinue(server);
   parts.certificate?.follow(server);
   connections.follow(server);
@@ -363,7 +363,7 @@ function createHttpServer({ certificate, timeouts }: ServerParts, handle: Reques
   return server.setTimeout(IDLE_MS);
 }
 
-/** Fields of a body that the operation takes are checked where it is read: see `bodyFields`. */
+/** Refuses unknown query parameters, and a body if the operation takes none. `bodyFields` checks fields of bodies. */
 async function refuseUnknown(
   call: { request: Request; query: string },
   { method, operation }: Route,
@@ -373,13 +373,13 @@ async function refuseUnknown(
   if (takesNone && isStrict(operation)) await refuseBody({ request: call.request, operation });
 }
 
-/** How an error of a request is to be rendered. */
+/** How to render an error of a request. */
 function answerTo({ headers, id }: Request, route: Route | undefined) {
   const isFrozen = isOfContract(route);
   return { isFrozen, detailsOf: !isFrozen && wantsDetails(headers.accept) ? id : undefined };
 }
 
-/** Whether it answers as the contract says, with its statuses and nothing but `{ "error": … }`. */
+/** Whether the contract defines the errors of a route: its statuses, and bodies of only `{ "error": … }`. */
 function isOfContract(route: Route | undefined): boolean {
   return route?.operation.frozen === true && route.bySession !== true;
 }
@@ -389,7 +389,7 @@ function isHealth({ match }: Exchange): boolean {
   return match?.known.path === '/livez' || match?.known.path === '/readyz';
 }
 
-/** Whether it is for this service's own pages only: no CORS, and strict security headers. */
+/** Whether the path is only for the service's own pages: no CORS, and strict security headers. */
 function isOfPages({ match }: Exchange): boolean {
   return /^\/(ui|docs\/guide)\//.test(match?.known.path ?? '');
 }

@@ -20,7 +20,7 @@ test('drops the port that a proxy appends', () => {
   }
 });
 
-test('takes the address of the peer when a proxy reports none', () => {
+test('uses the peer’s address if the proxy reports none', () => {
   for (const ip of [
     undefined,
     '',

@@ -1,4 +1,4 @@
-/** Who makes a request: the key, the client's address, the webhooks that led to it, and the author for the audit. */
+/** The caller of a request: key, address, the webhooks that led to the request, and the author for the audit log. */
 import type { IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { Author } from '../../model/audit.ts';
@@ -10,10 +10,10 @@ import type { Authenticator, Caller } from '../../teams/keys.ts';
 import type { Request } from './exchange.ts';
 
 /**
- * The caller to whom a key belongs.
+ * Finds the caller that a key belongs to.
  *
- * @throws Problem `unauthorized` when the key is missing, empty, sent twice, unknown, expired or revoked;
- *   `scope_missing` when it does not have the scope
+ * @throws Problem `unauthorized` if the key is missing, empty, sent twice, unknown, expired or revoked;
+ *   `scope_missing` if it does not have the scope
  */
 export async function authenticate(
   authenticator: Authenticator,
@@ -24,7 +24,7 @@ export async function authenticate(
   if (caller === undefined) throw new Problem('unauthorized');
   if (scope !== 'any' && !allows(caller.scopes, scope)) {
     throw new Problem('scope_missing', {
-      sentence: `This API key does not have the scope \`${scope}\`, which this operation needs. Use one that has it`,
+      sentence: `This API key does not have the scope \`${scope}\`, which this operation requires. Use a key that has it`,
     });
   }
   return caller;
@@ -39,10 +39,10 @@ export function keyOf(request: IncomingMessage): string | undefined {
 }
 
 /**
- * The client's address as trusted proxies report it, without the port that some of them append and that differs for
- * every connection. Where they report no address, the address of the peer; empty when the peer is gone already.
+ * The client's address as reported by trusted proxies, without the port that some of them append. If they report no
+ * address, the peer's address; empty if the peer has disconnected.
  *
- * @param input.ip undefined when the connection was closed before anybody asked for it
+ * @param input.ip undefined if the connection was closed before the address was read
  */
 export function clientAddress({ ip = '', socket }: { ip: string | undefined; socket: Socket }): string {
   const [, inBrackets, beforePort] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d+)?$/i.exec(ip) ?? [];
@@ -50,13 +50,13 @@ export function clientAddress({ ip = '', socket }: { ip: string | undefined; soc
   return isIP(address) === 0 ? (socket.remoteAddress ?? '') : address;
 }
 
-/** What deliveries may call: their `flowhook-hops` is passed on to what these operations make. */
+/** Operations that webhook deliveries may call. Jobs that they create inherit `flowhook-hops`. */
 const COUNTED: ReadonlySet<string> = new Set(['queueWorkflowJob', 'pushWorkflowRecords']);
 
 /**
- * How many webhooks led to a request; 0 for one that no delivery made. Every delivery says it in `flowhook-hops`, which
- * ends loops through the service's own webhooks. Other changes are not for webhooks: what they lead to could not be
- * counted. The rest of the contract knows no such header.
+ * How many webhooks led to a request, as `flowhook-hops` of a delivery says; 0 for requests that are not deliveries.
+ * This ends loops through the service's own webhooks. Deliveries may make no other changes, because hops caused by them
+ * could not be counted. The other operations of the contract ignore the header.
  *
  * @throws Problem `webhook_loop`
  */
@@ -71,17 +71,17 @@ export function hopsTo(
   if (!isCounted) {
     throw new Problem('webhook_loop', {
       sentence:
-        'A webhook of Flowhook made this request, and webhooks can only queue jobs and push records. Let the ' +
-        'receiver be a program of your own that calls this operation',
+        'A webhook of Flowhook sent this request, and webhooks can only queue jobs and push records. Send the ' +
+        'webhook to a program of your own that calls this operation',
     });
   }
   if (hops > MAX_HOPS) throw new Problem('webhook_loop');
   return Math.max(1, hops);
 }
 
-const MAKES_A_JOB = 'it makes a job, which is a record of its own with its origin';
+const MAKES_A_JOB = 'it creates a job, which has its own record of its origin';
 
-/** Operations that are not GETs and leave no line in the audit, with the reason. */
+/** Operations other than GETs that are not in the audit log, with the reason. */
 export const UNAUDITED: Readonly<Record<string, string>> = {
   queueWorkflowJob: MAKES_A_JOB,
   rerunJob: MAKES_A_JOB,

@@ -1,4 +1,4 @@
-/** What the log says of certificate files that change. */
+/** Changes of certificate files, and how they are logged. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +9,11 @@ import { type Logger, silentLogger } from '../../observe/log.ts';
 import { Certificate } from './certificate.ts';
 
 const authority = certificateAuthority();
-const skip = authority === undefined && 'there is no openssl program to make certificates with';
+const skip = authority === undefined && 'openssl is not installed';
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-certificate-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-test('logs unusable files once, and again only after they were usable in between', {
+test('logs unusable files once, and again only after they were usable', {
   skip,
 }, () => {
   const issued = authority?.issue({ host: 'localhost', days: 2 });
@@ -21,11 +21,11 @@ test('logs unusable files once, and again only after they were usable in between
   const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') };
   writeFileSync(files.cert, issued.cert);
   writeFileSync(files.key, issued.key);
-  let told = 0;
+  let logged = 0;
   const log: Logger = {
     ...silentLogger,
     error: () => {
-      told += 1;
+      logged += 1;
     },
   };
   const certificate = new Certificate(files, log);
@@ -42,12 +42,12 @@ test('logs unusable files once, and again only after they were usable in between
     if (key === undefined) rmSync(files.key, { force: true });
     else writeFileSync(files.key, key);
     certificate.look();
-    assert.equal(told, expected, `after ${key ?? 'it was gone'}`);
+    assert.equal(logged, expected, `after ${key ?? 'the file was deleted'}`);
   }
   assert.equal(certificate.pair.cert, issued.cert);
 });
 
-test('refuses files that are empty, or hold the key of another certificate', { skip }, () => {
+test('refuses empty files, and a key that belongs to a different certificate', { skip }, () => {
   const [one, other] = ['localhost', 'other.example'].map((host) => authority?.issue({ host, days: 2 }));
   assert.ok(one && other);
   const files = { cert: join(directory, 'one.pem'), key: join(directory, 'one-key.pem') };

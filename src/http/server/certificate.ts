@@ -1,4 +1,4 @@
-/** The TLS certificate of this service: read from two files, and again when they change. */
+/** The TLS certificate of this service, read from two files and read again when they change. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Server as PlainServer } from 'node:http';
@@ -6,29 +6,26 @@ import { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from '../../observe/log.ts';
 
-/** How often the files are read: certificates are renewed every few weeks. */
+/** How often the files are read. */
 const LOOK_MS = 10_000;
 
-/** The certificate with its chain, and its key, both PEM: their paths, or what is in them. */
+/** The certificate with its chain, and its private key: paths of PEM files, or their contents. */
 interface Pair {
   cert: string;
   key: string;
 }
 
-/**
- * A certificate that follows its files. When new ones cannot be used, the old one stays in use and the reason is
- * logged.
- */
+/** A certificate that follows its files. If new files cannot be used, the previous certificate stays in use. */
 export class Certificate {
   readonly #files: Pair;
   readonly #log: Logger;
   #pair: Pair;
-  /** Why the files could not be used at the last look: logged once, not at every look. */
+  /** Why the files could not be used at the last look. Logged once, not at every look. */
   #refusal: string | undefined;
   #server: Server | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @throws Error with a sentence when a file cannot be read, or the two do not belong together */
+  /** @throws Error if a file cannot be read, or the key does not match the certificate */
   constructor(files: Pair, log: Logger) {
     this.#files = files;
     this.#log = log;
@@ -36,12 +33,12 @@ export class Certificate {
     check(this.#pair, files);
   }
 
-  /** What to create a server with. */
+  /** The contents of the files, for creating a server. */
   get pair(): Pair {
     return this.#pair;
   }
 
-  /** Keeps the certificate of an HTTPS server up to date. A plain HTTP server is ignored. */
+  /** Keeps the certificate of an HTTPS server up to date. HTTP servers are ignored. */
   follow(server: PlainServer): void {
     if (!(server instanceof Server)) return;
     this.#server = server;
@@ -53,7 +50,7 @@ export class Certificate {
     this.#server = undefined;
   }
 
-  /** Reads the files again. Open connections keep the certificate that they began with. */
+  /** Reads the files again. Open connections keep their certificate. */
   look(): void {
     try {
       const found = read(this.#files);
@@ -66,10 +63,10 @@ export class Certificate {
       }
       this.#refusal = undefined;
     } catch (err) {
-      // The next look tries again: one of the two files may still be being written.
+      // The next look tries again: one of the two files may still be incomplete.
       const { message } = err as Error;
       if (message !== this.#refusal) {
-        this.#log.error({ err }, 'certificate.not_changed: the one before stays in use');
+        this.#log.error({ err }, 'certificate.not_changed: the previous certificate stays in use');
       }
       this.#refusal = message;
     }
@@ -90,13 +87,13 @@ function read(files: Pair): Pair {
 function check(pair: Pair, files: Pair): void {
   try {
     createSecureContext(pair);
-    // That accepts empty files, and a server without a certificate or a key fails every handshake.
+    // `createSecureContext` accepts empty files, but every handshake would fail.
     if (!new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))) {
-      throw new Error('the key is of another certificate');
+      throw new Error('the key belongs to a different certificate');
     }
   } catch (cause) {
     throw new Error(
-      `The certificate in ${files.cert} and the key in ${files.key} cannot be used together: ${(cause as Error).message}. Both must be PEM, the key without a password and of that very certificate`,
+      `The certificate in ${files.cert} and the key in ${files.key} cannot be used together: ${(cause as Error).message}. Both must be PEM, and the key must belong to the certificate and have no password`,
       { cause },
     );
   }

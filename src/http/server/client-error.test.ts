@@ -1,4 +1,4 @@
-/** Requests that arrive slowly, on a server with short timeouts. */
+/** Slow requests to a server with short timeouts. */
 import assert from 'node:assert/strict';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,11 +7,11 @@ import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { createClientErrorHandler } from './client-error.ts';
 
-/** Sends half a body, lets the server find that it took too long, sends the rest, and answers what came back. */
+/** Sends half a body, waits for the server's timeout, sends the rest, and returns the response. */
 async function sendSlowly(t: TestContext, streamsBody: boolean): Promise<{ status: number; text: string }> {
-  const answering = new WeakMap<object, ServerResponse>();
+  const responses = new WeakMap<object, ServerResponse>();
   const handle = createClientErrorHandler({
-    answerOf: (socket) => answering.get(socket),
+    responseOn: (socket) => responses.get(socket),
     isFrozen: () => false,
     unknownMethod: () => new Problem('route_not_found'),
     streamsBody: () => streamsBody,
@@ -20,7 +20,7 @@ async function sendSlowly(t: TestContext, streamsBody: boolean): Promise<{ statu
   const server = createServer(
     { requestTimeout: 20, headersTimeout: 20, connectionsCheckingInterval: 5 },
     (request, response) => {
-      answering.set(request.socket, response);
+      responses.set(request.socket, response);
       let size = 0;
       request.on('error', () => {});
       request.on('data', (chunk: Buffer) => {
@@ -62,6 +62,6 @@ test('a request that takes too long is refused', async (t) => {
   assert.match(text, /took too long to arrive/);
 });
 
-test('a request whose operation `streamsBody` is read to its end', async (t) => {
+test('a request of an operation with `streamsBody` is read to its end', async (t) => {
   assert.deepEqual(await sendSlowly(t, true), { status: 200, text: '11 bytes' });
 });

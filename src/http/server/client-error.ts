@@ -1,4 +1,4 @@
-/** Answers what never becomes a request, or is none: malformed HTTP, timeouts, and methods that the parser does not know. */
+/** Responds to input that never becomes a request: malformed HTTP, timeouts, and methods unknown to the parser. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -10,24 +10,24 @@ import { renderProblem } from './problem.ts';
 
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
 const MAX_LINE_BYTES = 8_192;
-/** How long further input is still discarded: closing on unread bytes resets the connection, and loses the answer. */
+/** How long input is read and discarded: closing with unread bytes resets the connection, and the response is lost. */
 const LINGER_MS = 1_000;
 
-/** What Node's parser reports; `rawPacket` holds the bytes at hand. */
+/** An error of Node's parser; `rawPacket` holds the bytes that it was parsing. */
 interface ParserError extends Error {
   code: string;
   rawPacket: unknown;
 }
 
 /**
- * A handler of `clientError` that writes the error straight to the socket and closes it.
+ * Creates a handler of `clientError` that writes the error directly to the socket and closes it.
  *
- * @param input.unknownMethod the error for a well-formed request for this target with a method unknown to Node
- * @param input.isFrozen whether an operation of the contract would answer
+ * @param input.unknownMethod the error for a well-formed request whose method Node does not know
+ * @param input.isFrozen whether the request is for an operation of the contract
  */
 export function createClientErrorHandler(input: {
-  /** The latest answer on a connection: the parser reports errors without a request. */
-  answerOf(socket: Duplex): ServerResponse | undefined;
+  /** The latest response on a connection: the parser reports errors without a request. */
+  responseOn(socket: Duplex): ServerResponse | undefined;
   unknownMethod(target: string): Problem;
   isFrozen(method: string, target: string): boolean;
   /** Whether the body that arrives on a connection may take longer than the timeout. */
@@ -37,12 +37,12 @@ export function createClientErrorHandler(input: {
   const closing = new WeakSet<Duplex>();
   return (raised, socket) => {
     const error = raised as ParserError;
-    const current = input.answerOf(socket);
-    // The parser keeps reporting errors in the bytes that follow the first.
+    const current = input.responseOn(socket);
+    // The parser reports every error in the bytes after the first error.
     if (closing.has(socket)) return;
-    // Node reports this once for each request: an operation that `streamsBody` bounds its body by itself.
+    // Operations with `streamsBody` have their own time limit. Node reports the timeout once per request.
     if (error.code === TOO_SLOW && current !== undefined && input.streamsBody(socket)) return;
-    // Browsers open connections ahead and may never use them: those are closed without an answer.
+    // Browsers open connections in advance and may never use them. These are closed without a response.
     const isUnused = error.code === TOO_SLOW && socket instanceof Socket && socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
       socket.destroy();
@@ -52,8 +52,8 @@ export function createClientErrorHandler(input: {
     input.log.debug({ code: error.code }, 'request.malformed');
     const pending = current !== undefined && !current.writableFinished;
     if (pending && current.req.complete) {
-      // The request before it was complete, and is answered first. The bytes at hand may begin with that one, so they
-      // do not say what was wrong.
+      // The previous request is complete and gets its response first. `rawPacket` may start with that request, so it
+      // does not show what was wrong.
       const refusal = new Problem('request_malformed', { cause: error });
       current.once('finish', () => writeProblem(socket, refusal, { head: false }));
     } else if (pending && current.headersSent) {
@@ -66,18 +66,18 @@ export function createClientErrorHandler(input: {
   };
 }
 
-/** A handler of CONNECT, for which Node passes a bare socket: it no longer closes earlier answers with it. */
-export function answerConnect(input: {
+/** Creates a handler that refuses CONNECT. Node passes it a bare socket and no longer ends earlier responses. */
+export function refuseConnect(input: {
   unknownMethod(target: string): Problem;
-  /** The answers that a connection still waits for. */
-  unansweredOn(socket: Duplex): readonly ServerResponse[];
+  /** The unfinished responses on a connection. */
+  pendingOn(socket: Duplex): readonly ServerResponse[];
 }) {
   return (request: IncomingMessage, socket: Duplex): void => {
-    // The error of a client that resets the connection would end the process.
+    // Without a handler, the error of a client that resets the connection would end the process.
     socket.on('error', () => socket.destroy());
-    const before = input.unansweredOn(socket);
-    for (const answer of before) answer.destroy();
-    if (before.length > 0) socket.destroy();
+    const pending = input.pendingOn(socket);
+    for (const response of pending) response.destroy();
+    if (pending.length > 0) socket.destroy();
     else writeProblem(socket, input.unknownMethod(request.url ?? ''), { head: false });
   };
 }
@@ -95,20 +95,20 @@ function problemOf(error: ParserError, unknownMethod: (target: string) => Proble
   return new Problem('request_malformed', { cause: error });
 }
 
-/** The request line, if the bytes at hand begin with it: they do unless the request came in pieces. */
+/** The request line, if the parser's bytes start with it: they do unless the request arrived in several packets. */
 function firstLine({ rawPacket }: ParserError): string {
   if (!(rawPacket instanceof Buffer)) return '';
   return rawPacket.subarray(0, MAX_LINE_BYTES).toString('latin1').split('\n', 1)[0] ?? '';
 }
 
-/** @param input.head an answer to HEAD has no body: the client would take it for the next answer */
+/** @param form.head responses to HEAD have no body: the client would read it as the next response */
 function writeProblem(socket: Duplex, problem: Problem, form: { head: boolean; isFrozen?: boolean }): void {
   socket.end(refusalBytes(problem, form));
   const cut = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(cut));
 }
 
-/** The whole answer as bytes; the connection is closed after it. */
+/** An error as a complete HTTP response with `connection: close`. */
 export function refusalBytes(problem: Problem, { head = false, isFrozen = false } = {}): string {
   const { status, headers, body } = renderProblem(problem, { isFrozen });
   const lines = Object.entries({
@@ -120,10 +120,10 @@ export function refusalBytes(problem: Problem, { head = false, isFrozen = false 
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${head ? '' : body}`;
 }
 
-/** An address or a name with an optional port, or nothing (RFC 3986, section 3.2.2). */
+/** An address or a name with an optional port, or empty (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 
-/** @throws Problem `request_malformed`, `http_version_unsupported` or `transfer_unsupported`: each closes the connection */
+/** @throws Problem `request_malformed`, `http_version_unsupported` or `transfer_unsupported`; each closes the connection */
 export function requireSound(request: IncomingMessage): void {
   const { httpVersion, httpVersionMajor, headers } = request;
   if (httpVersionMajor !== 1) throw new Problem('http_version_unsupported', CLOSE);

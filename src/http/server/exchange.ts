@@ -1,14 +1,14 @@
-/** A request and the reply to it: thin wrappers around what `node:http` hands over. */
+/** A request and its reply: thin wrappers around the objects of `node:http`. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished, type Readable } from 'node:stream';
 import type { TrustedProxies } from '../../net/host.ts';
 
-/** A request, and what trusted proxies say about its client. */
+/** A request, and what trusted proxies report about its client. */
 export class Request {
   readonly raw: IncomingMessage;
-  /** The client's own `x-request-id` if it is safe to log, else a new one. */
+  /** The client's `x-request-id` if it is safe to log, otherwise a new id. */
   readonly id: string;
   readonly #proxies: TrustedProxies | false;
 
@@ -32,8 +32,8 @@ export class Request {
   }
 
   /**
-   * What the last trusted proxy reports as the address, as it stands in `x-forwarded-for`; else the peer's. Undefined when
-   * the connection was closed before anybody asked.
+   * The address that the last trusted proxy reports in `x-forwarded-for`, unchanged; otherwise the peer's address.
+   * Undefined if the connection was closed before the first read.
    */
   get ip(): string | undefined {
     const peer = this.socket.remoteAddress;
@@ -44,12 +44,12 @@ export class Request {
     return addresses.find((address, hop) => hop === addresses.length - 1 || !proxies.trusts(address, hop));
   }
 
-  /** How the client reached us, or the proxy in front of us: `http` or `https`. */
+  /** The protocol that the client used to reach this service or the proxy in front of it: `http` or `https`. */
   get protocol(): string {
     return this.#forwarded('x-forwarded-proto') ?? ('encrypted' in this.socket ? 'https' : 'http');
   }
 
-  /** The host, with its port, that the client asked for; empty when it named none. */
+  /** The host and port that the client requested; empty if the client named none. */
   get host(): string {
     return this.#forwarded('x-forwarded-host') ?? this.headers.host ?? '';
   }
@@ -63,18 +63,18 @@ export class Request {
   }
 }
 
-/** What is sent as it is. Anything else is sent as JSON. */
+/** Bodies that are sent unchanged. Anything else is sent as JSON. */
 type Body = string | Uint8Array | Readable | undefined;
 
 /**
- * The reply to a request. It collects status, headers and body; nothing is written before the operation has ended, so that
- * an error can still replace all of it.
+ * The reply to a request: collects status, headers and body. Nothing is written before the operation has ended, so that
+ * an error can still replace everything.
  */
 export class Reply {
   readonly request: Request;
   readonly raw: ServerResponse;
   statusCode = 200;
-  /** What `send` was given. */
+  /** The argument of `send`. */
   body: unknown;
   #headers: Record<string, string | number> = {};
   #isHijacked = false;
@@ -89,7 +89,7 @@ export class Reply {
     return this;
   }
 
-  /** Sets a header. Names are in lower case everywhere. */
+  /** Sets a header. Names are lower case everywhere. */
   header(name: string, value: string | number): this {
     this.#headers[name] = value;
     return this;
@@ -104,7 +104,7 @@ export class Reply {
     return this.header('content-type', contentType);
   }
 
-  /** Adds names to `vary`: the headers of a request on which the answer depends. */
+  /** Adds request headers to `vary`, because the response depends on them. */
   vary(...names: readonly string[]): this {
     const known = String(this.#headers.vary ?? '')
       .split(', ')
@@ -129,23 +129,23 @@ export class Reply {
     return this;
   }
 
-  /** Sends the client elsewhere, for this time. */
+  /** Redirects the client temporarily. */
   redirect(location: string): this {
     return this.code(302).header('location', location);
   }
 
-  /** Says what the body is, if there is one: JSON, unless it is text, bytes or a stream. */
+  /** Sets the body: text, bytes or a stream; any other value is sent as JSON. */
   send(body?: unknown): this {
     this.body = body;
     return this;
   }
 
-  /** From now on the caller writes to `raw` by itself. */
+  /** Lets the caller write to `raw` directly. */
   hijack(): void {
     this.#isHijacked = true;
   }
 
-  /** Whether somebody writes to `raw` by itself. */
+  /** Whether the response is written to `raw` directly. */
   get sent(): boolean {
     return this.#isHijacked;
   }
@@ -153,9 +153,9 @@ export class Reply {
   /**
    * Writes the reply.
    *
-   * @param body as text, bytes or a stream, whose type is set
-   * @param failed called when a stream fails before its first byte. After that the connection is cut off: an incomplete
-   *   body never looks like a whole one
+   * @param body requires that `content-type` is set
+   * @param failed called when a stream fails before its first byte. If a stream fails later, the connection is
+   *   destroyed, so that an incomplete body never looks complete
    */
   write(body: Body, failed: (error: unknown) => void): void {
     const { raw, statusCode } = this;
@@ -191,7 +191,7 @@ export class Reply {
   }
 }
 
-/** Aborts when the connection closes, at the latest after the answer; with that reason, if there is one. */
+/** Aborts with `reason` when the client disconnects or the response is complete. */
 export function disconnectSignal({ reply }: { reply: Reply }, reason?: Error): AbortSignal {
   const gone = new AbortController();
   if (reply.raw.destroyed) gone.abort(reason);

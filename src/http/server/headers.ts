@@ -1,7 +1,7 @@
-/** Headers for browsers: which other origins' pages may call this service (CORS), and what its own pages may do. */
+/** Headers for browsers: which origins may call this service (CORS), and what its own pages may do. */
 import { randomBytes } from 'node:crypto';
 
-/** Response headers that such pages may read, besides those that CORS always exposes. */
+/** Response headers that pages of other origins may read, in addition to those that CORS always exposes. */
 const EXPOSED = [
   'content-range',
   'etag',
@@ -19,7 +19,7 @@ const EXPOSED = [
   'x-total-count',
   'x-webhook-id',
 ].join(', ');
-/** Request headers that they may send. */
+/** Request headers that pages of other origins may send. */
 const SENT = [
   'accept',
   'content-encoding',
@@ -35,11 +35,11 @@ const SENT = [
 const PREFLIGHT_S = 600;
 
 /**
- * The headers that let the requesting page read the answer; none for origins that are not allowed. Pages send the key
+ * The headers that let the requesting page read the response; none for origins that are not allowed. Pages send the key
  * themselves, so credentials (cookies) are never allowed.
  *
- * @param origin of the request
- * @param origins as browsers write them (`https://app.example.com`), or `*` alone for all
+ * @param origin the origin of the request
+ * @param origins allowed origins as browsers write them (`https://app.example.com`), or `*` for all
  * @param allow the methods of the path, for a preflight request
  */
 export function corsHeaders(
@@ -62,7 +62,7 @@ export function corsHeaders(
   };
 }
 
-/** Of the dashboard's and the guide's files, pages and the API that they call. */
+/** Headers for the files and pages of the dashboard and the guide, and for the API that they call. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

@@ -1,4 +1,4 @@
-/** Matching request targets with paths. */
+/** Matching of request targets with paths. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { routes } from '../routes.ts';
@@ -20,7 +20,7 @@ test('matches a parameter with invalid percent-encoding, without a value', () =>
   assert.deepEqual(found('/v1/workflows/%ZZ/data'), [data, { workflowId: undefined }]);
 });
 
-test('accepts one trailing slash, and no empty segment', () => {
+test('accepts one trailing slash, but no empty segment', () => {
   assert.deepEqual(found('/v1/workflows/x/data/'), [data, { workflowId: 'x' }]);
   for (const path of [
     '/v1/workflows/x/data//',
@@ -43,7 +43,7 @@ test('prefers the path with fewer parameters, so that list, subscribe and unsubs
   assert.equal(allow('/v1/integrations/webhooks/unsubscribe/secret'), 'DELETE, OPTIONS');
 });
 
-test('matches a webhook only by an id that begins like one', () => {
+test('matches a webhook only by an id with the prefix of webhook ids', () => {
   const webhook = '/v1/integrations/webhooks/{webhookId}';
   assert.deepEqual(found('/v1/integrations/webhooks/wh_1'), [webhook, { webhookId: 'wh_1' }]);
   assert.deepEqual(found('/v1/integrations/webhooks/wh%5F1'), [webhook, { webhookId: 'wh_1' }]);
@@ -59,7 +59,7 @@ test('finds every path of the table under its own name', () => {
   }
 });
 
-test('takes a target with scheme and host as its path', () => {
+test('treats a target with scheme and host as a path', () => {
   assert.deepEqual(splitTarget('http://host:1/a/b?c=d?e'), { path: '/a/b', query: 'c=d?e' });
   assert.deepEqual(splitTarget('/a?'), { path: '/a', query: '' });
   assert.deepEqual(splitTarget('http://host?c'), { path: '/', query: 'c' });

@@ -1,19 +1,19 @@
 /**
  * Matches request targets with the paths of the table.
  *
- * The contract is exact where routers differ: paths match before methods (so that a 405 can name its `allow`),
- * percent-encoding is decoded once and may be invalid, ids may have any length, and one trailing slash is accepted while
- * a double slash is not.
+ * The contract is precise where routers differ: paths are matched before methods (so that a 405 has an `allow` header),
+ * percent-encoding is decoded once and may be invalid, ids may have any length, and one trailing slash is accepted, but
+ * not a double slash.
  */
 import type { Route } from '../route.ts';
 
-/** A path of the table with its methods. */
+/** A path of the table, and its methods. */
 export interface KnownPath {
-  /** As clients write it: `/v1/workflows/{workflowId}/data`. */
+  /** For example `/v1/workflows/{workflowId}/data`. */
   path: string;
-  /** By method; HEAD wherever there is GET. */
+  /** By method. A path with GET also has HEAD. */
   routes: ReadonlyMap<string, Route>;
-  /** The exact value of the `allow` header. */
+  /** The value of the `allow` header. */
   allow: string;
 }
 
@@ -27,11 +27,11 @@ export interface Match {
 export interface Target {
   path: string;
   query: string;
-  /** It is `*`, or as `OPTIONS http://host` says the same to a proxy (RFC 9112, section 3.2.4). */
+  /** The target is `*`, or its form for proxies, `OPTIONS http://host` (RFC 9112, section 3.2.4). */
   isServer?: boolean;
 }
 
-/** Splits a request target; `http://host/path` (RFC 9112, section 3.2.2) is taken as `/path`. */
+/** Splits a request target; `http://host/path` (RFC 9112, section 3.2.2) is treated as `/path`. */
 export function splitTarget(target: string): Target {
   const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]+/i, '');
   if (target === '*') return { path: target, query: '', isServer: true };
@@ -41,7 +41,7 @@ export function splitTarget(target: string): Target {
   return { path: local.slice(0, mark) || '/', query: local.slice(mark + 1) };
 }
 
-/** One segment of the paths, and what may follow it: a literal is tried before a parameter. */
+/** One segment of a path, and the segments that may follow. Literals are tried before parameters. */
 interface Node {
   known?: KnownPath;
   literals: Map<string, Node>;
@@ -50,8 +50,8 @@ interface Node {
 }
 
 /**
- * Compiles the table into a function that finds the path that matches. A path that ends in `/*` matches everything below
- * it, as `path` and not decoded, except below literals that other paths have there.
+ * Compiles the table into a function that finds the matching path. A path that ends in `/*` matches everything below it,
+ * except below literals that other paths have there. The rest of the target is the parameter `path`, not decoded.
  */
 export function createMatcher(routes: readonly Route[]): (path: string) => Match | undefined {
   const root: Node = { literals: new Map(), parameters: [] };
@@ -77,7 +77,7 @@ export function createMatcher(routes: readonly Route[]): (path: string) => Match
   };
 }
 
-/** A path of the table as OpenAPI writes it: without the patterns of its parameters. */
+/** A path of the table in the syntax of OpenAPI: without patterns for its parameters. */
 export function plainPath(path: string): string {
   return path.replace(/\{(\w+)=[^}]*\}/g, '{$1}');
 }
@@ -92,7 +92,7 @@ function knownPath(path: string, ofPath: readonly Route[]): KnownPath {
   return { path: plainPath(path), routes, allow };
 }
 
-/** The node of a path of the table, made where it is missing. */
+/** The node of a path of the table, created if missing. */
 function nodeOf(root: Node, segments: readonly string[]): Node {
   let node = root;
   for (const segment of segments) {

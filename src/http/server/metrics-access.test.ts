@@ -1,4 +1,4 @@
-/** Which addresses read metrics without a key, and under which names of this machine. */
+/** Which addresses and host names may read metrics without a key. */
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const nobody = false as const;
 const proxies = parseTrustedProxies('192.0.2.0/24') as never;
 const everybody = parseTrustedProxies('true') as never;
 
-test('an allowed address needs no key, as long as it is the client’s own', () => {
+test('an allowed address needs no key if it is the client’s own address', () => {
   const is = (expected: boolean, ip: string, headers: object, trustProxy: never | false) =>
     assert.equal(
       hasAllowedAddress({ ip, headers: headers as never }, { allowed, trustProxy }),
@@ -21,13 +21,13 @@ test('an allowed address needs no key, as long as it is the client’s own', () 
   is(true, '::1', {}, nobody);
   is(true, '::ffff:10.1.2.3', {}, nobody);
   is(false, '203.0.113.5', {}, nobody);
-  // A proxy that nobody has named says that somebody else asks.
+  // An untrusted proxy forwards requests of other clients.
   for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
     is(false, '127.0.0.1', { [name]: '127.0.0.1' }, nobody);
   }
   is(true, '10.1.2.3', { 'x-forwarded-for': '10.1.2.3' }, proxies);
   is(false, '203.0.113.5', { 'x-forwarded-for': '203.0.113.5' }, proxies);
-  // What a proxy that is believed does not put into x-forwarded-for is anybody's word.
+  // Anybody can send the other headers, even through a trusted proxy.
   is(false, '127.0.0.1', { forwarded: 'for=127.0.0.1' }, proxies);
   is(false, '10.1.2.3', { 'x-forwarded-for': '10.1.2.3' }, everybody);
 });
@@ -39,7 +39,7 @@ test('without a list every client needs a key', () => {
 
 const PUBLIC = 'https://hooks.example.com/';
 
-test('names that no stranger can have lead here are this machine’s', () => {
+test('accepts names that cannot be registered by others', () => {
   for (const host of [
     undefined,
     '127.0.0.1',
@@ -58,7 +58,7 @@ test('names that no stranger can have lead here are this machine’s', () => {
     assert.ok(isOwnHost(host, PUBLIC), `${host}`);
 });
 
-test('any other name may be a stranger’s', () => {
+test('refuses names that others can register', () => {
   for (const host of [
     'evil.example',
     'evil.example:8080',

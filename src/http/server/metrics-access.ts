@@ -1,15 +1,15 @@
-/** Which clients may read the metrics without a key: those at an address that a setting names, under a name of ours. */
+/** Which clients may read metrics without a key: their address must be allowed, and `Host` must name this machine. */
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { NetworkList, TrustedProxies } from '../../net/host.ts';
 import type { Request } from './exchange.ts';
 
-/** Headers with which proxies name the client behind them. */
+/** Headers in which proxies report the client. */
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip'];
 
 /**
- * Whether the client itself has an allowed address: as the peer, or as reported by a trusted proxy. When every proxy is
- * trusted, or an untrusted one forwards the request, the client's address is unknown.
+ * Whether the client has an allowed address, as the peer or as reported by a trusted proxy. If every proxy is trusted, or
+ * an untrusted proxy forwards the request, the client's address is unknown.
  */
 export function hasAllowedAddress(
   request: Pick<Request, 'ip' | 'headers'>,
@@ -17,19 +17,19 @@ export function hasAllowedAddress(
 ): boolean {
   if (allowed === undefined) return false;
   const isForwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
-  // Of the headers of trusted proxies only `x-forwarded-for` is evaluated.
+  // `x-forwarded-for` is the only header of trusted proxies that is evaluated.
   const isKnown = trustProxy && !trustProxy.isEverybody && request.headers['x-forwarded-for'] !== undefined;
   return (!isForwarded || isKnown) && request.ip !== undefined && allowed.contains(request.ip);
 }
 
-/** Names below these cannot be registered, and neither can names without a dot. */
+/** Names that cannot be registered: without a dot, or under a reserved top-level domain. */
 const PRIVATE = /(?:^[^.]*|\.(?:localhost|local|internal|home\.arpa))$/;
 
 /**
- * Whether `Host` names this machine in a way that no stranger can bring about: an address, a name that cannot be
- * registered, the machine's own name or the public URL.
+ * Whether `Host` names this machine in a way that an attacker's DNS cannot imitate (DNS rebinding): an address, a name
+ * that cannot be registered, the machine's own name or the public URL.
  *
- * @param host the header; undefined, as in HTTP/1.0, is fine: browsers always send it
+ * @param host the header. Undefined, as in HTTP/1.0, is fine: browsers always send it
  */
 export function isOwnHost(host: string | undefined, publicUrl: string): boolean {
   if (host === undefined) return true;

@@ -1,6 +1,6 @@
 /**
- * Metrics that are read when somebody scrapes, from the parts of this node and from the database. Requests, jobs and
- * deliveries are counted as they happen: see `observe/work-metrics.ts`.
+ * Metrics that are read from this node and from the database at each scrape. `observe/work-metrics.ts` counts requests,
+ * jobs and deliveries as they happen.
  */
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,9 +11,9 @@ import type { Store } from '../../store/store.ts';
 import type { DeliveryEngine } from '../../webhooks/delivery-engine.ts';
 import type { InFlight, Overload } from '../limits/requests.ts';
 
-/** Jobs and deliveries are not counted beyond this. */
+/** Maximum number of jobs and deliveries that are counted. */
 const MOST = 10_000;
-/** How long a reading of the database is kept, and how long a scrape waits for one. */
+/** How long values read from the database are cached, and how long a scrape waits for them. */
 const DATABASE_READ = { keepMs: 3_000, withinMs: 2_000 };
 /** The same for disks and directories. */
 const DISK_READ = { keepMs: 30_000, withinMs: 1_000 };
@@ -29,7 +29,7 @@ export interface MeasuredNode {
   inFlight: InFlight;
   isReady(): boolean;
   dataDirectory: string;
-  /** Where backups are and how often they are made; undefined for PostgreSQL, which has its own tools. */
+  /** Where backups are and how often they are made; undefined on PostgreSQL, which has its own tools. */
   backups: { directory: string; everyMs: number | null } | undefined;
 }
 
@@ -42,7 +42,7 @@ export function nodeMetrics(metrics: Metrics, node: MeasuredNode): void {
   registerDisks(metrics, node);
 }
 
-/** Registers what only the HTTP application knows. */
+/** Registers metrics that only the HTTP application knows. */
 export function streamMetrics(metrics: Metrics, streams: { readonly size: number }): void {
   metrics.gauge({
     name: 'flowhook_streams_open',
@@ -55,7 +55,7 @@ function registerBuild(metrics: Metrics, { version, role, databaseKind, isReady 
   const labels = { version, node_version: process.versions.node, role, database: databaseKind };
   metrics.gauge({
     name: 'flowhook_build_info',
-    help: 'Always 1; the labels say what runs.',
+    help: 'Always 1. The labels describe this node.',
     labels: Object.keys(labels),
     read: () => [{ labels, value: 1 }],
   });
@@ -69,28 +69,28 @@ function registerBuild(metrics: Metrics, { version, role, databaseKind, isReady 
 function registerRequests(metrics: Metrics, { overload, inFlight, bodies }: MeasuredNode): void {
   metrics.gauge({
     name: 'http_server_active_requests',
-    help: 'Requests whose answer is not complete, streams and waits included.',
+    help: 'Requests whose response is not complete, including streams and long polls.',
     read: () => inFlight.size,
   });
   metrics.gauge({
     name: 'flowhook_http_concurrency_limit',
-    help: 'Requests that are worked on at once at most; lowered while work waits too long.',
+    help: 'Maximum number of concurrent requests. Lowered while work waits too long.',
     read: () => overload.state.limit,
   });
   metrics.gauge({
     name: 'flowhook_http_shed_total',
-    help: 'Requests that were refused because of overload; they are in no other number.',
+    help: 'Requests that were refused because of overload. No other metric counts them.',
     grows: true,
     read: () => overload.state.shed,
   });
   metrics.gauge({
     name: 'flowhook_representation_cache_bytes',
-    help: 'What kept answers take on disk, those included that are being made.',
+    help: 'Disk space used by cached responses, including those being built.',
     read: () => bodies.size.bytes,
   });
   metrics.gauge({
     name: 'flowhook_representation_cache_files',
-    help: 'Answers that are kept.',
+    help: 'Number of cached responses.',
     read: () => bodies.size.files,
   });
 }
@@ -99,27 +99,27 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   const latest = metrics.source({ ...DATABASE_READ, read: () => readAll(store) });
   metrics.gauge({
     name: 'flowhook_database_up',
-    help: 'Whether the database answered within 2 s: 1 or 0. While it does not, what stands in it is missing here.',
+    help: 'Whether the database responded within 2 s: 1 or 0. While it is 0, metrics read from the database are missing.',
     read: () => Number(latest() !== undefined),
   });
   metrics.gauge({
     name: 'flowhook_database_bytes',
-    help: 'The size of the database, without its write-ahead log.',
+    help: 'Size of the database, without its write-ahead log.',
     read: () => latest()?.database.bytes,
   });
   metrics.gauge({
     name: 'flowhook_database_wal_bytes',
-    help: 'The size of the write-ahead log; of SQLite alone.',
+    help: 'Size of the write-ahead log (SQLite only).',
     read: () => latest()?.database.walBytes ?? undefined,
   });
   metrics.gauge({
     name: 'flowhook_database_wait_seconds',
-    help: 'How long the call of this process has waited for its turn that waits longest now.',
+    help: 'How long the oldest waiting database call of this process has waited.',
     read: () => store.waitMs() / 1_000,
   });
   metrics.gauge({
     name: 'flowhook_jobs',
-    help: `In the database: jobs of all teams that have not ended, up to ${MOST}.`,
+    help: `Unfinished jobs of all teams in the database, up to ${MOST}.`,
     labels: ['state'],
     read: () => {
       const jobs = latest()?.work.jobs;
@@ -133,13 +133,13 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_deliveries_waiting',
-    help: `In the database: deliveries of all teams that wait, now due or later, up to ${MOST}.`,
+    help: `Waiting deliveries of all teams in the database, due now or later, up to ${MOST}.`,
     read: () => latest()?.work.deliveries.waiting,
   });
   const endpoints = ['well', 'failing'] as const;
   metrics.gauge({
     name: 'flowhook_webhooks_due',
-    help: 'In the database: active webhooks that something is due for, by whether their endpoint failed last (`failing`) or not (`well`).',
+    help: 'Active webhooks with due deliveries in the database, by whether the last attempt at their endpoint failed (`failing`) or not (`well`).',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;
@@ -148,7 +148,7 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_delivery_oldest_due_seconds',
-    help: 'In the database: how long the oldest due delivery has been due; 0 when none is. For endpoints that are `well` the service itself is late, unless a webhook has a rate limit below its events; endpoints that are `failing` are retried only after up to 15 minutes.',
+    help: 'How long the oldest due delivery in the database has been due; 0 if none is due. For `well` endpoints this means that the service is late, unless a webhook has a rate limit lower than its rate of events. `failing` endpoints are retried after up to 15 minutes.',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;
@@ -162,7 +162,7 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
 }
 
-/** One after the other: a read of SQLite blocks the event loop until it is done. */
+/** In two turns: a read of SQLite blocks the event loop until it is done. */
 async function readAll({ status }: Store) {
   const database = await status.database();
   const work = await status.work({ most: MOST });
@@ -173,7 +173,7 @@ async function readAll({ status }: Store) {
 function registerLanes(metrics: Metrics, lanes: DeliveryEngine): void {
   metrics.gauge({
     name: 'flowhook_lanes',
-    help: 'Webhooks that this node sends to or has sent to recently, by the state of their circuit breaker: `closed`, `half_open`, `open` (paused for now).',
+    help: 'Webhooks that this node sends to or has recently sent to, by the state of their circuit breaker: `closed`, `half_open`, `open` (temporarily paused).',
     labels: ['state'],
     read: () => {
       const { circuits } = lanes.load;
@@ -182,12 +182,12 @@ function registerLanes(metrics: Metrics, lanes: DeliveryEngine): void {
   });
   metrics.gauge({
     name: 'flowhook_deliveries_in_flight',
-    help: 'Requests to endpoints that are under way from this node.',
+    help: 'Requests to endpoints in flight from this node.',
     read: () => lanes.load.inFlight,
   });
   metrics.gauge({
     name: 'flowhook_deliveries_unsettled',
-    help: 'Attempts of this node that are over and not yet written down.',
+    help: 'Completed delivery attempts of this node that are not yet stored.',
     read: () => lanes.load.unsettled,
   });
 }
@@ -196,12 +196,12 @@ function registerDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNod
   const disk = metrics.source({ ...DISK_READ, read: () => statfs(dataDirectory) });
   metrics.gauge({
     name: 'flowhook_disk_free_bytes',
-    help: 'What is free for this process where the data directory is.',
+    help: 'Free disk space for this process at the data directory.',
     read: () => ifKnown(disk(), ({ bavail, bsize }) => bavail * bsize),
   });
   metrics.gauge({
     name: 'flowhook_disk_bytes',
-    help: 'How large the disk is where the data directory is.',
+    help: 'Size of the disk that holds the data directory.',
     read: () => ifKnown(disk(), ({ blocks, bsize }) => blocks * bsize),
   });
   if (backups === undefined) return;
@@ -209,17 +209,17 @@ function registerDisks(metrics: Metrics, { dataDirectory, backups }: MeasuredNod
   const newest = metrics.source({ ...DISK_READ, read: async () => listBackups(directory)[0] });
   metrics.gauge({
     name: 'flowhook_backup_interval_seconds',
-    help: 'How often a backup is to be made; missing where `FLOWHOOK_BACKUP_EVERY` is off, and on PostgreSQL.',
+    help: 'Interval between backups; missing if `FLOWHOOK_BACKUP_EVERY` is off, and on PostgreSQL.',
     read: () => ifKnown(everyMs ?? undefined, (ms) => ms / 1_000),
   });
   metrics.gauge({
     name: 'flowhook_backup_newest_timestamp_seconds',
-    help: 'When the newest backup was made, in seconds since 1970; missing where there is none.',
+    help: 'When the newest backup was made, in seconds since 1970; missing if there is none.',
     read: () => ifKnown(newest(), ({ createdAt }) => createdAt / 1_000),
   });
   metrics.gauge({
     name: 'flowhook_backup_newest_bytes',
-    help: 'The size of the newest backup.',
+    help: 'Size of the newest backup.',
     read: () => newest()?.bytes,
   });
 }

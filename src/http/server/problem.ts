@@ -1,26 +1,26 @@
 /**
- * Turns errors into answers; nothing else chooses a status. The body is exactly `{ "error": sentence }`, or problem details
- * (RFC 9457) for those that ask for them.
+ * Turns errors into responses; no other code chooses an error status. The body is exactly `{ "error": sentence }`, or
+ * problem details (RFC 9457) for clients that request them.
  */
 import { ERRORS, type ErrorCode, Problem, statusOf } from '../../model/error.ts';
 import { VersionGoneError } from '../../records/read.ts';
 
-/** In seconds, for errors that last longer than the usual second. */
+/** In seconds, for errors that last longer than the default of 1 second. */
 const RETRY_AFTER: Partial<Record<ErrorCode, string>> = { disk_full: '30', disk_failed: '30' };
 
-/** An answer that is an error, ready to be sent as a reply or written to a socket. */
+/** An error response, ready to be sent as a reply or written to a socket. */
 export interface ProblemAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
 }
 
-/** Anything thrown, as an error that callers may see. Unexpected errors become `internal` and reveal nothing. */
+/** Converts anything thrown into an error that callers may see. Unexpected errors become `internal`. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof VersionGoneError) {
     return new Problem('overloaded', {
-      sentence: 'The records were pruned or erased while they were read. Read again',
+      sentence: 'The records were pruned or erased while they were read. Read them again',
       headers: { 'retry-after': '1' },
       cause: error,
     });
@@ -28,12 +28,12 @@ export function toProblem(error: unknown): Problem {
   return new Problem('internal', { cause: error });
 }
 
-/** Whether the service failed, and not the request. */
+/** Whether the error is the service's and not the client's. */
 export function isServerError(problem: Problem): boolean {
   return problem.status >= 500;
 }
 
-/** Expected states, and failures that are logged once where they are noticed: `disk.full`, `overload.refuses`. */
+/** Expected states, and failures that are logged once where they occur (`disk.full`, `overload.refuses`). */
 const LOGGED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
   'stopping',
@@ -43,14 +43,14 @@ const LOGGED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'data_moved',
 ]);
 
-/** Whether a log line for each answer with this error would add nothing. */
+/** Whether responses with this error need no log line. */
 export function isLoggedElsewhere({ code }: Problem): boolean {
   return LOGGED_ELSEWHERE.has(code);
 }
 
 /**
- * @param options.isFrozen whether one of the five operations of the contract answers
- * @param options.detailsOf the id of a request that `wantsDetails`
+ * @param options.isFrozen whether the request is for one of the five operations of the contract
+ * @param options.detailsOf the id of the request, if it `wantsDetails`
  */
 export function renderProblem(
   problem: Problem,
@@ -93,7 +93,7 @@ export function wantsDetails(accept: string | undefined): boolean {
   return details > weightOf(accept, 'application/json');
 }
 
-/** The `q` of a media type that `Accept` names; 0 when it does not. */
+/** The `q` of a media type in `Accept`; 0 if it is not listed. */
 function weightOf(accept: string, type: string): number {
   for (const part of accept.split(',')) {
     const [name = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase());

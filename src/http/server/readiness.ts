@@ -1,9 +1,9 @@
-/** Whether this node is ready, and why. These messages are public: they name no address, path or person. */
+/** Whether this node is ready, and why not. The messages are public: they contain no address, path or name. */
 import { Problem } from '../../model/error.ts';
 import type { Services } from '../services.ts';
 import { toProblem } from './problem.ts';
 
-/** One check. `off` (not a task of this node) and `noted` (information) do not affect readiness. */
+/** One check. `off` (not the role of this node) and `noted` (information) do not affect readiness. */
 export interface Check {
   name: string;
   status: 'ok' | 'failed' | 'off' | 'noted';
@@ -43,7 +43,7 @@ export async function readiness(services: Asked): Promise<Readiness> {
 
 const WELL = {
   started: 'Started, and not stopping',
-  database: 'Answers',
+  database: 'Responds',
   migrations: 'The schema is up to date',
 };
 
@@ -64,13 +64,13 @@ function started({ isReady, isStopping }: Asked): void {
   throw isStopping() ? new Problem('stopping') : new Problem('not_ready');
 }
 
-/** A newer schema is fine: a newer version is being rolled out, and its migrations stay compatible with this one. */
+/** A newer schema is fine: the migrations of the next version are compatible with this version. */
 async function migrated(store: Asked['store']): Promise<void> {
   const { found, newest } = await store.status.schema();
   if (found >= newest) return;
   throw new Problem('not_ready', {
     sentence:
-      `The schema is at version ${found}, but this flowhook needs ${newest}: the database was replaced by an older one. ` +
+      `The schema has version ${found}, but this flowhook needs ${newest}: the database was replaced by an older one. ` +
       'Restart the service to migrate it',
   });
 }

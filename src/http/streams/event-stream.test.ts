@@ -1,4 +1,4 @@
-/** Clients that stall and clients that read, on a real socket. */
+/** Event streams to clients that stall and clients that read, on real sockets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -22,7 +22,7 @@ async function serve(run: (stream: EventStream) => Promise<void>, bounds: { hear
     url,
     done: () => done,
     close: () => new Promise((resolve) => server.close(resolve)),
-    /** Asks, and then reads nothing. */
+    /** Sends a request and does not read the response. */
     stalled: () => {
       const socket = connect(Number(url.port), url.hostname);
       socket.pause();
@@ -33,7 +33,7 @@ async function serve(run: (stream: EventStream) => Promise<void>, bounds: { hear
   };
 }
 
-test('cuts off a client that leaves too much unread', async () => {
+test('disconnects a client with too many unread bytes', async () => {
   let isOver = () => {};
   const over = new Promise<void>((resolve) => {
     isOver = resolve;
@@ -49,17 +49,17 @@ test('cuts off a client that leaves too much unread', async () => {
   await close();
 });
 
-test('cuts off a client that reads nothing between two heartbeats', async () => {
+test('disconnects a client that reads nothing between two heartbeats', async () => {
   let isOver = () => {};
   const over = new Promise<void>((resolve) => {
     isOver = resolve;
   });
   const { stalled, close } = await serve(
     async (stream) => {
-      // As much as the socket takes of itself, and a little more.
+      // Sends as much as the socket buffers, and one message more.
       do {
         stream.send(MESSAGE);
-        // What the socket has taken counts as unread until a turn later.
+        // Bytes in the socket's buffer count as unread until the next turn.
         for (let turns = 0; turns < 5 && stream.unread > 0; turns += 1) await turn();
       } while (stream.isOpen && stream.unread === 0);
       await stream.closed;

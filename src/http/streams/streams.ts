@@ -1,7 +1,4 @@
-/**
- * Streams of server-sent events: a bounded number, with a bound on what each client may leave unread. They are sent the
- * news of their team, and ended when the service stops.
- */
+/** Streams of server-sent events, which report the changes in a team. Their number and their unread bytes are limited. */
 import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import { Poller } from '../../std/chore.ts';
@@ -13,33 +10,41 @@ import { type News, TeamNews } from './team-news.ts';
 
 export const MAX_STREAMS_OF_TEAM = 100;
 const MAX_STREAMS = 5 * MAX_STREAMS_OF_TEAM;
-/** How often to look anyway: for changes by other processes, and for what is found by comparison. */
+/** How often to look without a nudge: for changes by other processes, and for changes found by comparison. */
 const LOOK_MS = 1_000;
 
-/** A stream of team news, and the caller who must stay authorised. */
+/** A stream of team news, and the caller who must stay authorized. */
 export interface Listener {
   caller: Caller;
   stream: EventStream;
 }
 
-/** However many streams a team has, its changes are read once. */
+/** All open streams. The changes in a team are read once for all of its streams. */
 export class Streams {
   readonly #store: Store;
   readonly #longCalls: LongCalls;
   readonly #log: Logger;
   readonly #open = new Set<{ teamId: string; stream: EventStream }>();
   readonly #listeners = new Set<Listener>();
-  /** By team that has listeners; a promise, because the first reading takes time. */
+  /** By team id; only teams with listeners. */
   readonly #news = new Map<string, Promise<TeamNews>>();
   readonly #poller: Poller;
-  #unwatch: (() => void) | undefined;
   #closed = false;
 
   constructor({ store, longCalls, log }: { store: Store; longCalls: LongCalls; log: Logger }) {
     this.#store = store;
     this.#longCalls = longCalls;
     this.#log = log;
-    this.#poller = new Poller({ everyMs: LOOK_MS, random: Math.random, look: () => this.#look() });
+    this.#poller = new Poller({
+      everyMs: LOOK_MS,
+      random: Math.random,
+      look: () => this.#look(),
+      watch: (nudge) =>
+        store.watch(({ lanes }) => {
+          for (const news of this.#news.values()) news.then((one) => one.noteLanes(lanes), ignore);
+          nudge();
+        }),
+    });
   }
 
   get size(): number {
@@ -47,9 +52,9 @@ export class Streams {
   }
 
   /**
-   * Opens a stream, which ends with the authorisation of its caller.
+   * Opens a stream. It ends when its caller's key or session ends.
    *
-   * @throws Problem `overloaded` when too many are open, `stopping` after `close`
+   * @throws Problem `overloaded` if too many are open, `stopping` after `close`
    */
   open(caller: Caller, make: () => EventStream): EventStream {
     if (this.#closed) throw new Problem('stopping');
@@ -57,7 +62,7 @@ export class Streams {
     const ofTeam = [...this.#open].filter((one) => one.teamId === teamId).length;
     if (ofTeam >= MAX_STREAMS_OF_TEAM || this.#open.size >= MAX_STREAMS) {
       throw new Problem('overloaded', {
-        sentence: `As many streams are open as may be: ${MAX_STREAMS_OF_TEAM} of a team, ${MAX_STREAMS} in all. Close one of them`,
+        sentence: `Too many streams are open: at most ${MAX_STREAMS_OF_TEAM} per team and ${MAX_STREAMS} in total. Close one of them`,
         headers: { 'retry-after': '10' },
       });
     }
@@ -73,18 +78,14 @@ export class Streams {
   }
 
   /**
-   * Sends a stream all changes from now on; one that resumes is first sent what it has missed.
+   * Sends all further changes to a stream. If the stream resumes, the changes that it has missed are sent first.
    *
-   * @param after the sequence of the last event that a resuming client knows
+   * @param after the sequence of the last event that a resuming client has received
    */
   async listen(listener: Listener, after: number | undefined): Promise<void> {
     const { caller, stream } = listener;
     this.#listeners.add(listener);
     void stream.closed.then(() => this.#leave(listener));
-    this.#unwatch ??= this.#store.watch(({ lanes }) => {
-      for (const news of this.#news.values()) news.then((one) => one.noteLanes(lanes), ignore);
-      this.#poller.nudge();
-    });
     this.#poller.start();
     const news = await this.#newsOf(caller.teamId);
     const missed = after === undefined ? undefined : await news.missed(after);
@@ -97,33 +98,33 @@ export class Streams {
   /** Ends all streams, and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { stream } of this.#open) stream.end('The service is stopping. Come back');
-    await this.#rest();
+    for (const { stream } of this.#open) stream.end('The service is stopping. Reconnect');
+    await this.#poller.stop();
   }
 
   #newsOf(teamId: string): Promise<TeamNews> {
     const known = this.#news.get(teamId);
     if (known !== undefined) return known;
     const news = new TeamNews(this.#store, teamId);
-    const begun = news.begin().then(() => news);
-    this.#news.set(teamId, begun);
-    begun.catch(() => {
-      if (this.#news.get(teamId) === begun) this.#news.delete(teamId);
+    const started = news.start().then(() => news);
+    this.#news.set(teamId, started);
+    started.catch(() => {
+      if (this.#news.get(teamId) === started) this.#news.delete(teamId);
     });
-    return begun;
+    return started;
   }
 
   async #look(): Promise<void> {
-    // The commit that is told of may be later than the end of a key.
+    // A key may have ended before the commit that is reported.
     await this.#longCalls.look();
-    for (const [teamId, begun] of [...this.#news]) {
+    for (const [teamId, started] of [...this.#news]) {
       try {
-        const news = await begun;
+        const news = await started;
         const found = await news.look();
         for (const { stream } of this.#of(teamId)) sendNews(stream, found, news.sequence);
       } catch (err) {
         // The next look finds the same changes.
-        this.#log.warn({ err, teamId }, 'stream.not_told');
+        this.#log.warn({ err, teamId }, 'stream.not_sent');
       }
     }
   }
@@ -136,21 +137,11 @@ export class Streams {
     this.#listeners.delete(listener);
     const { teamId } = listener.caller;
     if (this.#of(teamId).length === 0) this.#news.delete(teamId);
-    if (this.#listeners.size === 0) void this.#rest();
-  }
-
-  async #rest(): Promise<void> {
-    this.#unwatch?.();
-    this.#unwatch = undefined;
-    await this.#poller.stop();
-    // A listener may have come while the last look ended.
-    if (this.#listeners.size > 0 && !this.#closed) this.#poller.start();
+    if (this.#listeners.size === 0) void this.#poller.stop();
   }
 }
 
-/**
- * Only the last message carries the sequence: a client that received just some of them resumes from before them all.
- */
+/** Only the last message has the sequence: a client that received only some of them resumes from before the first. */
 function sendNews(stream: EventStream, news: readonly News[], sequence: number): void {
   for (const [at, data] of news.entries()) {
     const isLast = at === news.length - 1;
@@ -160,9 +151,9 @@ function sendNews(stream: EventStream, news: readonly News[], sequence: number):
 
 function ignore(): void {}
 
-/** Proxies close connections without traffic. */
+/** Proxies close idle connections. */
 const HEARTBEAT_MS = 15_000;
-/** A browser reconnects after this long. */
+/** How long a browser waits before it reconnects. */
 const RETRY_MS = 2_000;
 
 /** One message. The client sends the last `id` as `Last-Event-ID` when it reconnects. */
@@ -173,11 +164,11 @@ export interface StreamMessage {
 }
 
 /**
- * Answers a request with a stream of messages. A client is disconnected, and may reconnect and resume, when it leaves
- * more than `maxBuffered` bytes unread, or has read nothing between two heartbeats.
+ * Responds to a request with a stream of messages. A client is disconnected, and may reconnect and resume, if more than
+ * `maxBuffered` bytes are unread or it reads nothing between two heartbeats.
  */
 export class EventStream {
-  /** Resolves when the client has disconnected, or the stream was ended or cut off. */
+  /** Resolves when the client has disconnected, or the stream has ended. */
   readonly closed: Promise<void>;
   readonly #raw: Reply['raw'];
   readonly #maxBuffered: number;
@@ -192,7 +183,7 @@ export class EventStream {
     this.#raw.writeHead(reply.statusCode, {
       ...reply.getHeaders(),
       'content-type': 'text/event-stream; charset=utf-8',
-      // Otherwise nginx buffers what it should pass on.
+      // Without this header nginx buffers the stream.
       'x-accel-buffering': 'no',
     });
     this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);
@@ -229,7 +220,7 @@ export class EventStream {
     await Promise.race([new Promise<void>((resolve) => this.#raw.once('drain', resolve)), this.closed]);
   }
 
-  /** Ends the stream, with a last comment if there is a remark. Clients ignore comments. */
+  /** Ends the stream. A remark is sent as a comment, which clients ignore. */
   end(remark?: string): void {
     clearInterval(this.#heartbeat);
     if (remark !== undefined) this.#write(`: ${remark}\n\n`);

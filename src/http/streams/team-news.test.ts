@@ -1,4 +1,4 @@
-/** Looks at a team's changes that fail halfway, or during which something happens. */
+/** Team news: looks that fail, and changes during a look. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,8 +12,8 @@ import type { Store } from '../../store/store.ts';
 import { TeamNews } from './team-news.ts';
 
 /**
- * A team with a workflow, its news on a store that fails or does something else on request when deliveries are read, and
- * a look that is always due.
+ * A team with a workflow, and its news. The store calls `whileReading` when it reads deliveries, so that a test can let
+ * the read fail or change something. Every look compares.
  */
 async function startNews(t: TestContext) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-news-'));
@@ -41,8 +41,8 @@ async function startNews(t: TestContext) {
   };
   const place = await makeWorkflow(store);
   const news = new TeamNews(disturbed, place.teamId);
-  await news.begin();
-  // From now on deliveries are read as well.
+  await news.start();
+  // Makes every look read deliveries as well.
   news.noteLanes([{ teamId: place.teamId, webhookId: 'wh_1' }]);
   const look = () => {
     nowMs += 60_000;
@@ -64,7 +64,7 @@ async function startNews(t: TestContext) {
   };
 }
 
-test('leaves what events report to the next look', async (t) => {
+test('reports changes from events at the next look after a failed look', async (t) => {
   const { store, place, news, look, failOnce } = await startNews(t);
   await makeJob(store, place);
   await failOnce();
@@ -76,7 +76,7 @@ test('leaves what events report to the next look', async (t) => {
   assert.equal(news.sequence, 1);
 });
 
-test('leaves what is found by comparison to the next look', async (t) => {
+test('reports changes found by comparison at the next look after a failed look', async (t) => {
   const { store, place, look, failOnce } = await startNews(t);
   await store.workflows.pause({ teamId: place.teamId, id: place.workflowId });
   await failOnce();
@@ -84,7 +84,7 @@ test('leaves what is found by comparison to the next look', async (t) => {
   assert.deepEqual(await look(), []);
 });
 
-test('goes on watching a webhook that gets a delivery while others are read', async (t) => {
+test('keeps watching a webhook that gets a delivery while other webhooks are read', async (t) => {
   const { store, place, news, look, during } = await startNews(t);
   const { teamId } = place;
   const [webhookId, other] = [

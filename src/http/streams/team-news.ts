@@ -1,5 +1,4 @@
-/** Finds what has changed in a team since the last look, by kind and id, for its streams. */
-
+/** Finds the changes in a team since the last look, by kind and id, for its streams. */
 import type { JobState } from '../../model/job.ts';
 import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,32 +15,32 @@ export const NEWS_KINDS = [
 ] as const;
 export type NewsKind = (typeof NEWS_KINDS)[number];
 
-/** The ids of a kind that may have changed; null: any of them. */
+/** The ids of a kind that may have changed; null: any id. */
 export interface News {
   kind: NewsKind;
   ids: string[] | null;
 }
 
-/** With more ids than this, the news says: any. */
+/** If more ids than this have changed, `ids` is null. */
 const MAX_IDS = 100;
 /** The most events that one look reads; beyond that, anything may have changed. */
 const MAX_EVENTS = 1_000;
 const EVENTS_AT_ONCE = 250;
 const MAX_JOBS = 200;
 const UNFINISHED: JobState[] = ['queued', 'running', 'retrying'];
-/** Webhooks whose deliveries are compared, and how many of each, the newest. */
+/** Maximum number of webhooks whose deliveries are compared, and of newest deliveries of each. */
 const MAX_WATCHED = 64;
 const MAX_DELIVERIES = 20;
-/** Comparing costs reads, in pages: it happens at most once a second, and takes at most a twentieth of the time. */
+/** Comparisons read many rows: at most one per second, and at most a twentieth of the time. */
 const COMPARE_EVERY_MS = 1_000;
 const COMPARE_SHARE = 20;
 
-/** By id: a text that changes whenever the thing does. */
+/** By id: a text that changes whenever the object changes. */
 type Marks = Map<string, string>;
 
 /**
- * Changes of jobs and versions are known from events, in order and at once. All else has no history and is compared with
- * its state at the last look, so that changes by other nodes and processes are found as well.
+ * Changes of jobs and versions are known from events, in order and immediately. Everything else has no history and is
+ * compared with its state at the last look, which also finds changes by other nodes and processes.
  */
 export class TeamNews {
   readonly teamId: string;
@@ -57,30 +56,28 @@ export class TeamNews {
     this.teamId = teamId;
   }
 
-  /** Records the present state, to compare with. */
-  async begin(): Promise<void> {
+  /** Records the current state, for comparison. */
+  async start(): Promise<void> {
     this.sequence = await this.#store.events.newestSequence({ teamId: this.teamId });
     await this.#compare();
   }
 
-  /** Notes webhooks that have deliveries due; null: any may have. */
+  /** Notes webhooks that have due deliveries; null: any webhook may have some. */
   noteLanes(lanes: readonly LaneName[] | null): void {
     const ids = lanes?.filter(({ teamId }) => teamId === this.teamId).map(({ webhookId }) => webhookId);
     for (const id of ids ?? this.#marks.get('webhooks')?.keys() ?? []) this.#watch(id);
   }
 
-  /** The changes since the last call that did not fail. */
+  /** The changes since the last successful call. */
   async look(): Promise<News[]> {
     const happened = await this.#happened(this.sequence);
     const compared = performance.now() < this.#compareAt ? [] : await this.#compare();
-    // Not before all reads have succeeded: otherwise the changes would never be reported.
+    // Only after all reads have succeeded: otherwise the changes would never be reported.
     this.sequence = happened.sequence;
     return joined([...happened.news, ...compared]);
   }
 
-  /**
-   * The changes since a sequence, for a client that resumes. Of what has no history, anything may have changed.
-   */
+  /** The changes since a sequence, for a client that resumes. Without a history, anything may have changed. */
   async missed(after: number): Promise<{ news: News[]; sequence: number }> {
     if (after > this.sequence) return { news: anything(), sequence: this.sequence };
     const { news, sequence } = await this.#happened(after);
@@ -88,7 +85,7 @@ export class TeamNews {
     return { news: joined([...news, ...compared]), sequence };
   }
 
-  /** The changes that the events after a sequence report; anything, when they are too many. */
+  /** The changes that events after a sequence report. If there are too many events, anything may have changed. */
   async #happened(after: number): Promise<{ news: News[]; sequence: number }> {
     const news: News[] = [];
     let sequence = after;
@@ -138,7 +135,7 @@ export class TeamNews {
       const { state, attempt, slot, runAt, cancelRequestedAt, progress } = one;
       jobs.set(one.id, mark(state, attempt, slot, runAt, cancelRequestedAt, progress));
     }
-    // The last read: from here on nothing fails, and the changes that are noted are also returned.
+    // The last read: nothing can fail after it, so all recorded changes are also returned.
     const deliveries = await this.#compareDeliveries();
     const news = [
       ...this.#differ('workflows', workflows),
@@ -155,8 +152,8 @@ export class TeamNews {
   }
 
   /**
-   * Webhooks are watched until none of their newest deliveries waits. One that is noted while this reads is read once
-   * more, since `#watch` moves it to the end of the set: the last reading decides.
+   * Webhooks are watched until none of their newest deliveries is waiting. A webhook that is noted during this loop is
+   * read again, because `#watch` moves it to the end of the set: the last read decides.
    */
   async #compareDeliveries(): Promise<News[]> {
     const before = this.#marks.get('deliveries') ?? new Map<string, string>();
@@ -199,12 +196,11 @@ export class TeamNews {
   }
 }
 
-/** Anything may have changed. */
 function anything(): News[] {
   return NEWS_KINDS.map((kind) => ({ kind, ids: null }));
 }
 
-/** Merges them into one for each kind. */
+/** Merges news of the same kind. */
 function joined(news: readonly News[]): News[] {
   return NEWS_KINDS.flatMap((kind) => {
     const ofKind = news.filter((one) => one.kind === kind);

@@ -1,4 +1,4 @@
-/** Builds beside a running service: when they happen, what they leave behind, and what is logged. */
+/** Background builds: when they run, the files that they leave, and their log lines. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { startService } from '../../../test/support/service.ts';
 import type { Logger } from '../../observe/log.ts';
 import { BackgroundBuild } from './background-build.ts';
 
-/** What stands in for Vite: it asks the gate for its part, and writes a page and what it was built of. */
+/** A replacement for Vite: it requests the page from the gate, and writes the page and the hash of the sources. */
 const VITE = `
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
@@ -26,7 +26,7 @@ writeFileSync(join(into, 'index.html'), await answer.text());
 writeFileSync(join(into, '.sources'), await hashOfSources(join(process.cwd(), '..'), DASHBOARD.inputs));
 `;
 
-/** A clone with something to build, and a gate at which every build waits until it is told what becomes of it. */
+/** A clone with a dashboard to build, and a gate at which every build waits until the test calls `answer`. */
 async function clone(t: TestContext) {
   const root = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   const waiting: ((answer: { status: number; text: string }) => void)[] = [];
@@ -58,7 +58,7 @@ async function clone(t: TestContext) {
     priorities,
     page: () => readFile(join(dashboard, 'dist', 'index.html'), 'utf8'),
     change: (text: string) => writeFile(join(dashboard, 'src', 'main.tsx'), text),
-    /** Resolves when a build has come to the gate. */
+    /** Resolves when a build has arrived at the gate. */
     async arrived() {
       if (waiting.length === 0) await once(gate, 'came');
     },
@@ -77,7 +77,7 @@ function builderOf(root: string) {
   return { lines, build: new BackgroundBuild({ root, log, environment }) };
 }
 
-test('builds what is missing, with low priority, and leaves a build of the same sources alone', async (t) => {
+test('builds a missing dashboard with low priority, and keeps a build of the same sources', async (t) => {
   const { root, dashboard, priorities, page, arrived, answer } = await clone(t);
   const { build, lines } = builderOf(root);
   const over = build.start();
@@ -86,7 +86,7 @@ test('builds what is missing, with low priority, and leaves a build of the same 
   answer(200, 'the first page');
   await over;
   assert.deepEqual([await page(), build.state], ['the first page', 'none']);
-  assert.deepEqual(lines, ['dashboard.build_begun', 'dashboard.built']);
+  assert.deepEqual(lines, ['dashboard.build_started', 'dashboard.built']);
   assert.ok((priorities[0] ?? 0) > 0, `${priorities}`);
   assert.deepEqual(await readdir(join(dashboard, '.build')), []);
   const next = builderOf(root);
@@ -94,7 +94,7 @@ test('builds what is missing, with low priority, and leaves a build of the same 
   assert.deepEqual(next.lines, []);
 });
 
-test('serves a build of older sources until the new one is complete', async (t) => {
+test('serves the previous build until the new build is complete', async (t) => {
   const { root, page, change, arrived, answer } = await clone(t);
   const first = builderOf(root).build.start();
   await arrived();
@@ -110,7 +110,7 @@ test('serves a build of older sources until the new one is complete', async (t) 
   assert.equal(await page(), 'the second page');
 });
 
-test('logs in one line why a build failed, and leaves the previous one', async (t) => {
+test('logs in one line why a build failed, and keeps the previous build', async (t) => {
   const { root, dashboard, page, change, arrived, answer } = await clone(t);
   const first = builderOf(root).build.start();
   await arrived();
@@ -128,7 +128,7 @@ test('logs in one line why a build failed, and leaves the previous one', async (
   assert.deepEqual(await readdir(join(dashboard, '.build')).catch(() => []), []);
 });
 
-test('several services can build at once', async (t) => {
+test('several services can build at the same time', async (t) => {
   const { root, dashboard, page, arrived, answer } = await clone(t);
   const builders = [builderOf(root), builderOf(root), builderOf(root)];
   const over = builders.map(({ build }) => build.start());
@@ -138,20 +138,20 @@ test('several services can build at once', async (t) => {
   }
   await Promise.all(over);
   for (const { lines } of builders) {
-    assert.deepEqual(lines, ['dashboard.build_begun', 'dashboard.built']);
+    assert.deepEqual(lines, ['dashboard.build_started', 'dashboard.built']);
   }
   assert.equal(await page(), 'the page');
   assert.deepEqual(await readdir(join(dashboard, '.build')), []);
 });
 
-test('ends a running build with the service, without logging a failure', async (t) => {
+test('kills a running build when the service stops, without logging a failure', async (t) => {
   const { root, dashboard, arrived } = await clone(t);
   const { build, lines } = builderOf(root);
   const over = build.start();
   await arrived();
   await build.stop();
   await over;
-  assert.deepEqual(lines, ['dashboard.build_begun']);
+  assert.deepEqual(lines, ['dashboard.build_started']);
   assert.ok(!existsSync(join(dashboard, 'dist')));
   await builderOf(root).build.stop();
 });
@@ -168,7 +168,7 @@ test('builds nothing without sources', async (t) => {
   assert.deepEqual([other.build.state, other.lines], ['none', []]);
 });
 
-test('the service answers while it builds, and the placeholder page reloads until the build is done', async (t) => {
+test('the service serves requests during a build, and the placeholder page reloads until the build is done', async (t) => {
   const { root, arrived, answer } = await clone(t);
   const service = await startService({ dashboard: { root, builds: true } });
   t.after(() => service.stop());
@@ -186,11 +186,11 @@ test('the service answers while it builds, and the placeholder page reloads unti
   assert.ok(waiting.headers.get('content-security-policy')?.includes(`'nonce-${nonce}'`));
   assert.equal((await service.call('GET', '/v1/me')).status, 200);
   answer(200, 'the page');
-  // The child ends, and its files take their place: nobody is told when.
+  // Nothing reports when the child has ended and its files are in place.
   for (let text = ''; text !== 'the page'; ) ({ text } = await page());
 });
 
-test('without any files a page says what to do', async (t) => {
+test('without a build, a page says what to do', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'flowhook-build-'));
   const service = await startService({ dashboard: { root, builds: true } });
   t.after(async () => {

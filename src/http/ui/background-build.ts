@@ -1,4 +1,4 @@
-/** Builds the dashboard or the guide while the service runs, in a clone where the build is missing or outdated. */
+/** Builds the dashboard or the guide while the service runs, in a clone whose build is missing or outdated. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,10 +9,10 @@ import { setPriority } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
 
-/** The build yields to everything else on this machine. */
+/** The build has a lower priority than everything else on the machine. */
 const NICENESS = 10;
-/** Characters of the output of a failed build that are logged. */
-const MAX_SAID = 2_000;
+/** Characters of a failed build's output that are logged. */
+const MAX_OUTPUT = 2_000;
 const MAX_TRIES = 10;
 
 /** `none`: no build is running, because it is done or not possible here. */
@@ -21,15 +21,15 @@ export type BuildState = 'none' | 'building' | 'failed';
 export interface BuildTarget {
   /** Its name in the log and on pages. */
   name: 'dashboard' | 'guide';
-  /** Below the root. The build goes to `dist` in it. */
+  /** A directory below the root. The build is written to `dist` in it. */
   folder: string;
-  /** The files and directories it is built from, below the root. */
+  /** The source files and directories, below the root. */
   inputs: readonly string[];
   /**
-   * The arguments with which Node builds it, to which `--outDir` is added; undefined where the sources or the tools are
-   * missing, as in the published package.
+   * Node's arguments for the build, without `--outDir`. Undefined if the sources or the tools are missing, as in the
+   * published package.
    *
-   * @param root of the repository
+   * @param root the root of the repository
    */
   command(root: string): string[] | undefined;
 }
@@ -76,8 +76,8 @@ function resolved(from: string, name: string): string | undefined {
 }
 
 /**
- * The build runs in a child process and writes to a directory of its own, which replaces the old one when complete: half
- * a build is never served, and two services can build at once.
+ * The build runs in a child process and writes to its own directory, which replaces the previous build when complete.
+ * A partial build is never served, and two services can build at the same time.
  */
 export class BackgroundBuild {
   readonly #what: BuildTarget;
@@ -90,8 +90,8 @@ export class BackgroundBuild {
   #isStopped = false;
 
   /**
-   * @param input.root of the repository, or of the package, which has no sources to build from
-   * @param input.what the dashboard by default
+   * @param input.root the root of the repository, or of the package, which has no sources
+   * @param input.what default: the dashboard
    */
   constructor(input: {
     root: string;
@@ -109,7 +109,7 @@ export class BackgroundBuild {
     return this.#state;
   }
 
-  /** Builds if necessary. Resolves when that is done; never rejects. */
+  /** Builds if necessary. Resolves when the build is done; never rejects. */
   start(): Promise<void> {
     this.#work ??= this.#run().catch((err) => {
       this.#state = 'failed';
@@ -129,16 +129,16 @@ export class BackgroundBuild {
     const { name, inputs, command: commandIn } = this.#what;
     const command = commandIn(this.#root);
     if (command === undefined) return;
-    // Set before the sources are hashed, so that early visitors are told to wait rather than that nothing is there.
+    // Set before the sources are hashed, so that early visitors see that it is being built, not that it is missing.
     this.#state = 'building';
     const hash = await hashOfSources(this.#root, inputs);
     if (!(await this.#isBuiltOf(hash)) && !this.#isStopped) {
       const fromMs = performance.now();
-      this.#log.info({ in: this.#place('dist') }, `${name}.build_begun`);
+      this.#log.info({ in: this.#place('dist') }, `${name}.build_started`);
       const made = this.#place('.build', randomUUID());
       try {
         await this.#build(command, made);
-        // Another service may have been quicker: its files stay, since pages that are open already refer to them.
+        // Another service may have been faster. Its files stay, because open pages already refer to them.
         if (!(await this.#isBuiltOf(hash))) await this.#replace(made);
       } finally {
         await rm(made, { recursive: true, force: true });
@@ -163,16 +163,16 @@ export class BackgroundBuild {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    let said = '';
+    let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
-        said = (said + text).slice(-MAX_SAID);
+        output = (output + text).slice(-MAX_OUTPUT);
       });
     }
     if (child.pid !== undefined) setPriority(child.pid, NICENESS);
     const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
     this.#child = undefined;
-    if (code !== 0) throw new Error(`The build ended with ${signal ?? code}: ${said.trim()}`);
+    if (code !== 0) throw new Error(`The build ended with ${signal ?? code}: ${output.trim()}`);
   }
 
   async #replace(made: string): Promise<void> {
@@ -192,20 +192,20 @@ export class BackgroundBuild {
   }
 }
 
-/** Swallows an error with this code. */
+/** Ignores errors with this code. */
 function unlessCode(code: string | false): (error: NodeJS.ErrnoException) => void {
   return (error) => {
     if (error.code !== code) throw error;
   };
 }
 
-/** The file in a build that holds its `hashOfSources`. */
+/** The file in a build that contains the `hashOfSources` it was built from. */
 export const SOURCES_MARK = '.sources';
 
 /**
- * SHA-256, in hex, of the names and contents of all files: whether a build is of the present ones.
+ * SHA-256, in hex, of the names and contents of all source files. It shows whether a build is up to date.
  *
- * @param root of the repository
+ * @param root the root of the repository
  * @param inputs files and directories below it
  */
 export async function hashOfSources(root: string, inputs: readonly string[]): Promise<string> {
@@ -218,7 +218,7 @@ export async function hashOfSources(root: string, inputs: readonly string[]): Pr
   return hash.digest('hex');
 }
 
-/** The file itself, or all files below a directory; none where neither exists. */
+/** The path itself if it is a file, or all files below a directory; none if it does not exist. */
 async function filesOf(path: string): Promise<string[]> {
   try {
     const entries = await readdir(path, { recursive: true, withFileTypes: true });

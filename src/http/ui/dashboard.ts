@@ -9,21 +9,21 @@ import { BackgroundBuild, DASHBOARD, GUIDE } from './background-build.ts';
 import { dashboardRoutes, guideRoute } from './pages.ts';
 import { SessionRoutes } from './session.ts';
 
-/** Of the repository or the package: `dist/` has the same depth as `src/`. */
+/** The root of the repository or the package: `dist/` has the same depth as `src/`. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface Dashboard {
-  /** Added to the table: the API again under `/ui/api`, for sessions instead of keys, and the pages. */
+  /** Adds to the table: the API under `/ui/api`, with sessions instead of keys, and the pages. */
   routesBeside(routes: readonly Route[]): Route[];
   sessions: SessionRoutes;
-  /** Builds the dashboard, where it is missing. */
+  /** Builds the dashboard if it is missing or outdated. */
   build: BackgroundBuild;
   stop(): Promise<void>;
 }
 
 /**
- * @param input.publicUrl the URL of this service from outside
- * @param input.root the directory of `dashboard/` and `site/`, if not this program's own
+ * @param input.publicUrl the URL at which clients reach this service
+ * @param input.root the directory of `dashboard/` and `site/`; default: this program's own
  * @param input.builds whether the first request for the guide builds it
  */
 export function openDashboard(input: {

@@ -1,4 +1,4 @@
-/** Answers everything below `/ui/` but the API, and below `/docs/guide/`: pages and files that were built. */
+/** Serves the built pages and files of the dashboard (`/ui/`, without the API) and the guide (`/docs/guide/`). */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
@@ -22,14 +22,14 @@ const common = {
   answer: { description: 'A page, or one of its files' },
 } as const;
 
-/** Where one kind of pages is, and the build that makes them. */
+/** The location of the dashboard or the guide, and its build. */
 interface Built {
   root: string;
   what: BuildTarget;
   build: BackgroundBuild;
 }
 
-/** GET /ui/…, and / in a browser. */
+/** GET /ui/…, and GET / in a browser. */
 export function dashboardRoutes({ root, what, build }: Built): Route[] {
   const files = new BuiltDirectory(join(root, what.folder, 'dist'));
   return [
@@ -38,7 +38,7 @@ export function dashboardRoutes({ root, what, build }: Built): Route[] {
       id: 'readPage',
       summary: 'The dashboard',
 
-      /** Any path that is no file and that a browser asks for gets the page, whose own router knows what it means. */
+      /** A browser gets the page for every path that is not a file: the page has its own router. */
       async handle({ request, reply, params: { path = '' } }) {
         const built = await files.look();
         const file = path === INDEX ? undefined : built?.files.get(path);
@@ -66,18 +66,18 @@ export function dashboardRoutes({ root, what, build }: Built): Route[] {
 /**
  * GET /docs/guide/…
  *
- * @param builds whether the first request builds it, where it is missing or its sources have changed
+ * @param builds whether the first request builds the guide if it is missing or outdated
  */
 export function guideRoute({ root, what, build }: Built, builds: boolean): Route {
   const files = new BuiltDirectory(join(root, what.folder, 'dist'));
   const readGuide: Operation<Call> = {
     ...common,
     id: 'readGuide',
-    summary: 'The guide: what all of this is and how it is used',
+    summary: 'The guide',
 
-    /** What does not exist is answered with a page in a browser, and with an error elsewhere. */
+    /** For a missing page, a browser gets a page and other clients get an error. */
     async handle({ request, reply, params: { path } }) {
-      // Its pages link to each other by relative paths.
+      // Pages link to each other with relative paths.
       if (path === undefined) return reply.redirect('/docs/guide/');
       if (builds) void build.start();
       const built = await files.look();
@@ -97,21 +97,21 @@ export function guideRoute({ root, what, build }: Built, builds: boolean): Route
   return route('GET', '/docs/guide/*', null, readGuide);
 }
 
-/** Whether HTML is named first, as by a browser whose user typed the address. */
+/** Whether `Accept` names HTML first, as browsers do when the user types an address. */
 export function prefersHtml(accept: string | undefined): boolean {
   return /^\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
 }
 
-/** Whether HTML is named, not merely accepted by a wildcard. */
+/** Whether `Accept` names HTML, and does not just accept it with a wildcard. */
 function acceptsHtml(accept: string | undefined): boolean {
   return /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
 }
 
 /**
- * Sends a built file, in the best encoding, with caching headers; 304 to clients that have it.
+ * Sends a built file in the best encoding, with caching headers, or responds with 304.
  *
- * @param status instead of 200, for a file that stands in for a missing one
- * @throws Problem `not_ready` while another build takes its place
+ * @param status instead of 200, for the page about a missing page
+ * @throws Problem `not_ready` while a new build replaces the directory
  */
 async function sendFile(
   { request, reply }: Pick<Call, 'request' | 'reply'>,
@@ -128,7 +128,6 @@ async function sendFile(
   if (status === undefined && matchesTag(request.headers['if-none-match'], tag)) return reply.code(304);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   const bytes = await readFile(paths.get(encoding) ?? '').catch((cause) => {
-    // A new build is replacing the directory at this moment.
     throw new Problem('not_ready', { cause });
   });
   return reply
@@ -144,14 +143,14 @@ interface BuiltFile {
   type: string;
   /** SHA-256 of the uncompressed bytes, in hex. */
   digest: string;
-  /** Whether its name changes with its content: then it may be cached for ever. */
+  /** Whether its name contains a hash of its content: such a file can be cached indefinitely. */
   isHashed: boolean;
-  /** Paths on disk by encoding, the best first. */
+  /** Paths on disk by encoding, best first. */
   paths: ReadonlyMap<FileEncoding, string>;
 }
 
 interface BuiltFiles {
-  /** By path below the directory, with slashes. Nothing else is sent. */
+  /** By path below the directory, with slashes. Other files are not served. */
   files: ReadonlyMap<string, BuiltFile>;
   /** `index.html` as text. */
   index: string;
@@ -171,14 +170,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
   '.yaml': 'application/yaml; charset=utf-8',
 };
-/** The best first. */
+/** Best first. */
 const ENDINGS: readonly [ending: string, encoding: FileEncoding][] = [
   ['.br', 'br'],
   ['.gz', 'gzip'],
   ['', 'identity'],
 ];
 
-/** The directory of a build, read again whenever its `index.html` has changed. */
+/** The directory of a build, read again when its `index.html` has changed. */
 class BuiltDirectory {
   readonly #directory: string;
   #known: { mark: string; built: Promise<BuiltFiles> } | undefined;
@@ -187,13 +186,13 @@ class BuiltDirectory {
     this.#directory = directory;
   }
 
-  /** Its files; undefined when there is no build. */
+  /** The files; undefined if there is no build. */
   async look(): Promise<BuiltFiles | undefined> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#look();
       } catch (error) {
-        // Another build replaced this one while it was read.
+        // Another build may have replaced this one during the read.
         if (tries === MAX_TRIES) throw error;
       }
     }
@@ -203,7 +202,7 @@ class BuiltDirectory {
     const found = await stat(join(this.#directory, INDEX)).catch(() => undefined);
     if (found === undefined) return undefined;
     const mark = `${found.ino} ${found.mtimeMs} ${found.size}`;
-    // Requests that come while it is read share one read.
+    // Concurrent requests share one read.
     if (this.#known?.mark !== mark) this.#known = { mark, built: readBuilt(this.#directory) };
     const { built } = this.#known;
     built.catch(() => {
@@ -214,7 +213,7 @@ class BuiltDirectory {
 }
 
 async function readBuilt(directory: string): Promise<BuiltFiles> {
-  // Only plain files: no symbolic links.
+  // Only regular files, no symbolic links.
   const found = (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'));
@@ -238,22 +237,22 @@ async function readBuilt(directory: string): Promise<BuiltFiles> {
 const words = ({ name, folder }: BuildTarget): Record<BuildState, { title: string; text: string }> => ({
   building: {
     title: `The ${name} is being built`,
-    text: 'This takes some seconds, once. The page comes by itself; the API is up already.',
+    text: 'This takes a few seconds, once. This page reloads by itself. The API is already up.',
   },
   failed: {
     title: `The ${name} could not be built`,
-    text: `The log of the service says why, in its line <code>${name}.not_built</code>. In the repository, <code>npm run build</code> builds it as well. The API is not affected.`,
+    text: `The line <code>${name}.not_built</code> in the service's log says why. You can also build it with <code>npm run build</code> in the repository. The API is not affected.`,
   },
   none: {
     title: `The ${name} is not part of this installation`,
-    text: `Its files are missing in <code>${folder}/dist</code>. In the repository, <code>npm ci &amp;&amp; npm run build</code> makes them. The API is not affected.`,
+    text: `Its files are missing in <code>${folder}/dist</code>. In the repository, run <code>npm ci &amp;&amp; npm run build</code>. The API is not affected.`,
   },
 });
 
 const STYLE =
   ':root { color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif } main { margin: 20vh auto; max-width: 34rem; padding: 0 1rem }';
 
-/** The page in place of others while they are missing. While a build is running it reloads itself, without a script. */
+/** The page that is served while there is no build. During a build it reloads itself, without a script. */
 function placeholderPage(what: BuildTarget, state: BuildState, nonce: string): string {
   const { title, text } = words(what)[state];
   const reload = state === 'building' ? '\n<meta http-equiv="refresh" content="2">' : '';
@@ -266,7 +265,7 @@ function placeholderPage(what: BuildTarget, state: BuildState, nonce: string): s
 <title>${title}</title>
 <style nonce="${nonce}">${STYLE}</style>
 </head>
-<body><main><h1>${title}</h1><p>${text}</p><p>What the API offers: <a href="/docs">/docs</a></p></main></body>
+<body><main><h1>${title}</h1><p>${text}</p><p>API reference: <a href="/docs">/docs</a></p></main></body>
 </html>
 `;
 }

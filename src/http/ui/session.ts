@@ -1,4 +1,4 @@
-/** Sessions of the dashboard: signing in with a key or a link, authentication of requests, signing out. */
+/** Dashboard sessions: signing in with a key or a link, authentication of requests, signing out. */
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { found, Problem } from '../../model/error.ts';
 import { allows, type Scope, SESSION_MS } from '../../model/team.ts';
@@ -18,21 +18,21 @@ import { authorOf, clientAddress } from '../server/caller.ts';
 import type { Reply, Request } from '../server/exchange.ts';
 
 /**
- * A key fits into the headers, which may have 16 KiB. Anybody may send this body, without a key: a longer one would let
- * them hold more memory on each connection.
+ * As long as headers may be, so that every key fits. Anybody can send this body without a key: a larger limit would let
+ * them use more memory per connection.
  */
 const MAX_SIGN_IN_BYTES = 16 * 1_024;
-/** Failed sign-ins of an address. Keys cannot be guessed: this only bounds what trying costs. */
+/** Failed sign-ins from one address. Keys cannot be guessed: the limit only bounds the cost of attempts. */
 const FAILURES = { count: 10, windowMs: 60_000 };
 const MAX_ADDRESSES = 10_000;
 
 const COOKIE = 'flowhook_session';
 /** 32 bytes in base64url. */
 const SECRET = /^[\w-]{43}$/;
-/** Content types that any page can send with a plain form, without a preflight request: they are refused. */
+/** Content types that any page can send with a plain form, without a preflight request. They are refused. */
 const FORM_TYPES = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i;
 
-/** The secret in the cookie of a request; undefined when there is none of the right form. */
+/** The secret in the cookie of a request; undefined if there is no well-formed secret. */
 export function sessionSecret({ headers }: Pick<Request, 'headers'>): string | undefined {
   for (const pair of (headers.cookie ?? '').split(';')) {
     const [name = '', value = ''] = pair.trim().split('=', 2);
@@ -55,19 +55,19 @@ export class SessionRoutes {
   }
 
   routes(): Route[] {
-    const answer = jsonResponse('Who is signed in', anyObject());
+    const answer = jsonResponse('The current session', anyObject());
     const common = { group: 'Service', answer } as const;
     return [
       route('GET', '/ui/api/session', null, {
         ...common,
         id: 'readSession',
-        summary: 'Who is signed in',
+        summary: 'The current session',
         handle: async (call) => shown(call, await this.#signedIn(call)),
       }),
       route('POST', '/ui/api/session', null, {
         ...common,
         id: 'beginSession',
-        summary: 'Signs in with `key`, or with the `token` of a link that works once',
+        summary: 'Signs in with a `key`, or with the `token` of a one-time link',
         requestBody: jsonBody({
           type: 'object',
           properties: { key: { type: 'string' }, token: { type: 'string' } },
@@ -83,22 +83,23 @@ export class SessionRoutes {
     ];
   }
 
-  /** The team of a session that was used before, before it is checked. */
+  /** The team of a session that this node has seen before. The session is not checked. */
   teamOf(secret: string): string | undefined {
     return this.#sessions.teamOf(secret);
   }
 
   /**
-   * The caller of a request below `/ui/api/v1/`, where a session takes the place of a key.
+   * The caller of a request below `/ui/api/v1/`, which uses a session instead of a key.
    *
-   * @throws Problem `origin_refused` when the request comes from a foreign page; `session_missing`; `scope_missing`
+   * @throws Problem `origin_refused` if the request comes from a page of another origin; `session_missing`;
+   *   `scope_missing`
    */
   async authenticate(exchange: { request: Request; reply: Reply }, scope: Scope | 'any'): Promise<Caller> {
     this.#requireOwnOrigin(exchange.request);
     const { key, secret } = await this.#signedIn(exchange);
     if (scope !== 'any' && !allows(key.scopes, scope)) {
       throw new Problem('scope_missing', {
-        sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this needs`,
+        sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this operation requires`,
       });
     }
     return callerOf(key, (options) => this.#sessions.isAlive(secret, options));
@@ -108,7 +109,7 @@ export class SessionRoutes {
     const { request, reply } = call;
     this.#requireOwnOrigin(request);
     const { key, token } = await bodyFields(call, 'the key, or the token of a link', MAX_SIGN_IN_BYTES);
-    if (key !== undefined && token !== undefined) invalid('Give `key` or `token`, not both');
+    if (key !== undefined && token !== undefined) invalid('Send `key` or `token`, not both');
     const begun = await this.#tried(call, token === undefined ? { key } : { token });
     const before = sessionSecret(request);
     if (before !== undefined) await this.#sessions.end(before);
@@ -124,7 +125,7 @@ export class SessionRoutes {
     return reply.code(204);
   }
 
-  /** Signs in. The attempt is counted before it is checked, so that concurrent attempts cannot exceed the limit. */
+  /** Signs in. An attempt is counted before it is checked, so that concurrent attempts cannot exceed the limit. */
   async #tried(
     { services, request }: Call,
     { key, token }: { key?: unknown; token?: unknown },
@@ -158,25 +159,25 @@ export class SessionRoutes {
     return { ...found, secret };
   }
 
-  /** Makes the browser send this secret for as long as an unused session lasts. */
+  /** Sets the cookie for as long as an unused session lasts. */
   #keepSecret(reply: Reply, secret: string): void {
     this.#setCookie(reply, `${secret}; Max-Age=${SESSION_MS / 1_000}`);
   }
 
-  /** A cookie that is sent only below `/ui`, and that scripts cannot read. */
+  /** Sets a cookie that is sent only below `/ui` and that scripts cannot read. */
   #setCookie(reply: Reply, value: string): void {
     const { protocol, headers } = reply.request;
     const ours = new URL(this.#publicUrl());
-    // As far as is known: to this server, or to a proxy at the public URL.
+    // The client uses TLS if this server or a proxy at the public URL does.
     const isSecure = protocol === 'https' || (ours.protocol === 'https:' && ours.host === headers.host);
     const secure = isSecure ? '; Secure' : '';
     reply.header('set-cookie', `${COOKIE}=${value}; Path=/ui; HttpOnly; SameSite=Strict${secure}`);
   }
 
   /**
-   * Refuses requests from foreign pages, since browsers send the cookie whichever page makes the request (cross-site
-   * request forgery). They say where it comes from: in `sec-fetch-site` (over TLS and to loopback) and in `origin` (of
-   * every write). Reads may also have no origin, as when somebody types the address.
+   * Refuses requests from pages of other origins, because browsers send the cookie with requests from any page
+   * (cross-site request forgery). Browsers report the origin in `sec-fetch-site` (over TLS and to loopback) and in
+   * `origin` (for every write). Reads may have no origin, for example if the user types the address.
    *
    * @throws Problem `origin_refused`, or `content_unsupported` for a body that a form could have sent
    */
@@ -208,55 +209,55 @@ async function shown({ services: { store } }: Call, { session, key }: SignedIn) 
   };
 }
 
-/** Counts failures on this node. */
+/** Counts failed sign-ins on this node. */
 export class SignInLimit {
   readonly #failures = new RateLimitWindow(FAILURES, MAX_ADDRESSES);
 
-  /** Counts an attempt; returns how many milliseconds this address has to wait first, 0 when it may try now. */
+  /** Counts an attempt. Returns how many milliseconds the address must wait first; 0 if it may try now. */
   take(address: string, nowMs: number): number {
     const { isWithin, untilMs } = this.#failures.take(subscriberOf(address), nowMs);
     return isWithin ? 0 : untilMs;
   }
 
-  /** Takes back an attempt that succeeded. */
+  /** Stops counting an attempt that succeeded. */
   give(address: string): void {
     this.#failures.give(subscriberOf(address));
   }
 }
 
 const WINDOW_MS = 10 * 60_000;
-/** By this node in one window; of each address only the first. */
+/** Maximum number of lines that this node writes in one window. Each address gets one line. */
 const MAX_LINES = 20;
 
-/** Writes refused sign-ins to the audit: not all of them, for anybody may cause any number. */
+/** Writes refused sign-ins to the audit log: only some, because anybody can cause any number. */
 class RefusedSignIns {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #told = new Set<string>();
+  readonly #written = new Set<string>();
   #untilMs = 0;
   /** Refusals since the last line that was written. */
-  #untold = 0;
+  #skipped = 0;
 
   constructor(store: Store, log: Logger) {
     this.#store = store;
     this.#log = log;
   }
 
-  /** Notes one. Never rejects: the refusal itself must be answered in any case. */
+  /** Notes a refused sign-in. Never rejects, because the client must get its error in any case. */
   async note(author: Author): Promise<void> {
     const now = this.#store.now();
     if (now >= this.#untilMs) {
-      this.#told.clear();
+      this.#written.clear();
       this.#untilMs = now + WINDOW_MS;
     }
     const address = author.address ?? '';
-    if (this.#told.has(address) || this.#told.size >= MAX_LINES) {
-      this.#untold += 1;
+    if (this.#written.has(address) || this.#written.size >= MAX_LINES) {
+      this.#skipped += 1;
       return;
     }
-    this.#told.add(address);
-    const summary = this.#untold === 0 ? '' : `and ${this.#untold} more before it`;
-    this.#untold = 0;
+    this.#written.add(address);
+    const summary = this.#skipped === 0 ? '' : `and ${this.#skipped} more before it`;
+    this.#skipped = 0;
     const change = { teamId: OF_INSTANCE, action: 'sessions.refused', target: null, summary };
     await this.#store.audit
       .add({ change, author })

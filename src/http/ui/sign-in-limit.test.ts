@@ -7,7 +7,7 @@ function triesLeft(limit: SignInLimit, address: string, nowMs: number): number {
   for (let tries = 0; ; tries++) if (limit.take(address, nowMs) > 0) return tries;
 }
 
-test('each address has ten attempts a minute', () => {
+test('each address has ten attempts per minute', () => {
   const limit = new SignInLimit();
   assert.equal(triesLeft(limit, '10.0.0.1', 0), 10);
   assert.equal(limit.take('10.0.0.1', 59_000), 1_000);
@@ -24,7 +24,7 @@ test('does not count attempts that succeeded', () => {
   assert.equal(triesLeft(limit, '10.0.0.1', 0), 10);
 });
 
-test('counts the addresses of one /64 together', () => {
+test('counts the addresses of one IPv6 /64 together', () => {
   const limit = new SignInLimit();
   assert.equal(triesLeft(limit, '2001:db8:1:2::1', 0), 10);
   assert.equal(triesLeft(limit, '2001:db8:1:2:3:4:5:6', 0), 0);
@@ -36,7 +36,7 @@ test('counts the addresses of one /64 together', () => {
   assert.equal(triesLeft(limit, '::ffff:10.0.0.2', 0), 10);
 });
 
-test('counts at most ten thousand addresses, and forgets the first ones', () => {
+test('counts at most 10,000 addresses, and forgets the oldest', () => {
   const limit = new SignInLimit();
   assert.equal(triesLeft(limit, 'first', 0), 10);
   for (let n = 0; n < 9_999; n++) limit.take(`${n}`, 0);
