@@ -126,7 +126,7 @@ test('a database that is damaged, or is none, is named, with what to do', async 
     assert.deepEqual([args, code, stdout], [args, 1, '']);
     assert.match(
       stderr,
-      /database .*data\/flowhook\.db is damaged, or is no database: file is not .*`flowhook backup restore/,
+      /database .*data\/flowhook\.db is damaged or not a database: file is not .*`flowhook backup restore/,
     );
   }
 });
@@ -137,7 +137,7 @@ test('backups that cannot be written are refused with their directory', async (t
   await writeFile(join(directory, 'taken'), '');
   const { code, stderr } = await flowhook(directory, ['backup', 'create', '--to', 'taken']);
   assert.equal(code, 1);
-  assert.match(stderr, /Backups cannot be written to .*taken: .*name another directory with --to/);
+  assert.match(stderr, /Backups cannot be written to .*taken: .*set another directory with --to/);
 });
 
 test('apply reports what it changed as data and tells each mistake once, with its line', async (t) => {

@@ -1,7 +1,7 @@
 /**
- * Which operations leave a line in the audit log, and what it says. The driver writes the line in the transaction of
- * the change (`note`), from the operation's input and result. So that none is forgotten, every
- * write operation is listed here or, with the reason why not, in `audited.test.ts`.
+ * Which operations write an audit line, and what the line says. The driver writes it in the transaction of the change
+ * (`note`), from the operation's input and result. Every write operation is listed here or, with the reason why not, in
+ * `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';
@@ -9,10 +9,10 @@ import { add } from './operations/audit.ts';
 import type { Store } from './store.ts';
 import type { Tx } from './transaction.ts';
 
-/** What an operation changed. `keyId` is its author, where only the operation knows who asked. */
+/** What an operation changed. `keyId` names the author where only the operation knows the key. */
 type Described = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
 
-/** Returns undefined if nothing was changed. Not called if an earlier call had already done it (`tx.repeated`). */
+/** Returns undefined if nothing changed. Not called when `tx.repeated` is set. */
 type Describe<Operation> = Operation extends (input: infer Input) => Promise<infer Result>
   ? (input: Input, result: Result) => Described | readonly Described[] | undefined
   : never;
@@ -25,8 +25,8 @@ const at = (kind: Target['kind'], id: string): Target => ({ kind, id });
 const quotaWords = (quotas: OwnQuotas) =>
   Object.entries(quotas)
     .map(([name, most]) => `${name} ${most ?? 'off'}`)
-    .join(', ') || 'all as the instance has them';
-const until = (ms: number | null) => (ms === null ? 'for good' : `until ${new Date(ms).toISOString()}`);
+    .join(', ') || 'the defaults of the instance';
+const until = (ms: number | null) => (ms === null ? 'without expiry' : `until ${new Date(ms).toISOString()}`);
 
 export const AUDITED = {
   teams: {
@@ -36,7 +36,7 @@ export const AUDITED = {
       target: at('team', id),
       summary: slug,
     }),
-    // A line of the instance, because those of the team are deleted with it.
+    // The line belongs to the instance, because the team's own lines are deleted with the team.
     retire: ({ teamId }, result) =>
       result?.outcome === 'retired'
         ? { teamId: OF_INSTANCE, action: 'teams.delete', target: at('team', teamId), summary: result.slug }
@@ -52,7 +52,7 @@ export const AUDITED = {
     rotate: ({ id, overlapMs }, key) =>
       key && {
         target: at('key', id),
-        summary: `${key.id} takes its place${overlapMs === 0 ? '' : `; both work for ${overlapMs / 1_000} s`}`,
+        summary: `replaced by ${key.id}${overlapMs === 0 ? '' : `; both are valid for ${overlapMs / 1_000} s`}`,
       },
   },
   sessions: {
@@ -62,7 +62,7 @@ export const AUDITED = {
       link && {
         teamId: link.teamId,
         target: at('key', keyId),
-        summary: `works once, ${until(link.expiresAt)}`,
+        summary: `single use, ${until(link.expiresAt)}`,
       },
   },
   workflows: {
@@ -92,19 +92,19 @@ export const AUDITED = {
             target: at('webhook', result.webhook.id),
             summary:
               result.outcome === 'existing'
-                ? 'ends its pause'
+                ? 'resumed'
                 : `to ${events.length === 1 ? 'one event' : `${events.length} events`} of ${workflowId === null ? 'all workflows' : `workflow ${workflowId}`}`,
           }
         : undefined,
     unsubscribe: ({ ids }, result: number | { removed: number }) =>
-      // On PostgreSQL the result also says whether there is more to cancel.
+      // In the driver's transaction the result also says whether deliveries are left to cancel.
       (typeof result === 'number' ? result : result.removed) === 0
         ? undefined
         : ids.map((id) => ({ target: at('webhook', id), summary: '' })),
     rotate: ({ id, overlapMs }, webhook) =>
       webhook && {
         target: at('webhook', id),
-        summary: overlapMs === 0 ? 'a new secret' : `a new secret; both sign for ${overlapMs / 3_600_000} h`,
+        summary: overlapMs === 0 ? 'new secret' : `new secret; both sign for ${overlapMs / 3_600_000} h`,
       },
     change: ({ id, settings = {}, headers }, webhook) =>
       webhook && {
@@ -118,7 +118,7 @@ export const AUDITED = {
   deliveries: {
     replay: ({ ids }, made) => made && ids.map((id) => ({ target: at('delivery', id), summary: '' })),
     startReplay: ({ webhookId, states }, replay) =>
-      replay && { target: at('webhook', webhookId), summary: `what is ${states.join(' or ')}` },
+      replay && { target: at('webhook', webhookId), summary: `${states.join(' and ')} deliveries` },
   },
   inspectors: {
     create: (_, inspector) => inspector && { target: at('inspector', inspector.id), summary: '' },
@@ -139,8 +139,8 @@ interface Authored {
 type Groups = Record<string, Record<string, (input: object) => unknown>>;
 
 /**
- * The same store, but changes made through it are audited as this author's. Chores, runs and deliveries use the plain
- * store and leave no lines.
+ * Returns the same store, with this author in the audit lines of changes. Background work (retention, runs, deliveries)
+ * uses the plain store, which writes no audit lines.
  */
 export function authoredBy(store: Store, author: Author): Store {
   const { audit } = store;
@@ -163,7 +163,7 @@ export function authoredBy(store: Store, author: Author): Store {
 
 const NAMES = Object.entries(AUDITED).map(([group, operations]) => [group, Object.keys(operations)] as const);
 
-/** The audit lines of an operation just carried out; none if it has no author or changed nothing. */
+/** The audit lines of a finished operation; none if it has no author or changed nothing. */
 function linesOf(input: unknown, result: unknown): readonly { change: Change; author: Author }[] {
   const { authored, teamId = OF_INSTANCE } = (input ?? {}) as Authored & { teamId?: string };
   if (authored === undefined) return [];
@@ -179,7 +179,7 @@ function linesOf(input: unknown, result: unknown): readonly { change: Change; au
   }));
 }
 
-/** Writes the audit lines of an operation that this transaction has just done, if it has an author. */
+/** Writes the audit lines of an operation that has run in this transaction. */
 export async function note(tx: Tx, input: unknown, result: unknown): Promise<void> {
   if (tx.repeated) return;
   for (const line of linesOf(input, result)) await add(tx, line);

@@ -1,4 +1,4 @@
-/** Backup files: their names, the manifest beside each, listing a directory, deleting old ones. */
+/** Backup files: names, the manifest beside each, listing a directory, deleting old ones. */
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import { toIso } from '../std/clock.ts';
 
-/** What made it. Only scheduled ones are deleted automatically. */
+/** What made the backup. Only scheduled backups are deleted automatically. */
 export type BackupOrigin = 'command' | 'scheduled' | 'migration';
 
 /** Numbers of rows, of all teams. */
@@ -22,28 +22,27 @@ export interface BackupCounts {
   teams: number;
   workflows: number;
   jobs: number;
-  /** Rows of all kept versions. */
+  /** Rows of all stored versions. */
   records: number;
   events: number;
   webhooks: number;
   deliveries: number;
 }
 
-/** The file beside a backup, named like it with `.json` appended. */
+/** The content of the file `<backup>.json` beside a backup. */
 export interface BackupManifest {
   format: 1;
-  /** When it was begun: everything acknowledged before that is in it. ISO 8601. */
+  /** When the backup started: it contains everything acknowledged before. ISO 8601. */
   createdAt: string;
   origin: BackupOrigin;
-  /** Its schema version. */
   schema: number;
   bytes: number;
-  /** Of the whole file, in hexadecimal. */
+  /** SHA-256 of the whole file, in hexadecimal. */
   sha256: string;
-  /** The fingerprint of the encryption key that it needs; null when nothing was ever sealed. Never the key. */
+  /** The fingerprint of the encryption key that the backup needs; null if it holds nothing encrypted. Never the key. */
   encryptionKey: string | null;
   counts: BackupCounts;
-  /** When it was verified; null if something is wrong with it. ISO 8601. */
+  /** When the backup was verified; null if it is damaged. ISO 8601. */
   verifiedAt: string | null;
 }
 
@@ -51,12 +50,12 @@ export interface BackupManifest {
 export interface ListedBackup {
   name: string;
   file: string;
-  /** Epoch milliseconds, to the second, from its name. */
+  /** Epoch milliseconds, rounded to a second: taken from the name. */
   createdAt: number;
   origin: BackupOrigin;
   schema: number;
   bytes: number;
-  /** From its manifest; null if that is missing or is about a file of another size. ISO 8601. */
+  /** From the manifest; null if that is missing or describes a file of another size. ISO 8601. */
   verifiedAt: string | null;
 }
 
@@ -64,12 +63,11 @@ export interface ListedBackup {
 const UNFINISHED = '.unfinished-';
 const NAME = /^flowhook-(\d{4}-\d\d-\d\dT)(\d\d)(\d\d)(\d\d)Z-v(\d+)(?:-(scheduled|migration))?\.db$/;
 
-/** Whether this is the name of one of our backups. */
 export function isBackupName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** Such as `flowhook-2026-11-21T040503Z-v8.db`; made by a migration, `…-v8-migration.db`. */
+/** For example `flowhook-2026-11-21T040503Z-v8.db`, or `…-v8-migration.db` for one made by a migration. */
 export function backupName(made: { createdAt: number; schema: number; origin: BackupOrigin }): string {
   const time = toIso(made.createdAt).slice(0, 19).replaceAll(':', '');
   const ending = made.origin === 'command' ? '' : `-${made.origin}`;
@@ -81,7 +79,7 @@ export function unfinishedFile(directory: string): string {
   return join(directory, `${UNFINISHED}${randomUUID()}`);
 }
 
-/** Removes files left unfinished by a process that died, and manifests whose backups are gone. */
+/** Removes unfinished files of processes that died, and manifests without a backup. */
 export function sweepUnfinished(directory: string): void {
   const names = new Set(readdirSync(directory));
   for (const name of names) {
@@ -91,10 +89,7 @@ export function sweepUnfinished(directory: string): void {
   }
 }
 
-/**
- * Where the backups of a database may be: where they are written, and beside an SQLite file, where migrations put
- * theirs.
- */
+/** The directories that may hold backups of a database: the configured one and, on SQLite, the one for migrations. */
 export function backupDirectories(config: { backupDirectory: string; databaseUrl: string }): string[] {
   const { backupDirectory, databaseUrl } = config;
   if (!databaseUrl.startsWith('sqlite:')) return [backupDirectory];
@@ -126,8 +121,8 @@ export function listBackups(directory: string): ListedBackup[] {
 }
 
 /**
- * Deletes all scheduled backups but the newest `keep`. Unverified ones do not count towards those, so that they never
- * displace a good one. Returns the names of the deleted ones.
+ * Deletes all scheduled backups except the newest `keep`. Unverified backups do not count towards `keep`, so that they
+ * never displace a good one. Returns the names of the deleted backups.
  */
 export function keepNewest(directory: string, keep: number): string[] {
   const scheduled = listBackups(directory).filter(({ origin }) => origin === 'scheduled');
@@ -142,7 +137,7 @@ export function keepNewest(directory: string, keep: number): string[] {
   return gone.map(({ name }) => name);
 }
 
-/** The manifest of a backup; undefined if it is missing or not understood. */
+/** The manifest of a backup; undefined if it is missing or invalid. */
 export function readManifest(file: string): BackupManifest | undefined {
   try {
     const manifest = JSON.parse(readFileSync(manifestFile(file), 'utf8')) as BackupManifest;
@@ -208,38 +203,36 @@ export interface BackupInput {
   origin: BackupOrigin;
 }
 
-/** A backup that was made. */
+/** A new backup. */
 export interface MadeBackup extends BackupManifest {
   file: string;
-  /** What is wrong with the database, and so with the backup, which then is not verified. */
+  /** Problems found in the database, and so in the backup; a backup with problems is not verified. */
   mistakes: string[];
 }
 
 /** The progress of making a backup. */
 export type BackupProgress = { doing: 'copy'; bytes: number; total: number } | { doing: 'check' };
 
-/** The result of checking a whole database. */
 export interface Inspection {
-  /** Its schema version; 0 when it has no tables. */
+  /** Schema version; 0 if the database has no tables. */
   schema: number;
   /** The newest schema version that this code knows. */
   newest: number;
   counts: BackupCounts;
-  /** The fingerprint of the encryption key that it needs. */
+  /** The fingerprint of the encryption key that the data needs. */
   encryptionKey: string | null;
-  /** What is wrong, as sentences; empty if nothing is. */
+  /** Problems, as sentences; empty if there are none. */
   mistakes: string[];
 }
 
-/** The same for a backup file. */
+/** The result of checking a backup file. */
 export interface VerifiedBackup extends Inspection {
   file: string;
   bytes: number;
-  /** Whether the bytes match the manifest; null without a manifest. */
+  /** Whether the file matches its manifest; null without a manifest. */
   checksumMatches: boolean | null;
 }
 
-/** A backup that was restored. */
 export interface RestoredBackup extends VerifiedBackup {
   /** The path of the restored database. */
   database: string;

@@ -1,4 +1,4 @@
-/** Makes a backup of an SQLite database at an interval, and keeps the newest ones. */
+/** Backs up an SQLite database at an interval, and keeps the newest backups. */
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
@@ -6,13 +6,13 @@ import { keepNewest, listBackups } from './backup-files.ts';
 import { createBackup } from './open.ts';
 import type { Store } from './store.ts';
 
-/** How often it checks whether one is due, by the time in the name of the last one. */
+/** How often the schedule checks whether a backup is due, by the time in the name of the newest one. */
 const LOOK_MS = 60_000;
-/** When a failed one is tried again. */
+/** How long after a failure the next attempt is made. */
 const RETRY_MS = 15 * 60_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** @param options.keep how many verified ones to keep; those made by commands and migrations are never deleted */
+/** @param options.keep number of verified backups to keep; those made by commands and migrations are never deleted */
 export function backupSchedule(options: {
   databaseUrl: string;
   copyTo: Store['copyTo'];
@@ -30,7 +30,7 @@ export function backupSchedule(options: {
     random,
     async work(signal) {
       const now = clock();
-      // Absolute, so that a clock that was set back does not suspend backups for days.
+      // Absolute, so that setting the clock back does not suspend backups for days.
       const isWithin = (thenMs: number, ms: number) => Math.abs(now - thenMs) < ms;
       if (isWithin(triedAt, Math.min(everyMs, RETRY_MS))) return;
       triedAt = now;
@@ -47,7 +47,7 @@ export function backupSchedule(options: {
         const removed = keepNewest(directory, keep);
         log.info({ file, bytes, removed, tookMs: Math.round(performance.now() - fromMs) }, 'backup.created');
       } catch (error) {
-        // Being stopped is not a failure; the next start makes the backup.
+        // Stopping is not a failure: the next start makes the backup.
         if (!signal.aborted) throw error;
       }
     },

@@ -1,4 +1,4 @@
-/** Operations of the Store that take several transactions: made of those of the table, the same on both databases. */
+/** Store operations that need several transactions, built from operations of the table. */
 import type { AttemptLease } from '../model/job.ts';
 import type { StagedWrite } from '../model/staging.ts';
 import type { CallsOf } from './operation.ts';
@@ -7,12 +7,12 @@ import type { OPERATIONS } from './operations/table.ts';
 
 type Calls = CallsOf<Pick<typeof OPERATIONS, 'jobs' | 'records' | 'webhooks' | 'deliveries'>>;
 
-/** Returns only those: drivers add them to the groups of their calls. */
+/** Returns only the operations that differ from the table: drivers merge them into their groups. */
 export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   const { unsubscribe, ...ofDeliveries } = cancelingRest({ webhooks, deliveries });
   return {
     jobs: {
-      /** Returns attempts to the queue at a graceful stop: due at once, no retry used up. Ignores those no longer held. */
+      /** Returns attempts to the queue at shutdown: due immediately, no retry used up. Ignores attempts no longer held. */
       async release({ held }: { held: readonly AttemptLease[] }): Promise<void> {
         await Promise.all(held.map((one) => jobs.release({ held: one })));
       },
@@ -23,13 +23,13 @@ export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   };
 }
 
-/** Staging and removing records: each transaction deals with the first ones, of some 1 MiB at most, one at least. */
+/** Staging and removing records: each transaction handles as many as fit into about 1 MiB, at least one. */
 function inParts(parts: Calls['records']) {
   return {
     /**
      * Writes one batch (at most 500 rows, 1 MiB) under the next version. Returns the `seq` of each write, in order.
-     * Idempotent, so that it can be retried when the answer was lost. Rejects with an Error when a row is not what
-     * `compare` returned. Takes several transactions if the rows that it supersedes are long.
+     * Idempotent, so that a call whose result was lost can be repeated. Rejects with an Error if a row differs from what
+     * `compare` returned. Takes several transactions if the rows that it replaces are long.
      */
     async stage({
       held,
@@ -47,7 +47,7 @@ function inParts(parts: Calls['records']) {
     },
     /**
      * Marks records of the current version (at most 500) as removed in the next one, except those that this run has
-     * written. Takes several transactions if they are long.
+     * written. Takes several transactions if the records are long.
      */
     async remove({ held, seqs }: { held: AttemptLease; seqs: readonly number[] }): Promise<void> {
       let left = seqs;
@@ -60,9 +60,8 @@ function inParts(parts: Calls['records']) {
 }
 
 /**
- * Removing webhooks, and giving up old deliveries: what still waits for removed webhooks is canceled afterwards, where it
- * is more than the transaction that removed them may cancel. What is not got to, because the process ends, is canceled
- * with old deliveries.
+ * Removing webhooks and expiring deliveries. One transaction cancels a limited number of deliveries of removed webhooks;
+ * the rest is canceled in the background. If the process ends before that, `expire` cancels them.
  */
 function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliveries'>) {
   let isCanceling = false;
@@ -74,7 +73,7 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
     try {
       while ((await deliveries.cancelRemoved()).more);
     } catch {
-      // Deliveries of removed webhooks are never loaded, whether they are canceled now or later.
+      // Harmless: deliveries of removed webhooks are never loaded, canceled or not.
     } finally {
       isCanceling = false;
     }
@@ -83,7 +82,7 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
   return {
     /**
      * Removes webhooks: nothing more is sent to them, and their waiting deliveries are canceled, a large backlog in the
-     * background. Returns how many it removed.
+     * background. Returns the number of removed webhooks.
      */
     async unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number> {
       const { removed, more } = await webhooks.unsubscribe(input);
@@ -91,16 +90,16 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
       return removed;
     },
     /**
-     * Stores the outcomes of attempts, all in one transaction. A success always counts; anything else only if the
-     * delivery has had exactly `attempt - 1` attempts and the lane still has this `epoch`.
+     * Stores the outcomes of attempts, all in one transaction. A success always counts. Any other outcome counts only if
+     * the delivery has had exactly `attempt - 1` attempts and the lane still has this `epoch`.
      */
     async settle({ settlements }: { settlements: readonly Settlement[] }): Promise<void> {
       if ((await deliveries.settle({ rows: settlements.map(settlementRow) })).more) void cancelTheRest();
     },
     /**
-     * Marks deliveries as dead that still wait more than `olderMs` after they were created, also those of paused
-     * webhooks. One that has never been sent to an active webhook is kept for its first attempt, however old. At most
-     * `limit` per call; call until `done`.
+     * Marks deliveries as dead that are still waiting `olderMs` after they were created, also those of paused webhooks. A
+     * delivery to an active webhook that was never attempted is kept for its first attempt, however old. At most `limit`
+     * per call; call until `done`.
      */
     async expire(input: { olderMs: number; limit: number }): Promise<{ done: boolean }> {
       if (!isExpiring) void cancelTheRest();

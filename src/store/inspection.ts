@@ -1,4 +1,4 @@
-/** What a whole database holds, and what is wrong with its rows: the same for backups and for databases in use. */
+/** The content of a whole database and the problems in it: for backups and for databases in use. */
 import type { BackupCounts, Inspection } from './backup-files.ts';
 import { MARKER, REFUSAL } from './copy/tables.ts';
 import { NEWEST_SCHEMA } from './migrations.ts';
@@ -7,7 +7,7 @@ import { both } from './sql.ts';
 
 const NO_COUNTS = { teams: 0, workflows: 0, jobs: 0, records: 0, events: 0, webhooks: 0, deliveries: 0 };
 
-/** Returns one row. Every version of the schema has these tables. */
+/** Selects one row. Every version of the schema has these tables. */
 export const CONTENTS = `
   select (select count(*) from team) as teams, (select count(*) from workflow) as workflows,
          (select count(*) from job) as jobs, (select count(*) from record) as records,
@@ -31,8 +31,8 @@ interface Version {
 
 /**
  * The current version of every workflow: how many records it should have, and how many it has. Teams being deleted are
- * left out: some of their rows are gone already. PostgreSQL counts the records of all workflows at once, because the
- * planner may not use the index for one.
+ * left out, because some of their rows are already gone. PostgreSQL counts the records of all workflows together: for a
+ * single workflow the planner may not use the index.
  */
 export const VERSIONS = both(
   (pick) => `
@@ -60,12 +60,12 @@ export const VERSIONS = both(
   order by 1`,
 );
 
-/** The inspection of a database whose tables cannot be read, or are none of ours. */
+/** The inspection of a file whose tables cannot be read, or that is not a Flowhook database. */
 export function unreadable(schema: number, ...mistakes: string[]): Inspection {
   return { schema, newest: NEWEST_SCHEMA, counts: NO_COUNTS, encryptionKey: null, mistakes };
 }
 
-/** The inspection of any other, from the row of `CONTENTS` and those of `VERSIONS`. */
+/** The inspection of a readable database, from the rows of `CONTENTS` and `VERSIONS`. */
 export function inspectionOf(schema: number, contents: Contents, versions: readonly Version[]): Inspection {
   const { encryptionKey, markers, ...counts } = contents;
   const newest = NEWEST_SCHEMA;
@@ -78,7 +78,7 @@ export function inspectionOf(schema: number, contents: Contents, versions: reado
   if (markers > 0) mistakes.unshift(REFUSAL);
   if (schema > newest) {
     mistakes.unshift(
-      `Its tables have version ${schema}, and this flowhook knows versions up to ${newest}: use the newer flowhook`,
+      `The tables have schema version ${schema}, and this flowhook knows versions up to ${newest}: use the newer flowhook`,
     );
   }
   return { schema, newest, counts, encryptionKey, mistakes };

@@ -45,19 +45,19 @@ test('marks say what is for one database alone, in lines and below them', () => 
 test('a token or database that does not exist is refused with the file and the nearest name', () => {
   assert.throws(
     () => rendered('sqlite', 'alter table job add column note {txet};'),
-    /^Error: 0001_notes\.sql: nothing is called "txet"\. Did you mean "text"\?$/,
+    /^Error: 0001_notes\.sql: unknown name "txet"\. Did you mean "text"\?$/,
   );
   assert.throws(
     () => rendered('sqlite', 'drop table job;  -- only postgresql'),
     /"postgresql"\. Did you mean "postgres"\?$/,
   );
-  assert.throws(() => rendered('postgres', '{date}'), /There are: text, old_text, time, /);
+  assert.throws(() => rendered('postgres', '{date}'), /Known names: text, old_text, time, /);
 });
 
 test('the type of one database is refused in what is for all', () => {
   assert.throws(
     () => rendered('sqlite', 'alter table job add column at bigint;'),
-    /"bigint" is a type of one database\. For all there are: \{text\}, /,
+    /"bigint" is a type of one database\. Types for both: \{text\}, /,
   );
   const fine = ["create table note (id {text} default 'text');  -- text", 'x bigint -- only sqlite'];
   assert.equal(rendered('sqlite', ...fine).length, 2);

@@ -2,10 +2,10 @@
  * Migrations: numbered files in `migrations/`, each written once for all databases and rendered for one.
  *
  * - The type of a column is a token of `TYPES`, such as `{time}`.
- * - A line that ends in `-- only sqlite` is for SQLite alone, and so are those below a line that says nothing else, until
- *   the next such line or `-- both`. Types are the database's own there.
+ * - A line that ends in `-- only sqlite` is only for SQLite. A line that consists of this comment applies to all lines
+ *   below it, up to the next such line or `-- both`; there, the database's own types are used.
  *
- * A database counts a file in which nothing is for it as one of its versions all the same.
+ * A file without statements for a database still counts as one of its versions.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url
 const TYPES: Readonly<Record<string, Readonly<Record<Driver, string>>>> = {
   /** Compared and sorted by bytes. */
   text: { sqlite: 'text', postgres: 'text collate "C"' },
-  /** In migrations up to 18 alone: PostgreSQL sorts it as the database was told, and joins it with `{text}` slowly. */
+  /** Only in migrations up to 18: PostgreSQL sorts it by the database's locale, and joins it slowly with `{text}`. */
   old_text: { sqlite: 'text', postgres: 'text' },
   /** Epoch milliseconds. */
   time: { sqlite: 'integer', postgres: 'bigint' },
@@ -34,13 +34,12 @@ const TYPES: Readonly<Record<string, Readonly<Record<Driver, string>>>> = {
 export interface Migration {
   number: number;
   name: string;
-  /** What the database runs. */
+  /** The rendered statements. */
   sql: string;
 }
 
-/** How far the migrations of a database have come. */
 export interface SchemaState {
-  /** Its schema version: the number of the last migration run; 0 when there are no tables. */
+  /** The schema version of the database: the number of the last migration run; 0 if there are no tables. */
   found: number;
   /** The newest version that this code knows. */
   newest: number;
@@ -49,8 +48,8 @@ export interface SchemaState {
 }
 
 /**
- * The migrations in a directory, `0001_name.sql` and so on, in order. Throws an Error with a sentence when one of them
- * names a token or a database that does not exist, or for all databases the type of one.
+ * The migrations in a directory, `0001_name.sql` and so on, in order. Throws an Error if one of them names an unknown
+ * token or database, or uses a type of one database in a line for both.
  */
 export function listMigrations(driver: Driver, directory = MIGRATIONS): Migration[] {
   return namesIn(directory).map((name) => ({
@@ -60,7 +59,7 @@ export function listMigrations(driver: Driver, directory = MIGRATIONS): Migratio
   }));
 }
 
-/** What is pending on a database that has a schema version. */
+/** The pending migrations of a database with the schema version `found`. */
 export function schemaState(driver: Driver, found: number, directory?: string): SchemaState {
   const migrations = listMigrations(driver, directory);
   return {
@@ -80,7 +79,7 @@ function numberOf(name: string): number {
   return Number(name.slice(0, 4));
 }
 
-/** The version of the schema after all migrations, of every database. */
+/** The schema version after all migrations. */
 export const NEWEST_SCHEMA = numberOf(namesIn(MIGRATIONS).at(-1) ?? '0');
 
 function render({ name, text }: { name: string; text: string }, driver: Driver): string {
@@ -99,19 +98,19 @@ function render({ name, text }: { name: string; text: string }, driver: Driver):
   });
 }
 
-/** Types that are not the same to all databases, or unknown to one. */
+/** Types that differ between the databases, or that one of them does not have. */
 const PLAIN_TYPE = /\b(text|varchar|(big|small)?int|integer|real|numeric|boolean|bytea|blob|jsonb?)\b/i;
 
 function refusePlainType(line: string, file: string): void {
   const found = PLAIN_TYPE.exec(line.replaceAll(/'[^']*'|--.*|\{\w+\}/g, ''))?.[0];
   if (found === undefined) return;
   const names = Object.keys(TYPES).map((token) => `{${token}}`);
-  throw new Error(`${file}: "${found}" is a type of one database. For all there are: ${names.join(', ')}`);
+  throw new Error(`${file}: "${found}" is a type of one database. Types for both: ${names.join(', ')}`);
 }
 
 function refuseUnknown(written: string, names: readonly string[], file: string): void {
   if (names.includes(written)) return;
   const meant = nearest(written, names);
-  const advice = meant === undefined ? `There are: ${names.join(', ')}` : `Did you mean "${meant}"?`;
-  throw new Error(`${file}: nothing is called "${written}". ${advice}`);
+  const advice = meant === undefined ? `Known names: ${names.join(', ')}` : `Did you mean "${meant}"?`;
+  throw new Error(`${file}: unknown name "${written}". ${advice}`);
 }

@@ -1,4 +1,4 @@
-/** Runs a chore on one of several nodes, by a lease; another node takes over when that one is gone. */
+/** Runs a chore on one of several nodes, by a lease; another node takes over when the lease expires. */
 import { performance } from 'node:perf_hooks';
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
@@ -10,7 +10,6 @@ const RENEW_EVERY_MS = 5_000;
 
 type Work = (signal: AbortSignal) => Promise<void>;
 
-/** What every chore that runs on one node needs. */
 export interface ChoreDeps {
   store: Store;
   log: Logger;
@@ -22,7 +21,7 @@ export interface ChoreDeps {
  * A chore that runs on one node at a time.
  *
  * @param input.name the name of its lease
- * @param input.failed the message with which a failure is logged
+ * @param input.failed the log message of a failure
  */
 export function choreOnOneNode(
   input: ChoreDeps & { name: string; everyMs: number; failed: string; work: Work },
@@ -37,8 +36,8 @@ export function choreOnOneNode(
 }
 
 /**
- * Wraps work so that it runs only while this node holds the lease. If it takes longer than the lease, two nodes may run
- * it at the same time for a while; it must tolerate that.
+ * Wraps work so that it runs only while this node holds the lease. Work that takes longer than the lease may run on two
+ * nodes at the same time, and must tolerate that.
  *
  * @param chore.elapsed milliseconds by a monotonic clock
  */

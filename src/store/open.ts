@@ -1,4 +1,4 @@
-/** Opens stores and does whatever else depends on the kind of database: the only file that imports a driver. */
+/** Opens stores, and does everything else that depends on the kind of database: the only file that imports a driver. */
 import { join } from 'node:path';
 import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
@@ -14,30 +14,30 @@ import type { Store, StoreReader } from './store.ts';
 export interface OpenOptions {
   /** By default the database's clock; on SQLite that is `Date.now`. */
   clock?: Clock;
-  /** The service's external URL; called at every write, because the port may be known late. */
+  /** The service's external URL; called for every write, because the port may not be known at first. */
   publicUrl: () => string;
   log: Logger;
-  /** For teams without quotas of their own; unlimited by default. */
+  /** For teams without quotas of their own (default: unlimited). */
   quotas?: Quotas;
-  /** What a commit to SQLite waits for: `FULL` (the default) survives a power cut, `OFF` is for tests. */
+  /** What a commit to SQLite waits for: `FULL` (default) survives a power failure, `OFF` is for tests. */
   synchronous?: 'FULL' | 'OFF';
   /**
-   * Whether this process is a server. On SQLite it then owns the data directory, and a second owner is refused; on
-   * PostgreSQL it is notified of what other nodes change.
+   * Whether this process is a server. On SQLite it then owns the data directory, and a second server is refused; on
+   * PostgreSQL it is notified of changes by other nodes.
    */
   own?: boolean;
-  /** Whether nodes on PostgreSQL notify each other of jobs and deliveries by LISTEN and NOTIFY; true by default. */
+  /** Whether nodes on PostgreSQL notify each other of jobs and deliveries by LISTEN and NOTIFY (default: true). */
   listen?: boolean;
-  /** Maximum number of connections to PostgreSQL; 10 by default. */
+  /** Maximum number of connections to PostgreSQL (default: 10). */
   poolSize?: number;
 }
 
 const POOL_SIZE = 10;
 
 /**
- * Opens the database that a URL names, and creates or migrates it: `sqlite:/absolute/path/flowhook.db`, or
- * `postgres://user:password@host/database`. Throws an Error with a sentence when the URL is invalid, the schema is
- * newer than this code, another process owns the data directory, or the database is an unfinished copy.
+ * Opens the database that a URL names (`sqlite:/absolute/path/flowhook.db` or `postgres://user:password@host/database`),
+ * and creates or migrates it. Throws an Error when the URL is invalid, the schema is newer than this code, another
+ * process owns the data directory, or the database is an unfinished copy.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const store = await openDriver(url, options);
@@ -60,7 +60,7 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
     return openPostgres({ url, clock, publicUrl, quotas, log, poolSize, own, listen });
   }
   const path = pathOf(url);
-  // Imported only here, because threads that open a reader would have to load all of it.
+  // Imported here only: threads that open a reader would otherwise load all of it.
   const { openSqlite } = await import('./sqlite/sqlite.ts');
   return openSqlite({
     path,
@@ -74,20 +74,20 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
 }
 
 /**
- * Takes ownership of a data directory, as a server on SQLite does with its database's: two nodes sharing one would
- * remove each other's cached bodies. Throws an InUseError when another process owns it.
+ * Takes ownership of a data directory, as a server on SQLite does for its database: two nodes that share one would remove
+ * each other's cached bodies. Throws an InUseError when another process owns it.
  */
 export async function ownDirectory(directory: string): Promise<{ release(): void }> {
   const { takeOwnership } = await import('./sqlite/owner.ts');
   return takeOwnership(join(directory, 'flowhook.db'));
 }
 
-/** Whether a server owns an SQLite database. Changes nothing. */
+/** Whether a server owns an SQLite database. Read-only. */
 export async function isOwned(url: string): Promise<boolean> {
   return (await import('./sqlite/owner.ts')).isOwned(pathOf(url));
 }
 
-/** Makes an error of a damaged or inaccessible SQLite file say which file it is and what to do; others stay as they are. */
+/** Adds the file and the next step to an error of a damaged or inaccessible SQLite file; returns other errors unchanged. */
 export async function explainFailure(url: string, error: unknown): Promise<unknown> {
   if (isPostgres(url)) return error;
   return (await import('./sqlite/disk-trouble.ts')).explainUnusable(error, pathOf(url));
@@ -101,9 +101,9 @@ export async function openReader(url: string): Promise<StoreReader> {
 }
 
 /**
- * Opens the tables of a database for copying all of its rows.
+ * Opens the tables of a database to copy all of its rows.
  *
- * @param options.make whether to write to it, and create or migrate its tables
+ * @param options.make whether the database is the target: it is created or migrated, and writable
  */
 export async function openTables(url: string, options: { log: Logger; make: boolean }): Promise<Tables> {
   if (isPostgres(url)) {
@@ -114,7 +114,7 @@ export async function openTables(url: string, options: { log: Logger; make: bool
   return openSqliteTables({ path: pathOf(url), ...options });
 }
 
-/** Reads the schema version of a database and changes nothing. A missing file counts as version 0. */
+/** Reads the schema version of a database without changing it. A missing file has version 0. */
 export async function readSchema(url: string): Promise<SchemaState> {
   if (isPostgres(url)) {
     const { lookAtSchema } = await import('./postgres/migrate.ts');
@@ -124,15 +124,15 @@ export async function readSchema(url: string): Promise<SchemaState> {
   return lookAtSchema(pathOf(url));
 }
 
-/** The answer to a request for a backup of PostgreSQL. */
+/** The error for a request to back up PostgreSQL. */
 export const POSTGRES_BACKUPS =
   'PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup with an archive of its log. ' +
-  'docs/operate/backup.md has the commands; what was restored is checked by `flowhook backup verify --database postgres://…`';
+  'See docs/operate/backup.md for the commands. Check a restored database with `flowhook backup verify --database postgres://…`';
 
 /**
- * Makes a backup of an SQLite database, which may be in use: everything acknowledged before this call is in it.
+ * Makes a backup of an SQLite database, which may be in use. It contains everything acknowledged before this call.
  *
- * @throws InUseError when another one is being made in that directory, Error with a sentence when there is no room
+ * @throws InUseError while another backup is being made in that directory, Error when there is not enough disk space
  */
 export async function createBackup(url: string, options: Omit<BackupOptions, 'path'>): Promise<MadeBackup> {
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
@@ -142,21 +142,21 @@ export async function createBackup(url: string, options: Omit<BackupOptions, 'pa
   });
 }
 
-/** Verifies a whole backup file. Blocks this thread meanwhile. */
+/** Verifies a whole backup file. Blocks this thread. */
 export async function verifyBackup(file: string): Promise<VerifiedBackup> {
   return (await import('./sqlite/backup.ts')).verifyFile(file);
 }
 
-/** Verifies a whole PostgreSQL database, in one snapshot. Rejects with a Problem when it cannot be reached. */
+/** Verifies a whole PostgreSQL database, in one snapshot. Rejects with a Problem if it cannot be reached. */
 export async function verifyDatabase(url: string): Promise<Inspection> {
   return (await import('./postgres/whole.ts')).verifyDatabase(url);
 }
 
 /**
- * Checks a database, which may be in use, for damage. On PostgreSQL, which checks its own files, only `full` does
- * anything: it checks whether versions have as many records as they should.
+ * Checks a database, which may be in use, for damage. PostgreSQL checks its own files; there only `full` does anything:
+ * it checks whether each current version has as many records as it should.
  *
- * @returns what is wrong, as sentences; undefined if the signal ended it
+ * @returns problems, as sentences; undefined if the signal aborted the check
  */
 export async function findDamage(
   url: string,
@@ -167,12 +167,12 @@ export async function findDamage(
   return (await import('./sqlite/file-tasks.ts')).findDamage({ path: pathOf(url), full }, signal);
 }
 
-/** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may swallow them). */
+/** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may drop notifications). */
 export async function hearsNotifications(url: string): Promise<boolean> {
   return (await import('./postgres/notifications.ts')).hearsNotifications(url);
 }
 
-/** Replaces an SQLite database by a backup: see `sqlite/backup-restore.ts`. Blocks this thread meanwhile. */
+/** Replaces an SQLite database with a backup: see `sqlite/backup-restore.ts`. Blocks this thread. */
 export async function restoreBackup(
   url: string,
   options: Omit<RestoreOptions, 'path'>,

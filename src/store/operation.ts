@@ -1,48 +1,47 @@
-/** What an operation of the store is: its body, how a driver runs it, and for whom. */
+/** What an operation of the store is: its function, and how a driver runs it. */
 import type { Tx, View } from './transaction.ts';
 
 /**
  * - `read`: outside of a transaction, on any connection that reads.
  * - `write`: a transaction of its own on PostgreSQL, part of a batch on SQLite.
- * - `batched`: shares its transaction with other calls of the same team that wait at the same moment.
- * - `lease`: a write that must never wait for others, on connections of its own where there are several.
+ * - `batched`: on PostgreSQL, shares a transaction with other waiting calls of the same team.
+ * - `lease`: a write that never waits for others; on PostgreSQL it has its own connections.
  */
 export type Kind = 'read' | 'write' | 'batched' | 'lease';
 
 export interface Operation<Context, Input, Result> {
   kind: Kind;
   run(context: Context, input: Input): Promise<Result>;
-  /** Of a chore in rounds: the cursor before the first row. */
+  /** Chores in rounds: the cursor before the first row. */
   start?: unknown;
-  /** Of a read: whether PostgreSQL keeps the plans of its statements, which then follow the order of indexes. */
+  /** Reads: whether PostgreSQL prepares the statements, whose plans then follow the order of indexes. */
   prepares?: boolean;
   /**
-   * Of a batched operation: the rows that a call begins with; undefined if it has to be alone. By default those that
-   * `workflowId` or `held` of its input name.
+   * Batched operations: the rows that a call locks first; undefined if it needs a transaction of its own (default: the
+   * rows that `workflowId` or `held` of its input name).
    */
   begins?(input: Input): Begins | undefined;
-  /** Of a batched operation: whether it takes many statements, or counts what others of its kind change. */
+  /** Batched operations: whether one needs many statements, or counts what other calls of its kind change. */
   isLong?: boolean;
 }
 
 /**
- * The rows that a call locks before anything else: a workflow, or a job and its workflow. What the call changes belongs
- * to that workflow, or it locks nothing that others in the batch lock.
+ * The rows that a call locks before anything else: a workflow, or a job and its workflow. The call changes only what
+ * belongs to that workflow, or locks nothing that others in the batch lock.
  */
 export interface Begins {
   workflowId?: string | undefined;
   jobId?: string | undefined;
 }
 
-/** Of a chore in rounds: see `inRounds`. */
+/** A chore in rounds: see `inRounds`. */
 interface Rounds<Input, Result> extends Operation<Tx, Input, Result> {
   start: unknown;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: any operation
+// biome-ignore lint/suspicious/noExplicitAny: contexts and inputs differ
 type AnyOperation = Operation<any, any, any>;
 
-/** Operations by group and name. */
 export type Table = Readonly<Record<string, Readonly<Record<string, AnyOperation>>>>;
 
 export const read = <Input, Result>(
@@ -63,24 +62,23 @@ export const lease = <Input, Result>(
   run: (tx: Tx, input: Input) => Promise<Result>,
 ): Operation<Tx, Input, Result> => ({ kind: 'lease', run });
 
-/** An operation of a function; what its context must be says the kind. */
 type OperationOf<Context, Run> = Run extends (context: never, input: infer Input) => Promise<infer Result>
   ? Operation<Context, Input, Result>
   : never;
 
-/** The names of a module's functions that need no more than this context. */
+/** The names of a module's functions that work with this context. */
 type NamesIn<Module, Context> = {
   [Name in keyof Module]: Module[Name] extends (context: Context, input: never) => Promise<unknown>
     ? Name
     : never;
 }[keyof Module];
 
-/** Operations of one kind, named like their functions: `reads(keys, 'get', 'list')`. */
+/** Operations of one kind, named after their functions: `reads(keys, 'get', 'list')`. */
 const ofKind =
   <Context>(kind: Kind) =>
   <Module, Name extends NamesIn<Module, Context>>(module: Module, ...names: Name[]) =>
     Object.fromEntries<unknown>(names.map((name) => [name, { kind, run: module[name] }])) as {
-      // So that editors find the function, with its docstring, behind each name.
+      // So that editors find the function, with its docstring, by each name.
       [Key in keyof Pick<Module, Name>]: OperationOf<Context, Module[Key]>;
     };
 
@@ -89,7 +87,7 @@ export const writes = ofKind<Tx>('write');
 export const batches = ofKind<Tx>('batched');
 export const leases = ofKind<Tx>('lease');
 
-/** A chore that goes through a table in rounds, one part for each call. */
+/** A chore that visits a table in rounds, one part per call. */
 export const rounds = <Cursor, Input extends { after: Cursor }, Result extends { next: Cursor | null }>(
   start: Cursor,
   run: (tx: Tx, input: Input) => Promise<Result>,
@@ -98,7 +96,7 @@ export const rounds = <Cursor, Input extends { after: Cursor }, Result extends {
 type Called<Of> =
   Of extends Rounds<infer Input, infer Result>
     ? (input: Omit<Input, 'after'>) => Promise<{ done: boolean } & Omit<Result, 'next'>>
-    : // biome-ignore lint/suspicious/noExplicitAny: either context
+    : // biome-ignore lint/suspicious/noExplicitAny: any context
       Of extends Operation<any, infer Input, infer Result>
       ? unknown extends Input
         ? () => Promise<Result>
@@ -134,8 +132,8 @@ export function callsOf<Of extends Table>(
  * Makes an operation that continues where its last call stopped, and starts over at the end of a round.
  *
  * @param start the cursor before the first row
- * @param step does one part after the cursor `after`; `next` is null at the end of a round. Its `done`, if it has one,
- *   counts; else the operation is `done` at the end of a round
+ * @param step does one part after the cursor `after`; `next` is null at the end of a round. The operation is `done` when
+ *   the step says so or, if the step returns no `done`, at the end of a round
  */
 export function inRounds<Input extends { after: Cursor }, Cursor, Result extends { next: Cursor | null }>(
   start: Cursor,
@@ -149,7 +147,7 @@ export function inRounds<Input extends { after: Cursor }, Cursor, Result extends
   };
 }
 
-/** The team in the input of an operation, if there is one. */
+/** The team that an operation's input names, if any. */
 export function teamOf(input: unknown): string | undefined {
   const { teamId, held } = (input ?? {}) as { teamId?: unknown; held?: { teamId?: unknown } };
   const team = teamId ?? held?.teamId;

@@ -1,22 +1,22 @@
-/** Pages of the store's lists, by place or period: reads of SQLite hold up the event loop, so none has more than one. */
+/** Pages of the store's lists, by place or period. Reads of SQLite block the event loop, so each returns one page. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { firstIdAt } from '../std/id.ts';
 
-/** At most `limit` rows, from behind the place `after`. Fewer than `limit` are the last. */
+/** At most `limit` rows after the place `after`. A page with fewer than `limit` rows is the last one. */
 export interface Page<Place = string> {
   after?: Place | undefined;
   limit: number;
 }
 
-/** Of 10,000 webhooks or workflows SQLite reads so many in some 2 ms. */
+/** SQLite reads this many of 10,000 webhooks or workflows in about 2 ms. */
 const ROWS = 250;
 
 /**
- * Every row of a list, page by page, with a turn of the event loop before each page but the first. Rows that come or go
- * meanwhile may be missing; all others are there once.
+ * Every row of a list, page by page, with a turn of the event loop between pages. Rows that are added or removed
+ * meanwhile may be missing; all others occur once.
  *
- * @param input what the list needs; it may begin behind an `after`, and its `limit` makes the pages smaller
- * @param placeOf by default the id of the row
+ * @param input the input of the list; an `after` is where it starts, and a `limit` makes the pages smaller
+ * @param placeOf the place of a row (default: its id)
  */
 export function everyRow<Input, Row extends { id: string }>(
   list: (input: Input & Page) => Promise<Row[]>,
@@ -46,8 +46,8 @@ export async function* everyRow<Input, Row>(
 /** Sorts after every id. */
 const LAST = '~';
 /**
- * By how much the time in an id may be ahead of its row's: ids go on growing when the clock is set back. It is never
- * behind, so that the lower bound needs no margin.
+ * By how much the time in an id may exceed its row's time: ids keep growing when the clock is set back. The time in an id
+ * is never earlier, so the lower bound needs no margin.
  */
 const AHEAD_MS = 3_600_000;
 
@@ -58,8 +58,8 @@ export interface Period {
 }
 
 /**
- * The range of ids, from `first` and before `end`, that contains all rows of a period that come before the id `before`.
- * The caller must still filter the rows by time, from `since` to `until`.
+ * The range of ids, from `first` and before `end`, that contains all rows of a period with ids below `before`. The
+ * caller must still filter the rows by time, from `since` to `until`.
  */
 export function idsBetween(
   prefix: string,

@@ -1,4 +1,4 @@
-/** What is deleted in the background, on one node, in steps so small that no other write waits for long. */
+/** Deletes old data in the background, on one node, in steps so small that other writes do not wait long. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EXPIRE_MS } from '../model/delivery.ts';
@@ -20,15 +20,15 @@ const TEAM_STEPS = { first: 20, max: 500 };
 const STEPS = { first: 50, max: 1_000 };
 
 /**
- * What is kept of a workflow: its newest 10 versions that are at most 30 days old, and every version that was current
- * within the last hour, so that a reader who has just started can finish.
+ * Versions of a workflow that are kept: the newest 10 that are at most 30 days old, and every version that was current
+ * within the last hour, so that readers of that version can finish.
  */
 const KEPT_VERSIONS: Retention = { keepVersions: 10, keepMs: 30 * DAY_MS, graceMs: HOUR_MS };
 /** Workflows looked at in one turn of the event loop: 0.5 ms on SQLite. */
 const WORKFLOWS_AT_ONCE = 1_000;
-/** Removed webhooks are kept for a day: no transaction that began before the removal is open for longer. */
+/** Removed webhooks are kept for a day: no transaction that started before the removal is open for longer. */
 const FORGET_MS = DAY_MS;
-/** Teams that one run of their chore deletes. */
+/** Teams deleted per run of the chore. */
 const TEAMS_AT_ONCE = 100;
 
 function pruning(
@@ -40,7 +40,7 @@ function pruning(
   return choreOnOneNode({ ...deps, name: `${what}.prune`, everyMs, failed: `${what}.not_pruned`, work });
 }
 
-/** Ended jobs and their logs. @param keep.keepJobs the newest of each workflow, for `keepMs` at most */
+/** Deletes ended jobs and their logs. @param keep.keepJobs jobs to keep per workflow, each for at most `keepMs` */
 export function jobRetention(deps: ChoreDeps, keep: { keepJobs: number; keepMs: number }): Chore {
   const { jobs } = deps.store;
   return pruning(deps, 'jobs', MINUTE_MS, (signal) =>
@@ -48,7 +48,7 @@ export function jobRetention(deps: ChoreDeps, keep: { keepJobs: number; keepMs: 
   );
 }
 
-/** Old versions. */
+/** Deletes old versions. */
 export function recordRetention(deps: ChoreDeps): Chore {
   const { records } = deps.store;
   return pruning(deps, 'records', MINUTE_MS, async (signal) => {
@@ -69,7 +69,7 @@ export function recordRetention(deps: ChoreDeps): Chore {
 /**
  * Expires deliveries that have waited too long, and deletes old attempts, events, inspectors and removed webhooks.
  *
- * @param keep.eventsMs how long events are kept, with their ended deliveries
+ * @param keep.eventsMs how long events are kept, with their deliveries that have ended
  */
 export function webhookRetention(deps: ChoreDeps, keep: { attemptsMs: number; eventsMs: number }): Chore {
   const { deliveries, inspectors, webhooks } = deps.store;
@@ -81,7 +81,7 @@ export function webhookRetention(deps: ChoreDeps, keep: { attemptsMs: number; ev
   });
 }
 
-/** Old lines of the audit. */
+/** Deletes old audit lines. */
 export function auditRetention(deps: ChoreDeps, olderMs: number): Chore {
   const { audit } = deps.store;
   return pruning(deps, 'audit', 10 * MINUTE_MS, (signal) =>
@@ -89,7 +89,7 @@ export function auditRetention(deps: ChoreDeps, olderMs: number): Chore {
   );
 }
 
-/** Expired sessions, and expired links that begin one. */
+/** Deletes expired sessions and sign-in links. */
 export function sessionRetention(deps: ChoreDeps): Chore {
   const { sessions } = deps.store;
   return pruning(deps, 'sessions', 10 * MINUTE_MS, (signal) =>
@@ -98,8 +98,8 @@ export function sessionRetention(deps: ChoreDeps): Chore {
 }
 
 /**
- * The rest of teams whose deletion was interrupted: the process that began it may have been killed. A retired team is
- * left alone for at least one run, because the command that retired it deletes its rows.
+ * Finishes deletions of teams that were interrupted, for example because the process was killed. A retired team is left
+ * alone for at least one run, because the command that retired it deletes its rows.
  *
  * @param forget removes the cached response bodies of a workflow
  */
@@ -127,7 +127,7 @@ export function deletionResumption(
         if (signal.aborted) return;
         log.info({ teamId, team: slug }, 'team.deleted');
       }
-      // The write-ahead log would hold the deleted rows for a while.
+      // Otherwise the write-ahead log would still contain the deleted rows for a while.
       if (interrupted.length > 0) await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
     },
   });

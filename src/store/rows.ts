@@ -1,19 +1,19 @@
-/** The rows of jobs and workflows in the database, and their mapping to the model. */
+/** The rows of jobs and workflows, and how they become the model's. */
 import type { AfterAttempt, FailureReason, Job, JobOrigin } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
 import { Part } from './sql.ts';
 
-/** Something that a team has, by its id. */
+/** Names something of a team by its id. */
 export interface InTeam {
   teamId: string;
   id: string;
 }
 
-/** Characters of an error that go into the event, whose body must stay under 20 kB; the job has all of it. */
+/** Maximum characters of an error in an event, whose body must stay under 20 kB; the job has all of it. */
 export const MAX_EVENT_ERROR = 2_000;
 
-/** How an attempt, or a waiting job, ends otherwise than by publishing; counters that are left out stay. */
+/** How an attempt or a waiting job ends, other than by publishing. Counters that are not given stay unchanged. */
 export interface AttemptEnd {
   follows: AfterAttempt;
   reason: FailureReason | null;
@@ -178,10 +178,10 @@ export function toWorkflow(row: ListedRow): Workflow {
 }
 
 /**
- * The condition of the index `job_slot`: only statements with this text use it. SQLite's index asks for its first part,
- * PostgreSQL's for the others: its planner believes that an index of unfinished jobs is small, but beside a transaction
- * that is held open it has entries of all jobs since; claims would scan it from end to end. SQLite's would rather read
- * all jobs of a team: name the index, as `from job /* use job_slot *\/`.
+ * The condition of the index `job_slot`: only statements with this text use it. SQLite's index needs the first part,
+ * PostgreSQL's the rest: its planner assumes that an index of unfinished jobs is small, but during a long transaction the
+ * index has entries of all jobs since, and claims would scan it from end to end. SQLite's planner would rather read all
+ * jobs of a team: name the index, as in `from job /* use job_slot *\/`.
  */
 export const UNFINISHED = new Part(
   `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`,

@@ -1,24 +1,24 @@
 /**
- * What every operation is written against: a few ways to run a statement, the same on both databases.
+ * What every operation is written against: a few ways to run a statement on either database.
  *
- * Statements are written once, as PostgreSQL reads them, with each value in its place: db.get`select … where id = ${id}`.
- * Where the text is a constant, or a value occurs often, it has `$1` for the values that follow it. `sqlite/database.ts`
- * says how SQLite reads them; where the two need different ones, both stand beside each other: `{ sqlite, postgres }`.
+ * Statements are written once, in PostgreSQL's SQL, with each value in its place: db.get`select … where id = ${id}`. A
+ * constant text, or one that uses a value several times, has `$1` for the values passed after it. `sqlite/database.ts`
+ * translates them for SQLite; where the two need different statements, both are given: `{ sqlite, postgres }`.
  */
 
-/** A value for a `$n`. SQLite stores true as 1 and gets a list as JSON. */
+/** A parameter. SQLite stores true as 1 and receives a list as JSON. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
 
-/** What differs between the databases. */
+/** Something that differs between the databases. */
 export interface Either<Sqlite, Postgres = Sqlite> {
   readonly sqlite: Sqlite;
   readonly postgres: Postgres;
 }
 
-/** A statement for both databases, or one for each; or a template whose values are sent as such, never as text. */
+/** A statement for both databases, one for each, or a template, whose values are sent as parameters and never as text. */
 export type Statement = string | Either<string> | TemplateStringsArray;
 
-/** A part of a statement that stands in a template as it is. */
+/** A part of a statement that a template includes as text. */
 export class Part {
   readonly text: string;
 
@@ -31,7 +31,7 @@ export class Part {
   }
 }
 
-/** The statement for one database, with `$n` for its values. */
+/** The statement for one database, with `$n` for its parameters. */
 export function textOf(
   statement: Statement,
   given: readonly (Value | Part)[],
@@ -54,48 +54,46 @@ export function textOf(
 
 const partOf = (one: Value | Part | undefined) => (one instanceof Part ? one : undefined);
 
-/** What is sent along with the text. */
+/** The parameters among the values of a template. */
 export function valuesOf(given: readonly (Value | Part)[]): readonly Value[] {
   return given.some(partOf)
     ? given.filter((one): one is Value => !(one instanceof Part))
     : (given as Value[]);
 }
 
-/** The texts made of templates, with the parts that stood in them. */
+/** Texts made from templates, with the parts that they include. */
 const TEMPLATES = new WeakMap<TemplateStringsArray, { parts: readonly (Part | undefined)[]; text: string }>();
 
-/** Picks from what differs. */
+/** Returns the variant for one database. */
 export type Pick = <Sqlite, Postgres>(either: Either<Sqlite, Postgres>) => Sqlite | Postgres;
 
-/** A statement of which some parts differ: `both((pick) => \`select … ${pick({ sqlite: '…', postgres: '…' })} …\`)`. */
+/** A statement with parts that differ: `both((pick) => \`select … ${pick({ sqlite: '…', postgres: '…' })} …\`)`. */
 export function both(text: (pick: Pick) => string): Either<string> {
   return { sqlite: text((either) => either.sqlite), postgres: text((either) => either.postgres) };
 }
 
 export interface Sql {
-  /** The first row, or undefined. */
   get<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row | undefined>;
-  /** Every row; the statement bounds how many. */
   all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]>;
-  /** Runs a statement; returns how many rows it changed. */
+  /** Runs a statement; returns the number of changed rows. */
   run(sql: Statement, ...values: (Value | Part)[]): Promise<number>;
-  /** Locks rows until the commit, by `select 1 … for …`. Nothing to do on SQLite, which has one writer. */
+  /** Locks rows until the commit, by `select 1 … for …`. Does nothing on SQLite, which has one writer. */
   lock(sql: Statement, ...values: Value[]): Promise<void>;
-  /** The one for this database: a part of a statement, or anything else. */
+  /** Returns the variant for this database. */
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
-  /** Runs several reads on one state of the database; not in a transaction that writes. */
+  /** Runs several reads on one state of the database. Not available in a transaction that writes. */
   snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
 }
 
-/** The type of a column, by the name that PostgreSQL has for it. */
+/** The type of a column, by PostgreSQL's name. */
 export type ColumnType = 'text' | 'bigint' | 'integer' | 'boolean';
 
 /**
- * Inserts rows by one statement on PostgreSQL, and by one prepared statement for each row on SQLite, which is the
- * fastest there.
+ * Inserts rows: with one statement on PostgreSQL, and with one prepared statement per row on SQLite, which is the fastest
+ * there.
  *
- * @param columns the type of each column, in the order of the values of a row
- * @param onConflict `on conflict …`, for rows of which PostgreSQL meets none twice
+ * @param columns the type of each column, in the order of a row's values
+ * @param onConflict `on conflict …`; on PostgreSQL no two of the rows may conflict with the same one
  */
 export async function insertAll(
   db: Sql,
@@ -116,7 +114,7 @@ export async function insertAll(
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
-/** Kept by the columns, which are constants: a call that queues a job would spend more on the text than on the rest. */
+/** Cached by the columns, which are constants: building the text would take more of a queue call than all the rest. */
 const INSERTIONS = new WeakMap<Columns, { table: string; onConflict: string; statement: Either<string> }>();
 
 function insertion(table: string, columns: Columns, onConflict: string): Either<string> {
@@ -133,11 +131,11 @@ function insertion(table: string, columns: Columns, onConflict: string): Either<
 }
 
 /**
- * Runs a statement for each of some rows: on SQLite once for each, which is the fastest there; on PostgreSQL once, with
- * a list for each column.
+ * Runs a statement for each row: on SQLite once per row, which is the fastest there; on PostgreSQL once, with a list per
+ * column.
  *
- * @param same the first values, the same for all rows
- * @returns the rows that the statement returns for all of them
+ * @param same the first values, shared by all rows
+ * @returns the rows that the statement returns
  */
 export async function forEach<Row>(
   db: Sql,
@@ -157,11 +155,11 @@ export async function forEach<Row>(
 }
 
 /**
- * A statement that deletes the first rows that match, except those that another transaction has locked.
+ * A statement that deletes the first rows that match, except those locked by another transaction.
  *
- * @param of.key the columns of the primary key, or others that say which row it is: `team_id, id`
+ * @param of.key columns that identify a row, usually the primary key: `team_id, id`
  * @param of.first `where … order by … limit $n`
- * @param of.index the one that SQLite searches, where it would choose another
+ * @param of.index the index for SQLite, where it would choose another
  */
 export function deletion(of: { table: string; key: string; first: string; index?: string }): Either<string> {
   const { table, key, first, index } = of;
@@ -175,15 +173,15 @@ export function deletion(of: { table: string; key: string; first: string; index?
   };
 }
 
-/** How much a transaction may still write, because others wait for it. */
+/** How much a transaction may still write while others wait for it. */
 export interface Room {
   rows: number;
   bytes: number;
 }
 
-/** Records that one transaction may write. */
+/** Maximum number of records that one transaction writes. */
 export const MAX_BATCH = 500;
-/** Bytes of rows that one transaction should touch. Measured on SQLite: some 15 ms for a record of 1 MiB. */
+/** Bytes of rows that one transaction should touch. Measured on SQLite: about 15 ms for a record of 1 MiB. */
 export const MAX_BATCH_BYTES = 1_048_576;
 
 export function isFull(room: Room): boolean {
@@ -191,19 +189,19 @@ export function isFull(room: Room): boolean {
 }
 
 /**
- * How many rows a transaction deals with before it looks whether it has done enough; `most` where their bytes do not
- * matter. SQLite reads all of a row to find it by its key (4 ms for 1 MiB), and writes all of it to change it;
- * PostgreSQL keeps long values apart. One at a time costs SQLite a third of its speed.
+ * How many rows a transaction handles before it checks whether it has done enough; `most` where row size does not matter.
+ * SQLite reads a whole row to find it by its key (4 ms for 1 MiB), and writes all of it to change it; PostgreSQL stores
+ * long values separately. One row at a time would cost SQLite a third of its speed.
  */
 export function atATime(db: Sql, most: number): number {
   return db.pick({ sqlite: Math.min(4, most), postgres: most });
 }
 
 /**
- * Deals with the rows of a table in their order, as many as there is room for.
+ * Handles the rows of a table in order, as many as there is room for.
  *
- * @param steps.first reads so many of the first rows that have not been dealt with, with the bytes of each
- * @param steps.upTo deals with the rows up to one of them
+ * @param steps.first reads the first rows not handled yet, with the bytes of each
+ * @param steps.upTo handles the rows up to and including one of them
  */
 export async function inParts<Row extends { bytes: number }>(
   db: Sql,

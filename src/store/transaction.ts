@@ -1,4 +1,4 @@
-/** What an operation is given: ways to the database, the time, and what it tells of its commit. */
+/** What an operation receives: access to the database, the time, and a record of what its commit touches. */
 import type { EventType } from '../model/event.ts';
 import type { Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
@@ -6,57 +6,56 @@ import type { JobRow, WorkflowRow } from './rows.ts';
 import type { Sql } from './sql.ts';
 
 /**
- * For reads: each statement runs by itself, on any connection; reads that must be consistent with each other go into
+ * For reads: each statement runs by itself, on any connection; reads that must be consistent with each other belong in
  * `db.snapshot`. `now` is in epoch milliseconds.
  */
 export interface View {
   readonly db: Sql;
   readonly now: number;
-  /** What is locked already for the call that this is for. */
+  /** Rows that the driver has already locked for this call. */
   readonly locked?: Locked;
 }
 
 /**
- * For writes, inside a transaction. The operation may be retried, so it must have no effect outside the database. It
- * may send statements without awaiting those before; they run in the order in which they were sent.
+ * For writes, inside a transaction. The operation may be retried, so it must have no effect outside the database. It may
+ * send statements without awaiting earlier ones; they run in the order in which they were sent.
  */
 export interface Tx extends View {
-  /** The URL of the service as others reach it, for the bodies of events. */
+  /** The external URL of the service, for the bodies of events. */
   readonly publicUrl: string;
   /** For teams without quotas of their own. */
   readonly quotas: Quotas;
-  /** What watchers are told after the commit. */
+  /** Reported to watchers after the commit. */
   readonly touched: Touched;
-  /** The events of this transaction, numbered and written just before its commit. */
+  /** Events of this transaction, numbered and written just before its commit. */
   readonly events: PendingEvent[];
-  /** New jobs, written just before the events, with those of other calls; undefined: they are written at once. */
+  /** New jobs, written just before the events, together with those of other calls; undefined: written immediately. */
   readonly jobs?: JobRow[];
-  /** How many deliveries of removed webhooks may still be canceled, where calls share a transaction. */
+  /** How many more deliveries of removed webhooks may be canceled, where calls share a transaction. */
   readonly cancels?: { left: number };
-  /** The counter of key changes, when this transaction changes keys. */
+  /** The counter of key changes, if this transaction changes keys. */
   keysChanged?: number;
-  /** An earlier call has done this already, so that no audit line is written. */
+  /** Set when an earlier call has already made this change, so that no audit line is written. */
   repeated?: boolean;
 }
 
-/** Rows that the driver has locked for a call, and read since: nobody has changed them. */
+/** Rows that the driver has locked and then read for a call: nobody else can change them. */
 export interface Locked {
   readonly workflow?: WorkflowRow;
-  /** The unfinished jobs of that workflow, by slot. */
+  /** Unfinished jobs of that workflow, by slot. */
   readonly unfinished?: JobRow[];
   readonly job?: JobRow;
 }
 
-/** What happened. */
 export interface NewEvent {
   teamId: string;
   type: EventType;
-  /** null: of no workflow; only subscriptions to the whole team receive it. */
+  /** null for an event of no workflow: only subscriptions to the whole team receive it. */
   workflowId: string | null;
   jobId: string | null;
   finishedAt: number | null;
   data: Record<string, unknown>;
-  /** The trace that it belongs to, in the form of `traceparent`. */
+  /** The trace of the event, as `traceparent`. */
   trace?: string | null;
 }
 
@@ -65,9 +64,9 @@ export interface PendingEvent extends NewEvent {
   id: string;
   /** When it happened, in epoch milliseconds. */
   at: number;
-  /** The delivery of a test, which goes to one webhook, whatever that is subscribed to. */
+  /** The delivery of a test event, which has one recipient, whatever the webhook is subscribed to. */
   test?: { deliveryId: string; webhookId: string };
-  /** A webhook that does not get it. */
+  /** A webhook that does not receive the event. */
   exceptWebhookId?: string;
 }
 
@@ -84,14 +83,13 @@ export interface Touched {
   /** Cancellation of a running job was requested. */
   cancels: boolean;
   deliveries: boolean;
-  /** The webhooks for which something became due, if they are few; null means that it may be any. */
+  /** Webhooks with deliveries that became due; null if there are too many to list. */
   lanes: readonly LaneName[] | null;
 }
 
-/** How many webhooks are reported by name; beyond that, any may have something due. */
+/** Maximum number of webhooks listed in `Touched.lanes`. */
 const MAX_LANES = 64;
 
-/** Nothing touched so far. */
 export function untouched(): Touched {
   return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
 }
@@ -99,7 +97,7 @@ export function untouched(): Touched {
 /** Anything may have changed: reported when another process has committed. */
 export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
 
-/** Tells those who watch of a commit; what one of them throws is logged. */
+/** Calls the watchers after a commit, and logs what they throw. */
 export function tell(watchers: ReadonlySet<(touched: Touched) => void>, touched: Touched, log: Logger): void {
   for (const watcher of watchers) {
     try {
@@ -110,7 +108,7 @@ export function tell(watchers: ReadonlySet<(touched: Touched) => void>, touched:
   }
 }
 
-/** Reports that a webhook has something due, or that what senders know of it is outdated. */
+/** Reports that a webhook has something due, or that senders must reload it. */
 export function touchLane({ touched }: { touched: Touched }, teamId: string, webhookId: string): void {
   const { lanes } = touched;
   touched.deliveries = true;
@@ -119,7 +117,7 @@ export function touchLane({ touched }: { touched: Touched }, teamId: string, web
   touched.lanes = lanes.length < MAX_LANES ? [...lanes, { teamId, webhookId }] : null;
 }
 
-/** Reports the same of any webhook. */
+/** Reports this of all webhooks. */
 export function touchAllLanes({ touched }: { touched: Touched }): void {
   touched.deliveries = true;
   touched.lanes = null;

@@ -176,7 +176,7 @@ test('a flipped byte is found, wherever it is, and such a file is not put back',
   }
   const restored = await place.run('backup', 'restore', file, '--force');
   assert.equal(restored.code, 1);
-  assert.match(restored.stderr, /cannot be put back, and nothing was changed/);
+  assert.match(restored.stderr, /cannot be restored, and nothing was changed/);
   assert.deepEqual(readFileSync(join(data, 'flowhook.db')), was);
 
   writeFileSync(file, whole.subarray(0, whole.length - 4_096));
@@ -204,7 +204,7 @@ test('nothing is overwritten unasked, beside a server, or with another key', asy
   const { place, data, file } = await withBackup(t);
   const database = join(data, 'flowhook.db');
   const asked = await place.run('backup', 'restore', file);
-  assert.deepEqual([asked.code, /There is a database already.*--force/.test(asked.stderr)], [5, true]);
+  assert.deepEqual([asked.code, /A database already exists.*--force/.test(asked.stderr)], [5, true]);
 
   const server = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: '0' });
   const served = await place.run('backup', 'restore', file, '--force');
@@ -218,7 +218,7 @@ test('nothing is overwritten unasked, beside a server, or with another key', asy
   const guest = new DatabaseSync(database);
   guest.exec('begin; select * from team');
   const guested = await place.run('backup', 'restore', sealed, '--force');
-  assert.deepEqual([guested.code, /A command uses the database/.test(guested.stderr)], [5, true]);
+  assert.deepEqual([guested.code, /A command is using the database/.test(guested.stderr)], [5, true]);
   guest.close();
 
   const key = readFileSync(join(data, 'encryption.key'));
@@ -278,8 +278,8 @@ test('where there is no room a backup leaves nothing and says so', async (t) => 
   const crowded = { ...small, size: '64m,nr_inodes=3' };
   const restoring = { size: '256k', attempt: () => place.run('backup', 'restore', file, '--data', disk) };
   for (const [{ size, attempt }, sentence] of [
-    [small, /There is not enough room for a backup in .*needs some \d+ MB/],
-    [crowded, /disk became full while the backup was written.*nothing of it was left/],
+    [small, /There is not enough space for a backup in .*needs about \d+ MB/],
+    [crowded, /disk became full while the backup was written.*unfinished file was removed/],
     [restoring, /no space left/i],
   ] as const) {
     try {

@@ -252,10 +252,10 @@ test('a copy that is killed is neither served nor taken for an empty database', 
   await (await open(url)).close();
   const from = await sourceOfPages(t);
   await killedCopy(`sqlite:${from}`, url, client);
-  await assert.rejects(open(url), /copy that is not finished/);
+  await assert.rejects(open(url), /database is an unfinished copy/);
   const again = await copy(`sqlite:${from}`, url);
   assert.equal(again.code, 5);
-  assert.match(again.stderr, /holds an unfinished copy. Make the destination anew/);
+  assert.match(again.stderr, /contains an unfinished copy. Create the target again/);
   const anew = await emptyDatabase(t);
   const { rows } = await copied(`sqlite:${from}`, anew.url);
   assert.equal(rows, Object.values(rowsOf(from)).flat().length);
@@ -274,8 +274,8 @@ test('a copy in which one letter is wrong is found out and not served', async (t
     create trigger miswrite before insert on record for each row when (new.id = 'z') execute function miswrite()`);
   const { code, stderr } = await copy(`sqlite:${source}`, url);
   assert.equal(code, 1);
-  assert.match(stderr, /The copy of the table record is not what the source holds/);
-  await assert.rejects(open(url), /copy that is not finished/);
+  assert.match(stderr, /The copy of the table record differs from the source/);
+  await assert.rejects(open(url), /database is an unfinished copy/);
 });
 
 test('what is in use, old or an unfinished copy itself is not copied', async (t) => {
@@ -291,13 +291,13 @@ test('what is in use, old or an unfinished copy itself is not copied', async (t)
   await client.query(`insert into chore values ('c', 'node_x', extract(epoch from now()) * 1000 + 60000)`);
   const leased = await copy(url, `sqlite:${to}`);
   assert.equal(leased.code, 5);
-  assert.match(leased.stderr, /Nodes use the database .*--force/);
+  assert.match(leased.stderr, /Nodes are using the database .*--force/);
   await copied(url, `sqlite:${to}`, '--force');
   assert.deepEqual(rowsOf(to), rowsOf(source));
 
   await client.query('insert into instance values ($1, $2)', [MARKER, '{}']);
   const unfinished = await copy(url, `sqlite:${other}`, '--force');
-  assert.match(unfinished.stderr, /--from: This database is a copy that is not finished/);
+  assert.match(unfinished.stderr, /--from: This database is an unfinished copy/);
   const db = new DatabaseSync(to);
   db.exec('pragma user_version = 1');
   db.close();

@@ -25,7 +25,7 @@ describe('administration', () => {
       await page.getByRole('tab', { name: 'Audit' }).click();
       const line = (action: string) => page.getByRole('row').filter({ hasText: action });
       await line('sessions.begin').filter({ hasText: '127.0.0.1' }).first().waitFor();
-      await line('keys.create').filter({ hasText: 'read for good' }).first().waitFor();
+      await line('keys.create').filter({ hasText: 'read without expiry' }).first().waitFor();
       await page.getByRole('searchbox', { name: 'Operation' }).fill('keys.create');
       await line('sessions.begin').first().waitFor({ state: 'detached' });
       await line('keys.create').first().waitFor();

@@ -69,7 +69,7 @@ export function testAudit(open: Open): void {
       assert.deepEqual(await actions(store), before);
     }
     assert.equal((await ada.webhooks.subscribe(hook)).outcome, 'existing');
-    assert.deepEqual(await actions(store), [...before, 'webhooks.subscribe ends its pause']);
+    assert.deepEqual(await actions(store), [...before, 'webhooks.subscribe resumed']);
     await ada.webhooks.subscribe(hook);
     await ada.webhooks.resume({ teamId, id });
     assert.equal((await actions(store)).length, before.length + 1);
@@ -106,13 +106,13 @@ export function testAudit(open: Open): void {
       [
         'webhooks.subscribe to one event of all workflows',
         'webhooks.change ordered, headers',
-        'webhooks.rotate a new secret; both sign for 1 h',
+        'webhooks.rotate new secret; both sign for 1 h',
         'webhooks.test ',
         'deliveries.replay ',
         'webhooks.unsubscribe ',
         ...['jobs.runNow', 'jobs.cancel'].map((action) => `${action} of workflow people`),
         'workflows.archive ',
-      ].toSpliced(5, 0, 'deliveries.startReplay what is dead'),
+      ].toSpliced(5, 0, 'deliveries.startReplay dead deliveries'),
     );
   });
 

@@ -122,7 +122,7 @@ export function testStaging(open: Open): void {
     ];
     for (const write of wrong) {
       const writes: StagedWrite[] = [{ kind: 'insert', id: 'new', body: '{"id":"new"}' }, write];
-      await assert.rejects(store.records.stage({ held, writes }), /is not what the run had compared/);
+      await assert.rejects(store.records.stage({ held, writes }), /differs from what the run compared/);
     }
     const { counted, found } = await inspect(at);
     const { bytes } = counted;

@@ -1,7 +1,7 @@
 /**
  * Copies a database into another one, of either kind: table by table in pages, from one snapshot of the source, each page
- * in a transaction of its own. At the end both databases are read again and compared. Only then is the marker deleted
- * that was set at the beginning; a database with a marker is never opened.
+ * in a transaction of its own. At the end both databases are read again and compared. A marker is set at the beginning
+ * and deleted only after the comparison; a database with a marker is never opened.
  */
 import { hash } from 'node:crypto';
 import { InUseError } from '../../model/error.ts';
@@ -24,14 +24,14 @@ export interface CopyReport {
   rows: number;
 }
 
-/** Called after each page: how many rows are done, of how many (of both databases, while they are compared). */
+/** Called after each page with the number of finished rows and of all rows (of both databases during the comparison). */
 export type OnCopied = (progress: { doing: 'copy' | 'compare'; done: number; total: number }) => void;
 
 /**
  * @param input.target must have the same schema version as the source
- * @param input.force copies although nodes may write into the source: what they write meanwhile is not in the copy
- * @throws InUseError when the source is in use, or the destination holds something else
- * @throws Error with a sentence when the copy is not what the source is
+ * @param input.force copies although nodes may write to the source: what they write meanwhile is not in the copy
+ * @throws InUseError when the source is in use, or the target is not empty
+ * @throws Error when the copy differs from the source
  */
 export async function copyTables(input: {
   source: Tables;
@@ -73,11 +73,11 @@ async function hasMarker(db: Sql): Promise<boolean> {
 async function begin(target: Tables): Promise<void> {
   const isMarked = await target.read(hasMarker);
   const [full] = [...(await target.read(countRows))].find(([, rows]) => rows > 0) ?? [];
-  const makeAnew = 'Make the destination anew, and copy again';
-  if (isMarked) throw new InUseError(`The destination holds an unfinished copy. ${makeAnew}`);
+  const again = 'Create the target again, and repeat the copy';
+  if (isMarked) throw new InUseError(`The target contains an unfinished copy. ${again}`);
   if (full !== undefined) {
     throw new InUseError(
-      `The destination is not empty: its table ${full} has rows. Name a database that nothing was ever served from`,
+      `The target is not empty: its table ${full} has rows. Use a database that no server has ever used`,
     );
   }
   await target.write(async (db) => {
@@ -85,7 +85,7 @@ async function begin(target: Tables): Promise<void> {
       `insert into instance (name, value) values ($1, '') on conflict do nothing`,
       MARKER,
     );
-    if (set === 0) throw new InUseError('Another `flowhook database copy` writes into the same database');
+    if (set === 0) throw new InUseError('Another `flowhook database copy` is writing to this database');
   });
 }
 
@@ -98,7 +98,7 @@ async function* pagesOf(db: Sql, table: Table, columns: Columns): AsyncGenerator
   }
 }
 
-/** Reads all of both databases and compares the checksums of their tables. */
+/** Reads both databases completely and compares the checksums of their tables. */
 async function compare(input: {
   from: Sql;
   target: Tables;
@@ -121,9 +121,9 @@ async function compare(input: {
     ]);
     if (ours.rows !== theirs.rows || ours.digits !== theirs.digits) {
       throw new Error(
-        `The copy of the table ${table.name} is not what the source holds: ${theirs.rows} rows (${theirs.digits}) ` +
-          `instead of ${ours.rows} (${ours.digits}). The copy will not be served: make the destination anew, let ` +
-          'nothing write into the source, and copy again',
+        `The copy of the table ${table.name} differs from the source: ${theirs.rows} rows (${theirs.digits}) instead of ` +
+          `${ours.rows} (${ours.digits}). No server will open the copy. Create the target again, make sure that nothing ` +
+          'writes to the source, and repeat the copy',
       );
     }
     tables.push({ name: table.name, rows: ours.rows, checksum: ours.digits });
@@ -154,7 +154,7 @@ async function checksumOf(
 
 const MODULUS = 2n ** 128n;
 
-/** A row as text. PostgreSQL cannot store NUL: U+FFFD takes its place there, and so it does here. */
+/** A row as text. PostgreSQL cannot store NUL: it stores U+FFFD instead, so this replaces NUL in the same way. */
 function canonical(row: readonly Cell[]): string {
   return JSON.stringify(
     row.map((cell) =>

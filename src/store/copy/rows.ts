@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows of a copy, in the shape that they have on PostgreSQL. The one difference: on SQLite a workflow
- * has a number, assigned anew by the database it is copied into, and `record` refers to that.
+ * Reads and writes the rows of a copy, in the form that they have on PostgreSQL. The only difference: on SQLite a workflow
+ * has a number, assigned again by the target database, and `record` refers to it.
  */
 import { type ColumnType, insertAll, type Sql } from '../sql.ts';
 import { TABLES, type Table } from './tables.ts';
@@ -8,26 +8,26 @@ import { TABLES, type Table } from './tables.ts';
 /** A value of one column in one row. */
 export type Cell = string | number | null;
 
-/** The columns of a table, in the order of their names, which is that of the cells of a row. */
+/** The columns of a table in alphabetical order, which is also the order of the cells of a row. */
 export type Columns = Readonly<Record<string, ColumnType>>;
 
 /** By the name of the table. */
 export type ColumnsOf = ReadonlyMap<string, Columns>;
 
-/** The maximum size of a page: in rows, and in bytes of its long columns, unless it is one row. */
+/** The maximum size of a page, in rows, and in bytes of its long columns. A page has at least one row. */
 const PAGE_ROWS = 1_000;
 const PAGE_BYTES = 4_194_304;
 
-/** A cursor: where a page ended. Means something only to the database that it was read from. */
+/** A cursor: where a page ended. Only valid for the database that it was read from. */
 export type Place = readonly Cell[];
 
 export interface Page {
   rows: Cell[][];
-  /** The cursor for the next page; null when this was the last. */
+  /** The cursor for the next page; null after the last one. */
   next: Place | null;
 }
 
-/** What SQLite reads in place of the table itself, in which order. `cross`: records are walked along their key. */
+/** What SQLite reads instead of the table, and in which order. `cross` makes it read the records along their key. */
 const NUMBERED = {
   from: `(select workflow.team_id, workflow.id as workflow_id, record.*
           from record cross join workflow on workflow.number = record.workflow) as record`,
@@ -52,7 +52,7 @@ const COLUMNS = {
     order by attname`,
 };
 
-/** The columns of all tables. Of their types it matters only whether they are numbers. */
+/** The columns of all tables. Of their types only numbers and texts are distinguished. */
 export async function readColumns(db: Sql): Promise<ColumnsOf> {
   const all = new Map<string, Columns>();
   for (const { name: table } of TABLES) {
@@ -63,7 +63,7 @@ export async function readColumns(db: Sql): Promise<ColumnsOf> {
   return all;
 }
 
-/** How many rows each table has. */
+/** The number of rows in each table. */
 export async function countRows(db: Sql): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const { name, except = 'false' } of TABLES) {
@@ -104,7 +104,7 @@ function cellsOf(row: Readonly<Record<string, Cell>>, columns: readonly string[]
   return columns.map((column) => row[column] ?? null);
 }
 
-/** How many of the next rows make a page, given the bytes of each; one at least, unless there is none. */
+/** The number of next rows that make a page, given the bytes of each; at least one, if there is any. */
 function rowsOfPage(bytes: readonly number[]): number {
   let sum = 0;
   for (const [place, own] of bytes.entries()) {
@@ -114,7 +114,7 @@ function rowsOfPage(bytes: readonly number[]): number {
   return bytes.length;
 }
 
-/** Adds rows; those of a page are inserted by one statement on PostgreSQL. */
+/** Inserts rows: on PostgreSQL, the rows of a page with one statement. */
 export async function insertRows(
   db: Sql,
   { name }: Table,
@@ -126,7 +126,7 @@ export async function insertRows(
   for (const row of rows) await db.run(sql, ...row);
 }
 
-/** How SQLite inserts a row for which it needs the number of a workflow; undefined for other tables. */
+/** SQLite's statement for a row that contains the number of a workflow; undefined for other tables. */
 function numbering(table: string, columns: readonly string[]): string | undefined {
   const place = (column: string) => `$${columns.indexOf(column) + 1}`;
   switch (table) {

@@ -1,9 +1,9 @@
-/** The tables that a copy of a database consists of, and what each driver opens for one. */
+/** The tables that a copy of a database consists of, and what each driver opens for a copy. */
 import type { Sql } from '../sql.ts';
 
 export interface Table {
   name: string;
-  /** Its primary key: the order in which it is read. */
+  /** The primary key: the order in which the table is read. */
   key: readonly string[];
   /** Columns with long values, whose bytes limit the size of a page. */
   long?: readonly string[];
@@ -14,13 +14,13 @@ export interface Table {
 /** The name of the row in `instance` that marks an unfinished copy. */
 export const MARKER = 'unfinished_copy';
 
-/** Why a database with a marker is not opened. */
+/** The error when a database with a marker is opened. */
 export const REFUSAL =
-  'This database is a copy that is not finished. Make it anew, and run `flowhook database copy` again';
+  'This database is an unfinished copy. Create it again, and repeat `flowhook database copy`';
 
 /**
- * Every table, with the key that it has on PostgreSQL; what others refer to comes first. `rows.ts` says what SQLite has
- * instead. The columns are those that the databases have.
+ * Every table, with its key on PostgreSQL; tables come after those they refer to. `rows.ts` describes what differs on
+ * SQLite. The columns are read from the databases.
  */
 export const TABLES: readonly Table[] = [
   { name: 'instance', key: ['name'], except: `name = '${MARKER}'` },
@@ -45,13 +45,13 @@ export const TABLES: readonly Table[] = [
   { name: 'usage', key: ['team_id', 'kind', 'subject', 'period', 'start'] },
 ];
 
-/** Not copied: inspectors last a day, and belong to the address of the servers that use this database. */
+/** Not copied: inspectors last a day, and belong to the address of the servers on this database. */
 export const INSPECTOR_TABLES: readonly Table[] = [
   { name: 'inspector', key: ['id'] },
   { name: 'inspected_request', key: ['team_id', 'inspector_id', 'number'], long: ['request', 'body'] },
 ];
 
-/** Not copied: leases, sessions and the schema version are true of one database only. */
+/** Not copied: leases, sessions and the schema version belong to one database. */
 export const LEFT_BEHIND: readonly string[] = [
   'session',
   'sign_in_link',
@@ -63,13 +63,13 @@ export const LEFT_BEHIND: readonly string[] = [
 
 /** A database as a copy sees it. */
 export interface Tables {
-  /** Says in a sentence which servers use the database; undefined when none is known to. */
+  /** A sentence that says which servers use the database; undefined if none is known to. */
   inUse(): Promise<string | undefined>;
-  /** Reads one snapshot of the database, for as long as it takes. */
+  /** Reads one snapshot of the database, however long that takes. */
   read<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
   /** Writes in one transaction, which is rolled back when `write` rejects. */
   write(write: (db: Sql) => Promise<void>): Promise<void>;
-  /** Updates the statistics of the planner after many rows were written. */
+  /** Updates the planner's statistics after many rows were written. */
   analyze(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Attempts: how pushes begin them, what becomes of them but by publishing, and what people ask of jobs. Claims begin the
- * others, and heartbeats renew their leases.
+ * Attempts: how pushes begin them, how they end other than by publishing, and canceling or hurrying jobs. Claims begin
+ * other attempts, and heartbeats renew their leases.
  */
 
 import {
@@ -43,7 +43,7 @@ import {
 } from './jobs.ts';
 import { lockWorkflow } from './workflows.ts';
 
-/** A job that this node has just claimed, with its workflow. */
+/** A job just claimed by this node, with its workflow. */
 export interface ClaimedJob {
   job: Job;
   workflow: Workflow;
@@ -56,28 +56,28 @@ export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
   return { job, workflow: toWorkflow(workflow), state };
 }
 
-/** No job can wait longer: one dated further ahead was queued before the clock was set back, and counts as due. */
+/** No job waits longer. One dated further ahead was queued before the clock was set back, and counts as due. */
 export const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
-/** While there is only one team, it may have all places of a node. */
+/** A single team may use all places of a node. */
 export async function hasSeveralTeams(view: View): Promise<boolean> {
   return (await view.db.all('select 1 from team limit 2')).length > 1;
 }
 
-/** A running job whose holder is gone, and the process that may have been left behind. */
+/** A running job whose node is gone, and its process, which may still exist. */
 export interface Abandoned {
   held: AttemptLease;
   workflowId: string;
-  /** The node that claimed it or, for a push, received it. */
+  /** The node that claimed the job or, for a push, received it. */
   nodeId: string | null;
   origin: JobOrigin;
   process: ProcessMark | null;
 }
 
 /**
- * Starts a job of origin `push`: running at once, held by the process that has the records, never retried. An earlier
- * push whose lease has expired is failed as `lost`; any other unfinished job makes this one `occupied`. Repeating an
- * idempotency key within 24 h returns `replayed` with the job that it published, and what `noteSent` noted of it; a
+ * Starts a job of origin `push`: running immediately, held by the process that received the records, never retried. An
+ * earlier push whose lease has expired fails as `lost`; any other unfinished job makes this one `occupied`. Repeating an
+ * idempotency key within 24 h returns `replayed` with the job that it published, and the hash stored by `noteSent`; a
  * failed job is not replayed. Events: `workflow_queued`, `workflow_started`.
  */
 export async function begin(
@@ -115,20 +115,20 @@ export async function begin(
   return { outcome: 'begun', claimed: await start(tx, input, row) };
 }
 
-/** The reaper does the same, but only where a server runs; `flowhook data import` works without one. */
+/** The reaper does this where a server runs; `flowhook data import` works without one. */
 async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
   if (job.origin !== 'push' || !isOverdue(tx, job)) return false;
-  // Checked again under the lock: its holder may have renewed the lease at this moment.
+  // Checked again under the lock: the node may have renewed the lease meanwhile.
   const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
   const locked = await lockRunning(tx, held);
   if (locked === undefined || !isOverdue(tx, locked.job)) return false;
-  const error = 'The process that had the records of this push ended without a word';
+  const error = 'The process that received the records of this push ended before it was done';
   await endAbandoned(tx, locked.job, error);
   return true;
 }
 
 /**
- * Notes a hash of what a push with an idempotency key has sent, before it is published, so that a push with the same
+ * Stores a hash of the request of a push with an idempotency key before it publishes, so that a later push with the same
  * key can be compared with it. Throws FencedError.
  */
 export async function noteSent(tx: Tx, { held, sent }: { held: AttemptLease; sent: string }): Promise<void> {
@@ -157,7 +157,7 @@ async function start(tx: Tx, input: Parameters<typeof begin>[1], row: WorkflowRo
   return { job: toJob(job), workflow, state: row.state === null ? null : JSON.parse(row.state) };
 }
 
-/** Stores the child process of an attempt; null once it has ended. */
+/** Stores the child process of an attempt; null when it has ended. */
 export async function setProcess(
   tx: Tx,
   { held, process }: { held: AttemptLease; process: ProcessMark | null },
@@ -169,8 +169,8 @@ export async function setProcess(
 }
 
 /**
- * Ends a failed attempt: the job goes on as `then` says (see `model/job.ts`), or is canceled if that was requested.
- * When the job ends, a buffered job moves up. Event, when the job ends: `workflow_failed` or `workflow_canceled`.
+ * Ends a failed attempt: the job continues as `then` says (see `model/job.ts`), or is canceled if that was requested.
+ * When the job ends, a buffered job takes its slot. Event, when the job ends: `workflow_failed` or `workflow_canceled`.
  */
 export async function fail(
   tx: Tx,
@@ -190,23 +190,23 @@ export async function fail(
   await endAttempt(tx, job, { ...end, follows });
 }
 
-/** Gives one attempt back, so that the job can be retried without counting a failure. */
+/** Returns an attempt to the queue, so that the job can be retried without counting a failure. */
 export async function release(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const job = (await lockRunning(tx, held))?.job;
   if (job === undefined) return;
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
-  // When the job goes on, nothing went wrong: the reason and error of an earlier failure stay.
+  // If the job continues, nothing went wrong: the reason and error of an earlier failure stay.
   const { reason, error } =
     follows.state === 'retrying'
       ? job
-      : ({ reason: 'lost', error: 'The server that had the records of this push was stopped' } as const);
+      : ({ reason: 'lost', error: 'The server that received the records of this push was stopped' } as const);
   await endAttempt(tx, job, { follows, reason, error });
 }
 
 /**
- * Running jobs whose holder is gone: all those of `nodeId`, and all whose lease has expired.
+ * Running jobs whose node is gone: all those of `nodeId`, and all whose lease has expired.
  *
- * Uses the index `job_running`, which holds the running jobs of all nodes.
+ * Uses the index `job_running`, which contains the running jobs of all nodes.
  */
 export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>`
@@ -225,15 +225,15 @@ export async function abandoned(view: View, { nodeId }: { nodeId: string | null 
 }
 
 /**
- * Ends an attempt that `abandoned` returned for this `nodeId`: the job is retried or, as `afterCrash` decides, failed
- * with reason `lost`. Undefined if that attempt is no longer running or its lease has been renewed since.
+ * Ends an attempt that `abandoned` returned for this `nodeId`: the job is retried or, as `afterCrash` decides, fails
+ * with reason `lost`. Undefined if the attempt is no longer running or its lease has been renewed.
  */
 export async function reclaim(
   tx: Tx,
   { held, nodeId, error }: { held: AttemptLease; nodeId: string | null; error: string },
 ): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
-  // Checked again under the lock: its holder may have renewed the lease since.
+  // Checked again under the lock: the node may have renewed the lease since.
   if (job === undefined || !(job.node_id === nodeId || isOverdue(tx, job))) return undefined;
   return toJob(await endAbandoned(tx, job, error));
 }
@@ -243,7 +243,7 @@ function isOverdue({ now }: Tx, job: JobRow): boolean {
   return job.lease_until !== null && job.lease_until < now;
 }
 
-/** Ends an attempt as crashed. The job and its workflow are locked by now. */
+/** Ends an attempt as crashed. The caller has locked the job and its workflow. */
 function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
   const crashes = job.crashes + 1;
   const follows = afterCrash({ origin: job.origin, crashes, nowMs: tx.now });
@@ -251,9 +251,9 @@ function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
 }
 
 /**
- * Cancels a job. A waiting one is `canceled` at once; for a running one the request is stored (`canceling`) and its
- * holder notified; an `ended` one stays as it is. `by` is stored as the job's `error`: a sentence without personal
- * data. Event, when the job ends: `workflow_canceled`.
+ * Cancels a job. A waiting job is `canceled` immediately; for a running one the request is stored (`canceling`) and its
+ * node notified; an `ended` one does not change. `by` is stored as the job's `error`: a sentence without personal data.
+ * Event, when the job ends: `workflow_canceled`.
  */
 export async function cancel(
   tx: Tx,
@@ -268,11 +268,11 @@ export async function cancel(
     return { outcome, job: toJob(await endAttempt(tx, job, { follows, reason: null, error: input.by })) };
   }
   tx.touched.cancels = true;
-  return { outcome, job: toJob(await noteWish(tx, job, input.by)) };
+  return { outcome, job: toJob(await requestCancel(tx, job, input.by)) };
 }
 
-/** Records the request to cancel; a second one does not replace the first. */
-async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
+/** Stores the request to cancel; a second request does not replace the first. */
+async function requestCancel(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
   if (job.cancel_requested_at !== null) return job;
   await tx.db.run`
     update job set cancel_requested_at = ${tx.now}, reason = null, error = ${by}
@@ -280,14 +280,14 @@ async function noteWish(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
   return { ...job, cancel_requested_at: tx.now, reason: null, error: by };
 }
 
-/** Ends a running attempt as canceled, once its holder has stopped the run. Event: `workflow_canceled`. */
+/** Ends a running attempt as canceled, after its node has stopped the run. Event: `workflow_canceled`. */
 export async function endCanceled(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const { job } = await lockHeld(tx, held);
   if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
   await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
 
-/** Makes a waiting job due at once; `not_waiting` if it is running or has ended. */
+/** Makes a waiting job due immediately; `not_waiting` if it is running or has ended. */
 export async function runNow(
   tx: Tx,
   at: InTeam,
@@ -296,7 +296,7 @@ export async function runNow(
     select * from job where team_id = ${at.teamId} and id = ${at.id} for update`;
   if (job === undefined) return undefined;
   if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
-  // A job that has been due for a while keeps its place in the queue.
+  // A job that is already due keeps its place in the queue.
   const due = { ...job, run_at: Math.min(job.run_at, tx.now) };
   await tx.db.run`update job set run_at = ${due.run_at} where team_id = ${job.team_id} and id = ${job.id}`;
   tx.touched.jobs = true;
@@ -304,8 +304,8 @@ export async function runNow(
 }
 
 /**
- * Ends an attempt or a waiting job as `follows` says. If cancellation was requested, the job ends as canceled instead,
- * and keeps the sentence that says by whom. The caller has locked the job and its workflow.
+ * Ends an attempt or a waiting job as `follows` says. If cancellation was requested, the job ends as canceled instead, and
+ * keeps the sentence that says who canceled it. The caller has locked the job and its workflow.
  */
 async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow> {
   const then = unlessCanceled({ cancelRequestedAt: job.cancel_requested_at }, end.follows);
@@ -337,7 +337,7 @@ async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow>
   return ended;
 }
 
-/** What is shown of an attempt that has ended: how far it came, and no longer what it is doing. */
+/** The progress shown after an attempt has ended: how far it came, but not what it was doing. */
 export function withoutMessage(progress: string | null): string | null {
   return progress === null ? null : JSON.stringify({ ...JSON.parse(progress), message: null });
 }

@@ -1,4 +1,4 @@
-/** The audit log: who changed what, written in the transaction of the change (`audited.ts` says by which operations). */
+/** The audit log: who changed what, written in the transaction of the change (`audited.ts` lists the operations). */
 
 import {
   type ActorKind,
@@ -16,18 +16,18 @@ import type { Tx, View } from '../transaction.ts';
 
 /** Selects audit lines; times in epoch milliseconds, both inclusive. */
 export interface AuditFilter {
-  /** Without it, lines of all teams and of the instance. */
+  /** Default: all teams and the instance. */
   teamId?: string;
   action?: string;
   /** The id of a key. */
   actorId?: string;
-  /** The id of what was changed. */
+  /** The id of the changed thing. */
   targetId?: string;
   since?: number;
   until?: number;
 }
 
-/** The columns from `actorKind` on are null in old lines, from when only erasures were audited. */
+/** The columns after `createdAt` are null in lines written when only erasures were audited. */
 interface AuditRow {
   id: string;
   teamId: string;
@@ -49,19 +49,19 @@ interface AuditRow {
   summary: string | null;
 }
 
-/** For `select`; `a` is the line, `k` the key, `t` the team. */
+/** Columns for `toAuditLine`; `a` is the line, `k` the key, `t` the team. */
 const AUDIT_COLUMNS = `
   a.id, a.team_id as "teamId", t.slug as team, a.action, a.actor, a.workflow_id as "workflowId", a.subject,
   a.details, a.created_at as "createdAt", a.actor_kind as "actorKind", a.actor_name as "actorName",
   k.name as "keyName", a.target_kind as "targetKind", a.target_id as "targetId", a.address,
   a.request_id as "requestId", a.summary`;
 
-/** Lines that one search for an action, an actor or a target reads. */
-const LOOKED_THROUGH = 5_000;
+/** Maximum lines that one search for an action, actor or target reads. */
+const MAX_SCANNED = 5_000;
 
 /**
- * Writes a line about something that is not exactly one operation. The author is by default the one of the store
- * (`authoredBy`), else the service itself.
+ * Writes a line about something that is not exactly one operation. The author defaults to the one of the store
+ * (`authoredBy`), or to the service.
  */
 export async function add(
   tx: View,
@@ -69,7 +69,7 @@ export async function add(
 ): Promise<void> {
   const { teamId, action, target, summary, subject = '', details = {} } = change;
   const { kind, id, name, address, requestId } = author;
-  // Nodes of the previous version read `actor` and `workflow_id`.
+  // Nodes of the previous version read the columns `actor` and `workflow_id`.
   const actor = id ?? (kind === 'command' ? 'cli' : kind);
   const workflowId = target?.kind === 'workflow' ? target.id : null;
   await tx.db.run`
@@ -81,8 +81,8 @@ export async function add(
 }
 
 /**
- * A page of lines, newest first; pass `next` as `before` for the following one, null after the last. A page may be
- * short or even empty and not be the last: filtering by action, actor or target scans a bounded number of lines per
+ * A page of lines, newest first. Pass `next` as `before` for the following page; it is null after the last one. A page
+ * before the last may be short or even empty: filtering by action, actor or target scans a limited number of lines per
  * call.
  */
 export async function list(
@@ -91,7 +91,7 @@ export async function list(
 ): Promise<{ lines: AuditLine[]; next: string | null }> {
   const { teamId, action, actorId, targetId, limit } = input;
   const { first, end, since, until } = idsBetween('aud', input);
-  // Two statements instead of one with an optional condition: each uses its own index.
+  // Two statements instead of one with an optional condition, so that each uses its own index.
   const [ofTeam, team] = teamId === undefined ? ['', []] : ['a.team_id = $4 and', [teamId]];
   const isSearch = action !== undefined || actorId !== undefined || targetId !== undefined;
   const last = isSearch
@@ -100,7 +100,7 @@ export async function list(
           `select a.id from audit a where ${ofTeam} a.id < $1 and a.id >= $2 order by a.id desc limit 1 offset $3`,
           end,
           first,
-          LOOKED_THROUGH - 1,
+          MAX_SCANNED - 1,
           ...team,
         )
       )?.id

@@ -1,4 +1,4 @@
-/** Reads deliveries and their attempts. `settle.ts` records the results of attempts, `lanes.ts` finds what is due. */
+/** Reads deliveries and their attempts. `settle.ts` stores the results of attempts, `lanes.ts` finds due deliveries. */
 
 import {
   type Attempt,
@@ -30,7 +30,7 @@ export interface DeliverySummary {
   attempt: number;
   nextAt: number | null;
   createdAt: number;
-  /** The last attempt, without the response. */
+  /** The last attempt, without the endpoint's response. */
   last: { outcome: Attempt['outcome']; status: number | null; error: string | null; at: number } | null;
 }
 
@@ -67,7 +67,7 @@ export async function get(
     id,
   );
   if (found === undefined) return undefined;
-  // Without attempts that were settled since the row was read: they would not fit its `nextAt`.
+  // Without attempts settled since the row was read, which would not fit its `nextAt`.
   const attempts = await view.db.all<Attempt & { details: string | null }>`
     select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
     from attempt where team_id = ${teamId} and delivery_id = ${id} and number <= ${found.attempt}
@@ -84,9 +84,10 @@ export async function get(
 }
 
 /**
- * One seek for each state, so that a rare state is found among many deliveries of others: `$1` and `$2` name the lane.
+ * One index seek per state, so that a rare state is found among many deliveries in other states. `$1` and `$2` name the
+ * lane.
  *
- * @param page.columns of `delivery`: the first two are `created_at` and `id`, by which they are ordered
+ * @param page.columns columns of `delivery`, starting with `created_at` and `id`, by which the rows are ordered
  */
 export function ofStates(
   states: readonly DeliveryState[],
@@ -112,7 +113,7 @@ const page = (states: readonly DeliveryState[]) => `
   join delivery on delivery.team_id = $1 and delivery.id = page.id ${WITH_THE_REST}
   order by page.created_at desc, page.id desc`;
 
-/** Deliveries of one webhook, newest first, from before the delivery `before`. */
+/** Deliveries of one webhook, newest first, older than the delivery `before`. */
 export async function list(
   view: View,
   input: DeliveryFilter & { before?: string; limit: number },
@@ -149,7 +150,7 @@ function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): Deliver
   return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
 }
 
-/** Deliveries of one event to any webhook, newest first, from before the delivery `before`. */
+/** Deliveries of one event to any webhook, newest first, older than the delivery `before`. */
 export async function ofEvent(
   view: View,
   { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },

@@ -1,6 +1,6 @@
 /**
- * Erases a person: the writes, each in a transaction so short that nobody has to wait. `find-content.ts` finds what to
- * erase; `records/erase.ts` puts these steps together.
+ * The writes of erasing a person, each in a transaction so short that no other write waits long. `find-content.ts` finds
+ * what to erase; `records/erase.ts` combines the steps.
  */
 
 import type { AfterFailure } from '../../model/job.ts';
@@ -13,17 +13,17 @@ import { fail, release } from './attempts.ts';
 import { rewriteStatement, type TextPlace } from './find-content.ts';
 import { inWorkflow } from './record-indexes.ts';
 
-/** Keeps a person out of later runs. `workflowId` '' stands for every workflow of the team. */
+/** Excludes a person from later runs. `workflowId` '' means every workflow of the team. */
 export interface SuppressionRow {
   workflowId: string;
   kind: 'email' | 'id';
   hash: string;
 }
 
-/** How many records one transaction removes at most. */
+/** Maximum number of records that one transaction removes. */
 const MAX_REMOVED = 100;
 
-/** Replaces each text that still equals `was`. Returns how many. */
+/** Replaces each text that still equals `was`. Returns the number of replaced texts. */
 export async function rewrite(
   tx: Tx,
   {
@@ -37,7 +37,7 @@ export async function rewrite(
   },
 ): Promise<number> {
   const keyed = texts.map(({ key, ...text }) => ({ ...text, keys: JSON.parse(key) as Value[] }));
-  // A run under way has read the state and would write it back, so it is ended.
+  // A running job has read the state and would write it back, so its attempt is ended.
   const of = keyed.map(({ keys }) => String(keys[0]));
   const running = place === 'state' ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
   let changed = 0;
@@ -45,7 +45,7 @@ export async function rewrite(
     changed += await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys);
   }
   await interrupt(tx, running);
-  // Nodes drop the bodies that they have loaded, and keep no response of those they are sending.
+  // Nodes discard the bodies that they have loaded, and store no responses to those they are sending.
   if (place === 'event' && changed > 0) {
     await tx.db.run`update team set rewrites = rewrites + 1 where id = ${teamId}`;
     touchAllLanes(tx);
@@ -61,14 +61,15 @@ const ROWS = both(
 const DELETE = both((pick) => `delete from record where ${inWorkflow(pick)} and seq = any($3::bigint[])`);
 
 /**
- * Removes records (at most 100) from every version, as if they had never existed: totals are corrected, `erasures`
- * grows. A run of the workflow under way starts over, a push fails. Returns how many rows it removed.
+ * Removes records (at most 100) from every version, as if they had never existed: totals are corrected, `erasures` is
+ * increased. A running job of the workflow starts over; a push fails. Returns the number of removed rows.
  */
 export async function remove(
   tx: Tx,
   { teamId, workflowId, seqs }: { teamId: string; workflowId: string; seqs: readonly number[] },
 ): Promise<number> {
-  if (seqs.length > MAX_REMOVED) throw new RangeError(`At most ${MAX_REMOVED} records are removed at once`);
+  if (seqs.length > MAX_REMOVED)
+    throw new RangeError(`At most ${MAX_REMOVED} records can be removed per call`);
   const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
   const rows = await tx.db.all<Row>(ROWS, teamId, workflowId, seqs);
   if (rows.length > 0) {
@@ -107,12 +108,12 @@ async function takeOutOfCounts(
   const mark = ({ seq }: Row, version: number | null) => `${seq} ${version}`;
   const began = new Set(rows.map((row) => mark(row, row.addedIn)));
   const ended = new Set(rows.map((row) => mark(row, row.removedIn)));
-  // Between two of these versions the same rows are visible.
+  // The same rows are visible in all versions between two of these numbers.
   const numbers = new Set([...rows.flatMap(({ addedIn, removedIn }) => [addedIn, removedIn]), NEVER]);
   const bounds = [...numbers].sort((a, b) => a - b);
   const updates = bounds.slice(0, -1).map((version, place) => {
     const visible = rows.filter(({ addedIn, removedIn }) => addedIn <= version && version < removedIn);
-    // A row that starts where another one of its record ends is a change.
+    // A row that starts where another row of the same record ends is a change.
     const added = rows.filter(({ addedIn }) => addedIn === version);
     const changed = added.filter((row) => ended.has(mark(row, version)));
     const removed = rows.filter((row) => row.removedIn === version && !began.has(mark(row, version)));
@@ -133,8 +134,8 @@ async function takeOutOfCounts(
 }
 
 /**
- * Keeps runs of workflows from starting until the commit, and returns those under way. Both locks are needed: nobody
- * queues a job while its workflow is locked, and nobody claims a job while it is locked itself.
+ * Keeps runs of workflows from starting until the commit, and returns the running ones. Both locks are needed: no job is
+ * queued while its workflow is locked, and no job is claimed while its own row is locked.
  */
 async function lockRuns(
   tx: Tx,
@@ -153,8 +154,8 @@ async function lockRuns(
 }
 
 /**
- * Ends running attempts: they may have compared records that no longer exist, and have read records of a person who has
- * been suppressed since. Whatever they still write is fenced off. Call it last, because ending a push appends an event.
+ * Ends running attempts: they may have compared records that no longer exist, or have read records of a person who was
+ * suppressed since. Anything they still write is fenced off. Call it last, because ending a push appends an event.
  */
 async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
   for (const job of running) {
@@ -167,14 +168,14 @@ async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
     await fail(tx, {
       held,
       reason: 'lost',
-      error: 'Data was erased from this workflow while the push ran. Send its records again',
+      error: 'Data was erased from this workflow while the push was running. Send the records again',
       failures: job.failures,
       then,
     });
   }
 }
 
-/** Keeps a person out of runs from now on; runs under way start over. Repeating it is harmless. */
+/** Excludes a person from later runs; running jobs start over. Repeating it is harmless. */
 export async function suppress(
   tx: Tx,
   { teamId, entries }: { teamId: string; entries: readonly SuppressionRow[] },
@@ -197,7 +198,7 @@ export async function suppress(
   );
 }
 
-/** A page of the entries for a workflow, or of those for every one (''), by kind and hash. */
+/** A page of the entries for a workflow, or of those for all workflows (''), by kind and hash. */
 export function suppressed(
   view: View,
   { teamId, workflowId, after, limit }: WorkflowRef & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,

@@ -1,4 +1,4 @@
-/** Events and their deliveries, written in the transaction of what they report, and lists of events. */
+/** Events and their deliveries, written in the transaction of the change that they report, and lists of events. */
 
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
@@ -21,13 +21,13 @@ export interface StoredEvent {
 
 /**
  * Appends an event and, for every webhook that is subscribed to it when the transaction ends, a delivery that is due
- * now. A paused webhook gets one too, which waits until the webhook is resumed or unsubscribed.
+ * now. A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
  */
 export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
   tx.events.push({ ...event, ...options, id: newId('evt', tx.now), at: tx.now });
 }
 
-/** Appends an event for one webhook only, whatever it has subscribed to. */
+/** Appends an event for one webhook only, whatever that webhook is subscribed to. */
 export function appendTestEvent(
   tx: Tx,
   event: NewEvent,
@@ -40,21 +40,21 @@ export function appendTestEvent(
 }
 
 /**
- * Numbers and writes the events of a transaction, with their deliveries. To be called last, before the commit: it locks
- * the rows of their teams, so that no event becomes visible before one with a smaller sequence, and others wait for it
- * no longer than the commit takes.
+ * Numbers and writes the events of a transaction, with their deliveries. Call it last, just before the commit: it locks
+ * the rows of their teams, so that no event becomes visible before one with a smaller sequence, and other transactions
+ * wait only for the commit.
  */
 export async function writeEvents(tx: Tx): Promise<void> {
   const events = tx.events.splice(0);
   if (events.length === 0) return;
   const teams = Map.groupBy(events, ({ teamId }) => teamId);
-  // In one order, so that no two transactions wait for each other.
+  // Always in the same order, so that no two transactions deadlock.
   const sorted = [...teams].sort(([one], [other]) => (one < other ? -1 : 1));
   await Promise.all(sorted.map(([teamId, ofTeam]) => writeTeam(tx, teamId, ofTeam)));
 }
 
 async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<void> {
-  // Three statements, because the others must see everything that was committed before the row was locked.
+  // Three statements, because the last two must see everything that was committed before the row was locked.
   const [team, newest, webhooks] = await Promise.all([
     tx.db.get<{ sequence: number }>`
       select last_sequence as sequence from team where id = ${teamId} for no key update`,
@@ -138,8 +138,8 @@ interface Subscription {
 }
 
 /**
- * The webhooks that some of these events go to, by workflow (`''`: of the whole team), oldest first: sorted here, because
- * SQLite would fill a table for it.
+ * The webhooks that receive some of these events, by workflow (`''`: of the whole team), oldest first. Sorted here,
+ * because SQLite would fill a temporary table for it.
  */
 async function subscribed(
   tx: Tx,
@@ -160,7 +160,7 @@ async function subscribed(
   return Map.groupBy(found, ({ workflowId }) => workflowId);
 }
 
-// Names the index for SQLite, which would scan all webhooks of the team, deleted ones included.
+// Names the index for SQLite, which would otherwise scan all webhooks of the team, deleted ones included.
 const SUBSCRIBED = (types: number) => `
   select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from webhook /* use webhook_same */
   where team_id = $1 and coalesce(workflow_id, '') = any($2::text[]) and state <> 'deleted'
@@ -173,9 +173,9 @@ function fires({ firesFor }: Subscription, type: EventType): boolean {
 }
 
 /**
- * The number of a team's newest event is looked up. A counter in the team's row would leave a dead row with every
- * event, and while somebody holds a transaction open, everybody who locks the row would read them all; a lock leaves
- * none. `last_sequence` is only where the team started in this database: a copy may be ahead of its events.
+ * Looks up the number of a team's newest event. A counter in the team's row would leave a dead row per event, and during a
+ * long transaction everyone who locks the row would read them all; a lock leaves none. `last_sequence` is only the number
+ * at which the team started in this database: a copy may be ahead of its events.
  */
 const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
 
@@ -184,7 +184,7 @@ export const EVENT = new Part(`
          created_at as "createdAt"
   from event`);
 
-/** A team's events after a sequence number, in order. Reading on from the last one never misses a late commit. */
+/** A team's events after a sequence number, in order. Continuing after the last one never misses a late commit. */
 export function list(
   view: View,
   { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
@@ -210,7 +210,7 @@ export async function newestSequence(view: View, { teamId }: { teamId: string })
 export interface EventFilter {
   teamId: string;
   workflowId?: string;
-  /** Give the job's workflow as well, which the index needs. */
+  /** Pass the job's workflow as well, which the index needs. */
   jobId?: string;
   types?: readonly EventType[];
   since?: number;
@@ -224,8 +224,8 @@ export interface EventPage {
 }
 
 /**
- * A page of events, newest first. It may be short or even empty and not be the last: filtering by type or job scans a
- * bounded number of events per call.
+ * A page of events, newest first. A page before the last may be short or even empty: filtering by type or job scans a
+ * limited number of events per call.
  */
 export async function history(
   view: View,
@@ -237,7 +237,7 @@ export async function history(
   const most = isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1;
   const [index, ofWorkflow] =
     workflowId === undefined ? ['event_id', ''] : ['event_workflow', 'and workflow_id = $7'];
-  // Without the bodies, which are read only of those on the page.
+  // Without the bodies, which are read only for events on the page.
   const scanned = await view.db.all<{ id: string; type: EventType; jobId: string | null }>(
     `select id, type, job_id as "jobId" from event /* use ${index} */
      where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
@@ -255,5 +255,5 @@ export async function history(
   return { events, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
 }
 
-/** How many events are scanned for a page: there is no index over types or jobs. */
+/** Maximum number of events scanned for a page: types and jobs have no index. */
 const MAX_SCANNED = 2_000;

@@ -1,11 +1,11 @@
-/** Finds a person in everything that may hold the content of records, in bounded steps. */
+/** Finds a person in everything that may contain records, in bounded steps. */
 
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { both, type Pick, type Value } from '../sql.ts';
 import type { View } from '../transaction.ts';
 import { inWorkflow } from './record-indexes.ts';
 
-/** The text columns, besides the records themselves, that may hold content of records. */
+/** The text columns, besides the records themselves, that may contain content of records. */
 export type TextPlace =
   | 'event'
   /** A receiver's response body; `attemptDetails` has its headers. */
@@ -17,17 +17,14 @@ export type TextPlace =
   | 'jobError'
   | 'jobLog'
   | 'jobProgress'
-  /** The incremental state that a run stored for the next one. */
+  /** The incremental state that a run has stored for the next one. */
   | 'state'
   /** The field names of a version. */
   | 'fields'
   | 'inspectedRequest'
   | 'inspectedBody';
 
-/**
- * One text in such a column. `key` identifies its row; `about` is the event body that a response or error belongs
- * to.
- */
+/** One text in such a column. `key` identifies its row; `about` is the event body that a response or error refers to. */
 export interface HeldText {
   key: string;
   workflowId: string | null;
@@ -44,7 +41,7 @@ export interface RecordRow {
   body: string;
 }
 
-/** Bytes of records that one step reads: about 5 ms, measured. */
+/** Bytes of records that one step reads: about 5 ms. */
 const LOOK_BYTES = 2 * 1_048_576;
 const LOOK_ROWS = 1_000;
 const FEW_NEEDLES = 4;
@@ -63,7 +60,7 @@ const RECORDS = both(
   order by seq, added_in`,
 );
 
-/** Whether a text contains one of the needles, which are in lower case. In "C" only ASCII letters have a case. */
+/** Whether a text contains one of the needles, which are in lower case. The collation "C" ignores case only in ASCII. */
 function holdsNeedle(pick: Pick, text: string, needles: string): string {
   const from = pick({
     sqlite: `json_each(${needles}) as needle`,
@@ -74,8 +71,8 @@ function holdsNeedle(pick: Pick, text: string, needles: string): string {
 }
 
 /**
- * Scans some rows of a workflow, of any version, after the cursor `after`, and returns those whose text contains one
- * of `needles` (ASCII in lower case) or whose id is one of `ids`. `next` is null at the end.
+ * Scans rows of any version of a workflow after the cursor `after`, a limited number per call, and returns those whose
+ * text contains one of `needles` (ASCII in lower case) or whose id is one of `ids`. `next` is null at the end.
  */
 export async function scanRecords(
   view: View,
@@ -112,17 +109,17 @@ export async function scanRecords(
   return { rows, next: JSON.stringify(upTo) };
 }
 
-/** Leaves out texts that are in no record and that PostgreSQL does not even take as values. */
+/** Leaves out texts that no record contains and that PostgreSQL would refuse even as parameters. */
 function storable(texts: readonly string[]): string[] {
   return texts.filter((text) => !text.includes('\0') && text.isWellFormed());
 }
 
-/** Fewer rows for many needles, because each text is searched for each of them. */
+/** The number of rows to scan: fewer for many needles, because each text is searched for every needle. */
 function rowsOfALook(rows: number, needles: readonly string[]): number {
   return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
 }
 
-/** Bytes of the longest record that the workflow may still hold. */
+/** Bytes of the longest record of the workflow. */
 async function longest(view: View, { teamId, workflowId }: WorkflowRef): Promise<number> {
   const row = await view.db.get<{ bytes: number }>`
     select greatest(staged_largest, coalesce((
@@ -139,10 +136,10 @@ interface Place {
   /** Sorts before every key. */
   first: readonly (string | number)[];
   column: string;
-  /** How many rows one call scans. */
+  /** Rows scanned per call. */
   rows: number;
   joins?: string;
-  /** SQL for the id of its workflow; by default its own column. */
+  /** SQL for the id of its workflow (default: its own column). */
   workflow?: string;
   /** SQL for `HeldText.about`. */
   about?: string;
@@ -189,7 +186,7 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
   inspectedBody: { ...OF_AN_INSPECTOR, column: 'body' },
 };
 
-/** The statements of each place; made once. */
+/** The statements of each place. */
 const STATEMENTS = Object.fromEntries(
   Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
 ) as Record<TextPlace, ReturnType<typeof statements>>;
@@ -217,7 +214,7 @@ function statements({ table, keys, column, joins = '', workflow = 't.workflow_id
   };
 }
 
-/** Likewise scans some texts of a place; also returns those whose `about` contains a needle. */
+/** Scans texts of a place in the same way; also returns texts whose `about` contains a needle. */
 export async function scanTexts(
   view: View,
   input: {
@@ -260,12 +257,12 @@ export async function scanTexts(
   return { texts, next: JSON.stringify(keyOf(last)) };
 }
 
-/** The statement that replaces a text. Its parameters: the team, the new text, the old text, and the key. */
+/** The statement that replaces a text. Parameters: the team, the new text, the old text, and the key. */
 export function rewriteStatement(place: TextPlace): string {
   return STATEMENTS[place].rewrite;
 }
 
-/** Every table that may hold the content of records. */
+/** Every table that may contain content of records. */
 export const CONTENT_TABLES: readonly string[] = [
   ...new Set(['record', ...Object.values(PLACES).map(({ table }) => table)]),
 ];

@@ -1,16 +1,17 @@
-/** Idempotency keys: a call that is repeated with the same key gets the result of the first one. */
+/** Idempotency keys: repeating a call with the same key returns the result of the first call. */
 
 import { Problem } from '../../model/error.ts';
 import { deletion } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 
-/** How many expired keys of its team each new one deletes; more than one, so that they become fewer. */
+/** Expired keys of its team that each new key deletes; more than one, so that their number shrinks. */
 const FORGOTTEN_AT_ONCE = 10;
-/** The stored result of a call that has not made anything yet. */
+/** The stored result of a call that has made nothing yet. */
 const NOTHING = '';
 
 /**
- * The result of the first call with this key within 24 h, or else of `make`, which is stored as JSON unless undefined.
+ * Returns the result of the first call with this key within 24 h. Without one, runs `make` and stores its result as JSON,
+ * unless that is undefined.
  *
  * @throws Problem `idempotency_key_reused`
  */
@@ -68,18 +69,18 @@ export type IdempotencyKey = string | { key: string; sent: string } | null;
 export interface IdempotentCall {
   teamId: string;
   operation: 'keys.create' | 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
-  /** The id of what it is called on: the key's scope. */
+  /** The id of the thing that is called on: the scope of the key. */
   target: string;
   idempotencyKey?: IdempotencyKey;
 }
 
-/** The two parts of a key; undefined without one. */
+/** The parts of a key; undefined without a key. */
 export function partsOf(idempotencyKey: IdempotencyKey): { key: string; sent: string | null } | undefined {
   if (idempotencyKey === null) return undefined;
   return typeof idempotencyKey === 'string' ? { key: idempotencyKey, sent: null } : idempotencyKey;
 }
 
-/** @throws Problem `idempotency_key_reused` when the first call with a key sent something else; null: not known */
+/** @throws Problem `idempotency_key_reused` if the first call had another request hash; null means unknown */
 export function refuseOther(first: string | null, sent: string | null): void {
   if (first !== null && sent !== null && first !== sent) throw new Problem('idempotency_key_reused');
 }

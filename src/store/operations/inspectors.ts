@@ -1,7 +1,4 @@
-/**
- * Inspectors: temporary receivers for webhooks, and the requests that they received. Expired ones are treated as if they
- * did not exist.
- */
+/** Inspectors: temporary receivers for webhooks, and the requests they received. Expired ones count as not existing. */
 
 import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
 import type { InTeam } from '../rows.ts';
@@ -11,7 +8,7 @@ import type { Tx, View } from '../transaction.ts';
 /** A webhook that may have signed a message. */
 export interface Signer {
   webhookId: string;
-  /** Sealed: the current one, then the previous one while it is still valid. */
+  /** Encrypted: the current secret, then the previous one while it is valid. */
   secrets: string[];
 }
 
@@ -19,7 +16,7 @@ const COLUMNS = new Part(`
   team_id as "teamId", id, status, delay_ms as "delayMs", received, created_at as "createdAt",
   expires_at as "expiresAt"`);
 
-/** Undefined if the team already has `most`. */
+/** Creates an inspector; undefined if the team already has `most`. */
 export async function create(
   tx: Tx,
   input: {
@@ -32,7 +29,7 @@ export async function create(
   },
 ): Promise<Inspector | undefined> {
   const { teamId, id, status, delayMs, forMs, most } = input;
-  // Locked, so that two that are created at the same moment count each other.
+  // Locked, so that two simultaneous calls count each other's inspector.
   await tx.db.run`select 1 from team where id = ${teamId} for update`;
   if ((await list(tx, { teamId })).length >= most) return undefined;
   return tx.db.get<Inspector>`
@@ -47,13 +44,13 @@ export function list(view: View, { teamId }: { teamId: string }): Promise<Inspec
     where team_id = ${teamId} and expires_at > ${view.now} order by created_at, id`;
 }
 
-/** By id alone, for requests sent to it. */
+/** Finds an inspector of any team, for requests sent to it. */
 export function find(view: View, { id }: { id: string }): Promise<Inspector | undefined> {
   return view.db.get<Inspector>`
     select ${COLUMNS} from inspector where id = ${id} and expires_at > ${view.now}`;
 }
 
-/** Changes how it answers; what is not given stays. */
+/** Changes the inspector's response; values that are not given stay unchanged. */
 export function change(
   tx: Tx,
   input: { teamId: string; id: string; status?: number; delayMs?: number },
@@ -64,7 +61,7 @@ export function change(
     where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now} returning ${COLUMNS}`;
 }
 
-/** Removes it with its requests, including one that is being stored (that has locked the row). Whether it existed. */
+/** Removes an inspector with its requests, including one that is being stored. Returns whether it existed. */
 export async function remove(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
   const removed = await tx.db.run`
     delete from inspector where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now}`;
@@ -72,8 +69,8 @@ export async function remove(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
 }
 
 /**
- * Stores a request, keeping only the newest `most`. Returns its number, counted from 1; undefined if the inspector is
- * gone. `workflowId` is that of the event in the request, so that erasing finds it.
+ * Stores a request, and keeps only the newest `most`. Returns its number, counted from 1; undefined if the inspector is
+ * gone. `workflowId` is the workflow of the event in the request, so that erasures find the request.
  */
 export async function storeRequest(
   tx: Tx,
@@ -98,7 +95,7 @@ export async function storeRequest(
   return number;
 }
 
-/** Its requests with numbers between `after` and `before`, both exclusive; newest first. */
+/** Requests of an inspector with numbers between `after` and `before`, both exclusive; newest first. */
 export async function requests(
   view: View,
   input: { teamId: string; id: string; after?: number; before?: number; limit: number },
@@ -114,7 +111,7 @@ export async function requests(
   }));
 }
 
-/** Webhooks with a delivery of this event, and those with exactly this URL; at most `limit` of each. */
+/** Webhooks with a delivery of this event, and webhooks with exactly this URL; at most `limit` of each. */
 export async function signers(
   view: View,
   input: { teamId: string; eventId: string; url: string; limit: number },

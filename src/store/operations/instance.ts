@@ -1,4 +1,4 @@
-/** The whole instance: its values by name, leases on its chores, its schema, and how much work waits. */
+/** The whole instance: its values by name, leases on its chores, its schema, and how much work is waiting. */
 
 import { NEWEST_SCHEMA } from '../migrations.ts';
 import { UNFINISHED } from '../rows.ts';
@@ -18,11 +18,11 @@ export async function get(view: View, { name }: { name: string }): Promise<strin
 }
 
 /**
- * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. At most one node
- * does. Always true on SQLite, where there is only one node.
+ * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. Always true on SQLite,
+ * where there is only one node.
  *
- * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for whoever had to
- * wait. A lease that ends further ahead than any could was granted before the clock was set back, and may be taken.
+ * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for a transaction that
+ * waited. A lease that ends later than any could was granted before the clock was set back, and may be taken.
  */
 export async function lease(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function lease(
   return taken > 0;
 }
 
-/** Unfinished work of all teams. Counts stop at the bound given, and then are not `complete`. */
+/** Unfinished work of all teams. A count that reached its limit is not `complete`. */
 export interface WorkStatus {
   jobs: { queued: number; running: number; retrying: number; complete: boolean };
   deliveries: {
@@ -47,18 +47,18 @@ export interface WorkStatus {
   };
 }
 
-/** Active webhooks of all teams that have deliveries due. */
+/** Active webhooks of all teams that have due deliveries. */
 export interface DueStatus {
   webhooks: number;
-  /** Since when the longest overdue delivery has been due; epoch milliseconds. */
+  /** When the delivery that has been due longest became due; epoch milliseconds. */
   oldestDueAt: number | null;
 }
-// Of a page of lanes, as JSON.
+// The lanes of a page, given as JSON.
 const NAMED = {
   sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
   postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
 };
-// One seek for each lane, so that only index entries of waiting deliveries are counted.
+// One seek per lane, so that only index entries of waiting deliveries are counted.
 const WAITING = both(
   (pick) => `
   select count(*)::integer as count from (select 1 from ${pick(NAMED)} ${pick({
@@ -137,7 +137,7 @@ const DUE = both(
   group by failing`,
 );
 
-/** Webhooks whose last attempt failed are counted apart: how long they are overdue is up to their endpoints. */
+/** Webhooks whose last attempt failed are counted separately, because their delay depends on their endpoints. */
 export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
   const found = { well: { ...NOTHING_DUE }, failing: { ...NOTHING_DUE } };
   for await (const page of lanePages((after) => laneNames(view, after))) {

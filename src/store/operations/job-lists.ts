@@ -1,7 +1,8 @@
-/** Many jobs at once: lists, overviews of the newest and of the states, and deleting old ones. */
+/** Lists and counts of jobs, and pruning. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
+import type { WorkflowRef } from '../../model/workflow.ts';
 import { idsBetween } from '../page.ts';
 import { type JobRow, toJob, UNFINISHED } from '../rows.ts';
 import { MAX_BATCH_BYTES, type Value } from '../sql.ts';
@@ -12,8 +13,8 @@ import { REMEMBERED_MS } from './idempotency.ts';
 export type JobGlance = Pick<Job, 'id' | 'state' | 'createdAt' | 'startedAt' | 'finishedAt'>;
 
 /**
- * A team's jobs, newest first, optionally of one workflow, in some states, of one origin. Ids grow with time, so their
- * order is that of creation.
+ * A team's jobs, newest first, optionally of one workflow, some states or one origin. Ids grow with time, so that their
+ * order is the order of creation.
  */
 export async function list(
   view: View,
@@ -22,10 +23,10 @@ export async function list(
     workflowId?: string;
     states?: readonly JobState[];
     origin?: JobOrigin;
-    /** When they were created, both inclusive; epoch milliseconds. */
+    /** Times of creation, both inclusive; epoch milliseconds. */
     since?: number;
     until?: number;
-    /** The id of the previous page's last job. */
+    /** The id of the last job on the previous page. */
     before?: string;
     limit: number;
   },
@@ -33,7 +34,7 @@ export async function list(
   const { first, end, since, until } = idsBetween('job', input);
   const look: Look = { ...input, first, end, since, until };
   if (input.workflowId !== undefined) {
-    // First what has not ended: a job that ends meanwhile is then found twice, and not missed.
+    // Unfinished jobs first: a job that ends in between is found twice instead of never.
     const unfinished = await rowsOf(view, { ...look, part: 'unfinished' });
     const ended = await rowsOf(view, { ...look, part: 'ended' });
     return newestOf([...unfinished, ...ended], input.limit).map(toJob);
@@ -49,7 +50,7 @@ export async function list(
 interface Look
   extends Omit<Parameters<typeof list>[1], 'since' | 'until' | 'before'>,
     ReturnType<typeof idsBetween> {
-  /** Only these, which have an index: for all states there is only the primary key. */
+  /** Only unfinished or ended jobs, which have an index; without it the primary key is searched. */
   part?: 'unfinished' | 'ended';
 }
 
@@ -67,7 +68,7 @@ async function rowsOf(view: View, look: Look): Promise<JobRow[]> {
   );
 }
 
-/** Names the index in which the fewest rows are read, with its condition. */
+/** Names the index that reads the fewest rows, with its condition. */
 function indexed({ part, states }: Look): string {
   if (part === 'unfinished') return `/* use job_slot */ where ${UNFINISHED}`;
   if (part === 'ended') return '/* use job_history */ where finished_at is not null';
@@ -78,19 +79,19 @@ function indexed({ part, states }: Look): string {
 
 const isUnsuccessful = (state: JobState) => state === 'failed' || state === 'canceled';
 
-/** How many jobs are looked through at a time. */
-const LOOKED_THROUGH = 2_000;
+/** Jobs scanned at a time. */
+const SCANNED_AT_ONCE = 2_000;
 
 /**
- * Origins have no index, nor have states that end differently: the team's jobs are looked through, some at a time, so
- * that others go on in between.
+ * Origins and most combinations of states have no index: scans the team's jobs in parts, with a turn of the event loop
+ * between them.
  */
 async function listInParts(view: View, look: Look): Promise<Job[]> {
   const found: JobRow[] = [];
   for (let { end } = look; ; await nextTurn()) {
     const last = await view.db.get<{ id: string }>`
       select id from job where team_id = ${look.teamId} and id >= ${look.first} and id < ${end}
-      order by id desc limit 1 offset ${LOOKED_THROUGH - 1}`;
+      order by id desc limit 1 offset ${SCANNED_AT_ONCE - 1}`;
     const limit = look.limit - found.length;
     found.push(...(await rowsOf(view, { ...look, first: last?.id ?? look.first, end, limit })));
     if (last === undefined || found.length === look.limit) return found.map(toJob);
@@ -107,7 +108,7 @@ const GLANCE = `select workflow_id as "workflowId", job.id, state, created_at as
   started_at as "startedAt", finished_at as "finishedAt"`;
 const RECENT_UNFINISHED = `${GLANCE} from job /* use job_slot */
   where team_id = $1 and workflow_id = any($2::text[]) and ${UNFINISHED}`;
-// One short search of the index for each workflow.
+// One short index search per workflow.
 const RECENT_ENDED = {
   sqlite: `
     ${GLANCE} from json_each($2) wanted cross join job
@@ -127,7 +128,7 @@ export async function recent(
   { teamId, workflowIds, each }: { teamId: string; workflowIds: readonly string[]; each: number },
 ): Promise<Map<string, JobGlance[]>> {
   type Glance = JobGlance & { workflowId: string };
-  // In this order, as in `list`.
+  // Unfinished jobs first, as in `list`.
   const unfinished = await view.db.all<Glance>(RECENT_UNFINISHED, teamId, workflowIds);
   const ended = await view.db.all<Glance>(RECENT_ENDED, teamId, workflowIds, each);
   const ofWorkflow = Map.groupBy([...unfinished, ...ended], ({ workflowId }) => workflowId);
@@ -135,8 +136,8 @@ export async function recent(
 }
 
 /**
- * How many jobs are in each state: all unfinished ones, and the ended ones among the newest `among` jobs. `complete`
- * if there are no others.
+ * The number of jobs in each state: all unfinished ones, and ended ones among the newest `among` jobs. `complete` if
+ * there are no others.
  */
 export async function counts(
   view: View,
@@ -170,23 +171,20 @@ export async function counts(
   return { states, complete: seen < among };
 }
 
-/** How many workflows one call looks at. */
+/** Maximum number of workflows per call. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** The cursor of the pruning: it goes on behind this workflow. */
-interface PrunePlace {
-  teamId: string;
-  workflowId: string;
-}
+/** The cursor of pruning: the last workflow that is finished. */
+type PrunePlace = WorkflowRef;
 
 /** Before the first. */
 export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '' };
 
 /**
  * Deletes ended jobs with their logs if they are older than `keepMs` or not among the newest `keepJobs` of their
- * workflow. The newest ended one of each stays. At most `limit` jobs per call; call until `done`.
+ * workflow. The newest ended job of each workflow stays. At most `limit` jobs per call; call until `done`.
  *
- * Goes from workflow to workflow; `next` is null at the end of a round.
+ * Visits one workflow after another; `next` is null at the end of a round.
  */
 export async function prune(
   tx: Tx,
@@ -199,7 +197,7 @@ export async function prune(
   const room = { jobs: input.limit, bytes: MAX_BATCH_BYTES };
   let next = input.after;
   for (const workflow of workflows) {
-    // One more than may be deleted, to see whether some are left.
+    // Selects one more than may be deleted, to see whether some are left.
     const old = await prunable(tx, workflow, { ...input, limit: room.jobs + 1 });
     if ((await deleteFirst(tx, workflow.teamId, old, room)) < old.length) return { next };
     next = workflow;
@@ -210,7 +208,7 @@ export async function prune(
 const BEYOND_KEPT = `
   select id from job /* use job_history */
   where team_id = $1 and workflow_id = $2 and finished_at is not null order by id desc limit 1 offset $5`;
-// The planners must not use the range of `(id || '')`: by the first one they often find nothing at once.
+// `(id || '')` keeps the planners from searching by this range: the first one is often empty.
 const PRUNABLE = `
   select id from job /* use job_history */
   where team_id = $1 and workflow_id = $2 and finished_at is not null
@@ -225,9 +223,9 @@ const PRUNABLE = `
   order by id limit $7`;
 
 /**
- * The oldest first. A job that an idempotency key still refers to stays until the key expires. The upper bound of `id`
- * excludes jobs that can be neither too old nor too many: without it a round through 100,000 jobs, all kept, took 1.6 s
- * of SQLite's writer each minute.
+ * The oldest prunable jobs. A job that an idempotency key still refers to stays until the key expires. The upper bound of
+ * `id` excludes jobs that can be neither too old nor too many: without it, a round over 100,000 jobs that all stay took
+ * 1.6 s of SQLite's writer each minute.
  */
 async function prunable(
   tx: Tx,
@@ -248,7 +246,7 @@ async function prunable(
   return rows.map(({ id }) => id);
 }
 
-/** Deletes jobs of a team, with their logs, until there is no more room; returns how many. */
+/** Deletes jobs of a team, with their logs, until there is no more room; returns the number of deleted jobs. */
 async function deleteFirst(
   tx: Tx,
   teamId: string,

@@ -1,6 +1,6 @@
 /**
- * What an attempt reports while it runs: its progress, and its log. The log is stored in rows of several lines each, in
- * two parts, its beginning and its end; what lies between is dropped.
+ * What an attempt reports while it runs: its progress and its log. The log is stored in rows of several lines each, in
+ * two parts, the beginning and the end; lines in between are dropped.
  */
 
 import type { Progress } from '../../model/job.ts';
@@ -9,21 +9,21 @@ import { type ColumnType, insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { fenced, heldJob } from './jobs.ts';
 
-/** The size of a row, in bytes: the whole row is written anew with every line that is added. */
+/** The size of a row, in bytes: adding a line rewrites the whole row. */
 const CHUNK_BYTES = 8_192;
-/** How many rows are read at a time. */
+/** Rows read at a time. */
 const CHUNKS_AT_ONCE = 32;
-/** How many bytes of lines are kept of the beginning of a log and, at least, of its end. */
+/** Bytes of lines kept from the beginning of a log and, at least, from its end. */
 const PART_BYTES = 1_048_576;
-/** Characters that are kept of one line. */
+/** Characters kept of one line. */
 const MAX_LINE = 32_768;
 
 const BEGINNING = 0;
 const END = 1;
 
 /**
- * Stores the progress of an attempt and appends to its log, of which the first and the last MiB are kept. With
- * `restart`, these lines replace everything after the first MiB.
+ * Stores the progress of an attempt and appends to its log, which keeps its first and last MiB. With `restart`, these
+ * lines replace everything after the first MiB.
  */
 export async function report(
   tx: Tx,
@@ -83,14 +83,14 @@ function add(
   return insertAll(tx.db, 'job_log', COLUMNS, rows, TO_THE_ROW);
 }
 
-/** Deletes the rows of the end of a log that are before a line. */
+/** Deletes rows from the end part of a log, up to a line. */
 async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: AttemptLease, before: number): Promise<void> {
   await tx.db.run`
     delete from job_log where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt}
       and part = ${END} and seq < ${before}`;
 }
 
-/** Lines of an attempt's log after line `afterSeq`, in order; empty if there is none yet. */
+/** Lines of an attempt's log after line `afterSeq`, in order; empty if there are none yet. */
 export async function log(
   view: View,
   input: { teamId: string; jobId: string; attempt: number; afterSeq: number; limit: number },
@@ -110,13 +110,12 @@ export async function log(
   return lines.slice(0, limit);
 }
 
-/** Reads a stored line back. */
 function toLogLine(json: string): LogLine {
   const [seq, at, level, text] = JSON.parse(json) as [number, number, LogLine['level'], string];
   return { seq, at, level, text };
 }
 
-/** A stored row: its first and its last line, and the bytes of its texts. */
+/** A stored row: its first and last line, and the bytes of its texts. */
 interface Chunk {
   part: Addition['part'];
   seq: number;
@@ -124,7 +123,7 @@ interface Chunk {
   bytes: number;
 }
 
-/** Lines to append to the row of a part that begins at `seq`, which is created if it does not exist. */
+/** Lines to append to the row of a part that starts at `seq`, which is created if it does not exist. */
 interface Addition {
   part: typeof BEGINNING | typeof END;
   seq: number;
@@ -135,8 +134,8 @@ interface Addition {
 }
 
 /**
- * What to add, and afterwards the line before which rows of the end are to be deleted (0: none). Skips lines that are
- * already stored, so that a report can be retried when its answer was lost.
+ * Returns what to add, and then the line up to which rows of the end are deleted (0: none). Skips lines that are already
+ * stored, so that a report whose result was lost can be repeated.
  */
 function plan(
   chunks: readonly Chunk[],
@@ -148,7 +147,7 @@ function plan(
 
   const first = end.length > 0 ? [] : fresh.slice(0, fitting(fresh, PART_BYTES - sum(beginning)));
   const later = fresh.slice(first.length);
-  // Of very many lines, leaves out those that would be deleted at once.
+  // Skips lines that would be deleted immediately.
   const kept = later.slice(endFrom(later));
   const toEnd = additions(END, end.at(-1), kept);
   return {
@@ -173,7 +172,7 @@ function sum(items: readonly { bytes: number }[]): number {
   return items.reduce((bytes, item) => bytes + item.bytes, 0);
 }
 
-/** How many of the first items fit into `room` bytes. */
+/** The number of first items that fit into `room` bytes. */
 function fitting(items: readonly { bytes: number }[], room: number): number {
   let bytes = 0;
   const beyond = items.findIndex((item) => {
@@ -183,7 +182,7 @@ function fitting(items: readonly { bytes: number }[], room: number): number {
   return beyond === -1 ? items.length : beyond;
 }
 
-/** The index from which on the items have at least as many bytes as are kept of the end of a log. */
+/** The index of the first of the last items that together fill what is kept of the end of a log. */
 function endFrom(items: readonly { bytes: number }[]): number {
   let bytes = 0;
   const place = items.findLastIndex((item) => {
@@ -214,7 +213,7 @@ function additions(part: Addition['part'], last: Chunk | undefined, lines: reado
   return added;
 }
 
-/** Drops about as much from the beginning of the end as was added after it. */
+/** Drops about as much from the start of the end part as was added to it. */
 function dropBefore(end: readonly Chunk[], added: readonly Addition[]): number {
   const sizes = new Map(end.map(({ seq, bytes }) => [seq, bytes]));
   for (const { seq, bytes } of added) sizes.set(seq, (sizes.get(seq) ?? 0) + bytes);

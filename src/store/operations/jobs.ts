@@ -2,8 +2,8 @@
  * Jobs: queueing them, also by schedule, reading them, and the locks and events that every change of a job needs.
  *
  * Locks are always taken in the same order: the row of the workflow, then its jobs, and last, with the events, the team.
- * Nobody else queues or ends a job of a workflow while its row is locked, so that a slot that was found free stays free,
- * and a job that waits behind another one is not left there.
+ * While the row of a workflow is locked, nobody else queues or ends its jobs, so that a free slot stays free, and no
+ * waiting job is left behind in the second slot.
  */
 
 import { FencedError } from '../../model/error.ts';
@@ -17,19 +17,19 @@ import type { Tx, View } from '../transaction.ts';
 import { appendEvent } from './events.ts';
 import { forget, REMEMBERED_MS } from './idempotency.ts';
 
-/** The result of queueing a job. On `occupied`, `job` is the one that holds the workflow's slot. */
+/** The result of queueing a job. With `occupied`, `job` is the one in the workflow's slot. */
 export type Enqueued =
   | { outcome: 'queued'; job: Job }
   | { outcome: 'replayed'; job: Job }
   | { outcome: 'occupied'; job: Job }
-  /** The source is `push`: there is nothing to run, callers send the records. */
+  /** The source is `push`: there is nothing to run; callers send the records. */
   | { outcome: 'receives_push' }
   | { outcome: 'paused' }
   | { outcome: 'not_found' };
 
 /**
- * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of simultaneous calls exactly
- * one gets the slot. Repeating an idempotency key within 24 h returns `replayed` with the job of the first `queued`;
+ * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of simultaneous calls exactly one
+ * gets the slot. Repeating an idempotency key within 24 h returns `replayed` with the job of the first `queued`;
  * `occupied` is not remembered. Event: `workflow_queued`.
  */
 export async function enqueue(
@@ -39,7 +39,7 @@ export async function enqueue(
     workflowId: string;
     origin: JobOrigin;
     idempotencyKey: string | null;
-    /** The trace that the job and its events belong to, as `traceparent`. */
+    /** The trace of the job and its events, as `traceparent`. */
     trace?: string | null;
   },
 ): Promise<Enqueued> {
@@ -61,7 +61,7 @@ export async function enqueue(
   const slots = overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
   const last = unfinished.at(-1);
-  // A job in slot 1 always has one before it in slot 0, so a free slot 0 means that there is no unfinished job.
+  // A job in slot 1 always has one before it in slot 0: if slot 0 is free, there is no unfinished job.
   if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
   const job = newJob(tx, { ...input, slot: slot ?? 0, priority });
   appendJobEvent(tx, job, 'workflow_queued');
@@ -70,7 +70,7 @@ export async function enqueue(
   return { outcome: 'queued', job: toJob(job) };
 }
 
-/** The workflow's unfinished jobs: at most one for each slot, in order. */
+/** The workflow's unfinished jobs: at most one per slot, in order. */
 export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Promise<JobRow[]> {
   const { workflow, unfinished } = tx.locked ?? {};
   if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
@@ -79,13 +79,12 @@ export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Pro
     where team_id = ${teamId} and workflow_id = ${workflowId} and ${UNFINISHED} order by slot`;
 }
 
-/** Writes a new job, queued or running. */
+/** Writes a new job, queued or running, or leaves that to the end of the transaction. */
 export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
   if (tx.jobs === undefined) await writeJobs(tx, [job]);
   else tx.jobs.push(job);
 }
 
-/** Writes new jobs at once. */
 export async function writeJobs({ db }: Tx, jobs: readonly JobRow[]): Promise<void> {
   const rows = jobs.map((job) => NEW_NAMES.map((name) => job[name]));
   await insertAll(db, 'job', NEW_COLUMNS, rows);
@@ -109,10 +108,10 @@ const NEW_COLUMNS = {
 } as const satisfies Partial<Record<keyof JobRow, ColumnType>>;
 const NEW_NAMES = Object.keys(NEW_COLUMNS) as (keyof typeof NEW_COLUMNS)[];
 
-/** The part of a call that its idempotency key belongs to. */
+/** The part of a call that identifies its idempotency key. */
 type Keyed = Omit<Parameters<typeof enqueue>[1], 'origin' | 'trace'>;
 
-/** The job that this key made within the last 24 h. */
+/** The job that a call with this key created within the last 24 h. */
 export async function remembered(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
@@ -127,7 +126,7 @@ export async function remembered(
       and idempotency.created_at > ${tx.now - REMEMBERED_MS}`;
 }
 
-/** Stores the job that a key made, and deletes some expired keys of the team. */
+/** Stores the job that a call with a key created, and deletes expired keys of the team. */
 export async function remember(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
@@ -165,7 +164,7 @@ export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJ
   const { workflow: lockedWorkflow, job: lockedJob } = tx.locked ?? {};
   if (lockedWorkflow !== undefined && lockedJob?.id === id)
     return { job: lockedJob, workflow: lockedWorkflow };
-  // In this order and in one round trip, which is safe because a job never moves to another workflow.
+  // Sent in this order and in one round trip, which is safe because a job never changes its workflow.
   const [workflow, job] = await Promise.all([
     tx.db.get<WorkflowRow>`
       select * from workflow
@@ -177,8 +176,8 @@ export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJ
 }
 
 /**
- * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError unless this
- * attempt is still the one that runs.
+ * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError if this
+ * attempt is no longer running.
  */
 export async function lockHeld(tx: View, held: AttemptLease): Promise<LockedJob> {
   const locked = await lockRunning(tx, held);
@@ -186,14 +185,14 @@ export async function lockHeld(tx: View, held: AttemptLease): Promise<LockedJob>
   return locked;
 }
 
-/** As `lockHeld`, but returns undefined when this attempt no longer runs. */
+/** As `lockHeld`, but returns undefined if the attempt is no longer running. */
 export async function lockRunning(tx: View, held: AttemptLease): Promise<LockedJob | undefined> {
   const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
   const { job } = locked ?? {};
   return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;
 }
 
-/** The fence for changes of the job's own row only: locks that row, or throws FencedError. */
+/** The fence for changes that affect only the job's row: locks that row, or throws FencedError. */
 export async function heldJob(tx: Tx, held: AttemptLease): Promise<JobRow> {
   const row = await tx.db.get<JobRow>`
     select * from job where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt}
@@ -203,10 +202,10 @@ export async function heldJob(tx: Tx, held: AttemptLease): Promise<JobRow> {
 }
 
 export function fenced({ jobId, attempt }: AttemptLease): FencedError {
-  return new FencedError(`Attempt ${attempt} of job ${jobId} does not run any more`);
+  return new FencedError(`Attempt ${attempt} of job ${jobId} is no longer running`);
 }
 
-/** Moves the job that waits behind an ended one into its slot, dated now or later (see `claim-bounds.ts`). */
+/** Moves the job that waits behind an ended one into its slot, with a date no earlier than now (see `claim-bounds.ts`). */
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
   await tx.db.run`
@@ -214,7 +213,7 @@ export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
     where team_id = ${ended.team_id} and workflow_id = ${ended.workflow_id} and slot = 1 and ${UNFINISHED}`;
 }
 
-/** Appends an event about a job in its present state, with `more` added to its data. */
+/** Appends an event about a job in its current state; `more` is added to its data. */
 export function appendJobEvent(
   tx: Tx,
   job: JobRow,
@@ -258,7 +257,7 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
   return rows.map(toSchedule);
 }
 
-/** Schedules that are not due yet, by team and workflow, behind one of them; without those of paused workflows. */
+/** Schedules that are not due yet, by team and workflow, after one of them; without those of paused workflows. */
 export async function ahead(
   view: View,
   { after, limit }: { after: WorkflowRef | null; limit: number },
@@ -291,7 +290,7 @@ function toSchedule(row: ScheduleRow): DueSchedule {
 
 /**
  * Compare-and-set of a schedule from `dueAt` to `nextAt`; with `run` it also queues a job of origin `schedule`. Of
- * several nodes one succeeds, the others get `taken`. `coalesced`: an unfinished job holds the slot.
+ * several nodes one succeeds; the others get `taken`. `coalesced` means that an unfinished job has the slot.
  */
 export async function fire(
   tx: Tx,

@@ -1,4 +1,4 @@
-/** API keys: never the key itself, only its hash. */
+/** API keys: only their hashes are stored. */
 
 import { OVERLAPPING } from '../../model/quota.ts';
 import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
@@ -19,8 +19,8 @@ const COLUMNS = new Part(`id, team_id as "teamId", name, hash, prefix, scopes, c
   coalesce(watched_from, created_at) as "watchedFrom"`);
 
 /**
- * Stores a key. If the hash is already stored, nothing changes and the stored key is returned; so is, for 24 h, the
- * key that the first call with an idempotency key has made.
+ * Stores a key. If the hash is already stored, nothing changes and the stored key is returned. A repeated idempotency key
+ * returns, for 24 h, the key that the first call created.
  *
  * @throws Problem `quota_reached`
  */
@@ -92,8 +92,8 @@ export async function list(
 }
 
 /**
- * Revokes a key for good and returns it; undefined if there is no such key, or it is not the given team's. Revoking
- * twice is harmless.
+ * Revokes a key permanently and returns it; undefined if it does not exist or belongs to another team. Revoking twice is
+ * harmless.
  */
 export async function revoke(
   tx: Tx,
@@ -112,15 +112,15 @@ export async function revoke(
 }
 
 /**
- * Creates a key with the name, scopes and expiry of a usable one, and ends the old one after `overlapMs`: with 0 it is
- * revoked, otherwise it expires then, if not sooner. Returns the new key; undefined if the old one is unusable.
+ * Creates a key with the name, scopes and expiry of a usable key, and ends the old one after `overlapMs`: with 0 it is
+ * revoked, otherwise it expires then or earlier. Returns the new key; undefined if the old one is unusable.
  */
 export async function rotate(
   tx: Tx,
   input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
 ): Promise<ApiKey | undefined> {
   const { teamId, id, hash, prefix, overlapMs } = input;
-  // Before the key is locked, because others lock the team first.
+  // Before the key is locked, because other operations lock the team first.
   if (overlapMs > 0 && (await get(tx, input)) !== undefined) {
     await requireRoom(tx, teamId, 'keys', OVERLAPPING);
   }
@@ -140,7 +140,7 @@ export async function rotate(
 }
 
 /**
- * Records when keys were last used, unless a later use is stored. Does not notify watchers.
+ * Stores when keys were last used, unless a later use is stored. Does not notify watchers.
  *
  * Updates keys in the order of their ids, so that no two nodes deadlock.
  */
@@ -150,7 +150,7 @@ export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: 
       update api_key set last_used_at = greatest(coalesce(last_used_at, 0), ${at}) where id = ${id}`;
 }
 
-/** Increases the counter of key changes, by which other nodes notice that their cached keys are stale. */
+/** Increases the counter of key changes, which tells other nodes that their cached keys are stale. */
 export async function touchKeys(tx: Tx): Promise<void> {
   tx.touched.keys = true;
   if (tx.db.pick({ sqlite: true, postgres: false })) return;

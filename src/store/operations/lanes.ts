@@ -1,4 +1,4 @@
-/** What both databases have in common about lanes, the queues of deliveries of one webhook each. */
+/** Lanes, the queues of deliveries of one webhook each: what both databases share. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
@@ -19,8 +19,7 @@ export interface LaneHolder {
 }
 
 /**
- * A lane that a node has leased. `epoch` grows with each change of holder, and fences off what an earlier one
- * reports.
+ * A lane leased by a node. `epoch` increases with each change of holder, and fences off reports of earlier holders.
  */
 export interface HeldLane extends LaneName {
   epoch: number;
@@ -29,29 +28,29 @@ export interface HeldLane extends LaneName {
 /** A lane with due deliveries, and everything needed to send them. */
 export interface DueLane extends HeldLane {
   url: string;
-  /** Sealed: the current one, then the previous one while it is valid. */
+  /** Encrypted: the current secret, then the previous one while it is valid. */
   secrets: string[];
-  /** Sealed JSON. */
+  /** Encrypted JSON. */
   headers: string | null;
   settings: WebhookSettings;
   failingSince: number | null;
   breaker: Breaker | null;
-  /** How often erasures have rewritten events of its team: bodies loaded at a lower count must not be sent. */
+  /** How often erasures have rewritten events of the team: bodies loaded at a lower count must not be sent. */
   rewrites: number;
-  /** The last time that somebody asked to send one of its deliveries at once, and which: a rest that began earlier ends. */
+  /** When someone last asked to send a delivery immediately, and which one: it ends an earlier pause of the breaker. */
   asked: { at: number; deliveryId: string } | null;
 }
 
 /**
- * `with recursive … waiting_lane (team_id, webhook_id)`: the lanes with waiting deliveries behind one, in order, one seek
- * for each, and no more than its reader asks for. The first row may be the lane to start behind: join what is needed.
+ * `with recursive … waiting_lane (team_id, webhook_id)`: lanes with waiting deliveries, in order, after the given one. Needs
+ * one index seek per lane, and reads no more lanes than its reader asks for. The first row may be the given lane itself.
  */
 export function waitingLanes(after: { teamId: string; webhookId: string }): Either<string> {
   const { teamId, webhookId } = after;
   const waits = `d.state = 'waiting' and d.event_sequence > 0`;
   return {
-    // In two kinds of steps, because SQLite seeks only by the first column of a row value that it has just computed: from
-    // webhook to webhook, and, where there is none, from team to team.
+    // Two kinds of steps, because SQLite seeks only by the first column of a row value that it has just computed: from
+    // webhook to webhook and, after the last one, from team to team.
     sqlite: `
       with recursive step (team_id, webhook_id) as (
         select ${teamId}, ${webhookId}
@@ -65,8 +64,8 @@ export function waitingLanes(after: { teamId: string; webhookId: string }): Eith
         from step where webhook_id is null and team_id is not null
       ),
       waiting_lane (team_id, webhook_id) as (select team_id, webhook_id from step where webhook_id > '')`,
-    // Before version 18 PostgreSQL has no loose index scan, and would read the whole backlog. It is ordered by all
-    // columns of `delivery_order`, so that no other index fits.
+    // Before version 18, PostgreSQL has no loose index scan and would read the whole backlog. Ordered by all columns of
+    // `delivery_order`, so that no other index fits.
     postgres: `
       with recursive waiting_lane (team_id, webhook_id) as (
         select ${teamId}::text collate "C", ${webhookId}::text collate "C"
@@ -83,10 +82,9 @@ export function waitingLanes(after: { teamId: string; webhookId: string }): Eith
 /** All lanes with waiting deliveries. */
 export const WAITING_LANES = waitingLanes({ teamId: `''`, webhookId: `''` });
 
-/** Names of lanes. */
 export type LanePage = [teamId: string, webhookId: string][];
 
-/** Lanes per page: their names and what is due in them take SQLite 1 ms, where all of 10,000 took 80. */
+/** Lanes per page: reading their names and what is due takes SQLite 1 ms; for 10,000 lanes together it took 80 ms. */
 const LANE_PAGE = 100;
 
 /** Exported for the test of its query plan. */
@@ -97,7 +95,7 @@ export const NAMES = both(
   where (team_id, webhook_id) > ($1, $2) limit $3`,
 );
 
-/** The names of the next lanes behind one that have something waiting. */
+/** The names of the next lanes, after the given one, with waiting deliveries. */
 export async function laneNames(view: View, after: LanePage[number] = ['', '']): Promise<LanePage> {
   const rows = await view.db.all<LaneName>(NAMES, ...after, LANE_PAGE);
   return rows.map(({ teamId, webhookId }) => [teamId, webhookId]);
@@ -115,17 +113,17 @@ export async function* lanePages(
   }
 }
 
-/** Of the deliveries `d`, those that wait for `webhook`. */
+/** The condition that a delivery `d` is waiting for `webhook`. */
 export const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
 
-/** Whether `webhook` gets its deliveries in the order of their events. */
+/** Whether `webhook` receives deliveries in the order of their events. */
 export const IS_ORDERED = `(webhook.settings::json ->> 'ordered')::boolean`;
 
 const PLACES = DELIVERY_CLASSES.map((_, place) => place);
-/** The classes of deliveries that were tried before, and of replays. */
+/** The classes of retries and replays. */
 export const LATER = PLACES.filter((place) => place !== DELIVERY_CLASSES.indexOf('live'));
 
-/** A seek for each class: on PostgreSQL one subquery however many there are, because each one takes long to plan. */
+/** A seek per class. On PostgreSQL one subquery for all classes, because each subquery takes long to plan. */
 const ofClasses = (places: readonly number[], seek: (place: string) => string): Either<string> => ({
   sqlite: places.map((place) => `select * from (${seek(`${place}`)}) of_class_${place}`).join(' union all '),
   postgres: `
@@ -133,7 +131,7 @@ const ofClasses = (places: readonly number[], seek: (place: string) => string): 
     cross join lateral (${seek('each.class')}) of_class`,
 });
 
-// What was never tried is in the order of events. The order by due time holds only within one of the later classes.
+// New deliveries are in the order of events. Retries and replays are ordered by due time only within their class.
 const LIVE = `delivery d /* use delivery_order */ where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0`;
 const ofLater = (isDue: string, order: 'asc' | 'desc' = 'asc') =>
   ofClasses(
@@ -145,9 +143,9 @@ const ofLater = (isDue: string, order: 'asc' | 'desc' = 'asc') =>
   );
 
 /**
- * When the first delivery of the ordered `webhook` is or was due, by sequence.
+ * When the first delivery of the ordered `webhook` is due, by sequence.
  *
- * @param seen the sequence up to which no delivery waits that was never tried
+ * @param seen a sequence up to which no new delivery is waiting
  */
 const firstInOrder = (seen = '0') => {
   const first = ofClasses(
@@ -164,7 +162,7 @@ const firstInOrder = (seen = '0') => {
   );
 };
 
-/** When the first delivery of `webhook` is or was due; of an ordered one, the first by sequence. Null: none waits. */
+/** When the first delivery of `webhook` is due; of an ordered webhook, the first by sequence. Null if none is waiting. */
 export const FIRST_DUE_AT = both(
   (pick) => `
   case when ${IS_ORDERED} then ${pick(firstInOrder())}
@@ -179,17 +177,17 @@ const FIRST_DUE_AT_OF_ONE = both(
 );
 
 /**
- * Whether `webhook` has a delivery that is due, or dated further ahead than any can wait; `$1` is the time. Scalar
- * subqueries and not `exists`, which PostgreSQL may turn into one scan of all waiting deliveries.
+ * Whether `webhook` has a delivery that is due, or dated further ahead than any can wait; `$1` is the time. Uses scalar
+ * subqueries instead of `exists`, which PostgreSQL may turn into one scan of all waiting deliveries.
  *
- * @param seen the sequence up to which no delivery waits that was never tried
- * @param ahead whether to look for what is dated ahead among those that were tried
+ * @param seen a sequence up to which no new delivery is waiting
+ * @param ahead whether to search retries and replays that are dated too far ahead
  */
 export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Either<string> {
   const isWaiting = `between $1 + 1 and $1 + ${LONGEST_WAIT_MS}`;
   const due = ofLater('d.next_at <= $1');
   const dated = ofLater(`d.next_at > $1 + ${LONGEST_WAIT_MS}`, 'desc');
-  // What was never tried is due, unless the clock was set back: one seek behind what was seen before.
+  // A new delivery is due, unless the clock was set back: one seek after `seen`.
   return both(
     (pick) => `
   webhook.state = 'active' and
@@ -205,25 +203,22 @@ export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Eithe
   );
 }
 
-/**
- * When the first waiting delivery of a webhook is or was due; of an ordered one, the first by sequence. Null when none
- * waits.
- */
+/** When the first waiting delivery of a webhook is due, by sequence if it is ordered. Null if none is waiting. */
 export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
   const row = await view.db.get<{ at: number | null }>(FIRST_DUE_AT_OF_ONE, teamId, webhookId);
   return row?.at ?? null;
 }
 
 /**
- * Whether a replay of a webhook is under way: while it puts deliveries of an ordered one into their places, one of a
- * later event would come too early.
+ * Whether a replay of a webhook is running: until it has placed all deliveries of an ordered webhook, a delivery of a
+ * later event would be sent too early.
  */
 export const replayRuns = (teamId: string, webhookId: string): string => `(
   select true from replay /* use replay_running */
   where replay.team_id = ${teamId} and replay.webhook_id = ${webhookId} and replay.state = 'running'
   order by replay.created_at, replay.id limit 1)`;
 
-/** What is needed of `webhook` to send to it, for `toLane`; `$1` is the time. */
+/** The columns of `webhook` needed to send to it, for `toLane`; `$1` is the time. */
 export const LANE_COLUMNS = `
   webhook.team_id as "teamId", webhook.id as "webhookId", webhook.url, webhook.secret, webhook.headers,
   webhook.settings, webhook.failing_since as "failingSince", webhook.breaker,
@@ -240,7 +235,7 @@ interface LaneColumns {
   askedId: string | null;
 }
 
-/** A lane as it is read with `LANE_COLUMNS` and an epoch. */
+/** A lane as selected with `LANE_COLUMNS` and an epoch. */
 export type LaneRow<Lane extends DueLane> = Omit<Lane, 'secrets' | 'settings' | 'breaker' | 'asked'> &
   LaneColumns;
 

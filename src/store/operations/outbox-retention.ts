@@ -5,7 +5,7 @@ import type { Tx } from '../transaction.ts';
 import { waitingLanes } from './lanes.ts';
 import { UsageTally, writeUsage } from './usage.ts';
 
-/** The cursor of the expiry: webhook by webhook, and of each the oldest delivery first. */
+/** The cursor of expiry: webhook by webhook, and within each the oldest delivery first. */
 export interface ExpirePlace {
   teamId: string;
   webhookId: string;
@@ -17,8 +17,8 @@ export interface ExpirePlace {
 export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt: -1, id: '' };
 
 /**
- * Looks at no more than `limit` webhooks and deliveries; `next` is null at the end of a round through all that wait.
- * Without the cursor every step would read again the deliveries that are skipped because they were never tried.
+ * Visits at most `limit` webhooks and deliveries; `next` is null at the end of a round. Without the cursor, every step
+ * would read again the new deliveries that it must skip.
  */
 export async function expire(
   tx: Tx,
@@ -29,12 +29,12 @@ export async function expire(
   let room = limit;
   let place = after;
   for (const { teamId, webhookId, hasOld, isActive } of lanes) {
-    // The lane of the cursor was counted by the step before.
+    // The previous step has already counted the lane of the cursor.
     const isNext = teamId !== place.teamId || webhookId !== place.webhookId;
     if (isNext) place = { ...EXPIRE_START, teamId, webhookId };
     if (room <= 0) return { next: place };
     const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
-    // A delivery to an active webhook that was never tried stays: the service was away, not the endpoint.
+    // A delivery to an active webhook that was never attempted stays: the service was down, not the endpoint.
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
     await countDead(tx, place, await giveUp(tx, teamId, givenUp));
     const last = old.at(-1);
@@ -79,7 +79,7 @@ function waitingSince(
     order by created_at, id limit ${limit}`;
 }
 
-/** Marks deliveries as dead, unless they were delivered meanwhile. Returns how many. */
+/** Marks deliveries as dead, unless they were delivered meanwhile. Returns the number of dead deliveries. */
 async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   return tx.db.run`
@@ -87,7 +87,7 @@ async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<n
     where team_id = ${teamId} and id = any(${ids}::text[]) and state = 'waiting'`;
 }
 
-/** Counts dead deliveries in the usage, which otherwise learns of them from their last attempt. */
+/** Counts dead deliveries in the usage, which is otherwise counted from attempts. */
 async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): Promise<void> {
   if (dead === 0) return;
   const tally = new UsageTally();
@@ -95,7 +95,7 @@ async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: numbe
   await writeUsage(tx, tally.rows);
 }
 
-/** The cursor of the pruning: an event. */
+/** The cursor of pruning: an event. */
 export interface PrunePlace {
   teamId: string;
   sequence: number;
@@ -106,9 +106,8 @@ export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
 
 /**
  * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with all their deliveries. Events with a
- * waiting delivery stay, as does the newest event of each team. Some `limit` rows of each per call; call until `done`.
- *
- * Deletes some of everything; `next` is null at the end of a round through the events.
+ * waiting delivery stay, as does the newest event of each team. About `limit` rows of each table per call; call until
+ * `done`. `next` is null at the end of a round through the events.
  */
 export async function prune(
   tx: Tx,
@@ -159,7 +158,7 @@ async function pruneEvents(
   return null;
 }
 
-/** A team, and the first of its events behind the cursor, if there is one. */
+/** A team, and its first event after the cursor, if any. */
 interface EventsOfTeam {
   teamId: string;
   lastSequence: number;
@@ -178,16 +177,16 @@ const TEAMS_BEHIND = `
   from team where team.id >= $1 order by team.id limit $3`;
 
 /**
- * Whether an event may be deleted. The newest of a team stays, because `events.ts` takes the next number from it. A
- * young event stays, and all behind it with it; one that is dated in the future, from before the clock was set back, is
- * only skipped.
+ * Whether an event may be deleted. The newest event of a team stays, because `events.ts` takes the next number from it. A
+ * recent event stays, and so do all events after it. An event dated in the future, from before the clock was set back, is
+ * skipped.
  */
 function mayGo(
   { now }: Tx,
   event: { createdAt: number; sequence: number; lastSequence: number },
   before: number,
-): 'goes' | 'passed over' | 'stays' {
-  if (event.createdAt > now && event.sequence < event.lastSequence) return 'passed over';
+): 'goes' | 'is skipped' | 'stays' {
+  if (event.createdAt > now && event.sequence < event.lastSequence) return 'is skipped';
   return event.createdAt >= before || event.sequence >= event.lastSequence ? 'stays' : 'goes';
 }
 
@@ -195,7 +194,7 @@ function mayGo(
  * Deletes the next old events of a team with their deliveries. An event with a waiting delivery stays, with all of its
  * deliveries. The events are locked, so that none is replayed while it is being deleted.
  *
- * @returns `done` when no old events are left behind those, and the last `sequence` that was looked at
+ * @returns `done` if no old events are left after these, and the last `sequence` that was visited
  */
 async function pruneTeam(
   tx: Tx,
@@ -211,7 +210,7 @@ async function pruneTeam(
     .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
     .map(({ sequence }) => sequence);
   const seen = end === -1 ? events.length : end + 1;
-  // The event at which the deliveries of some become more than one call deletes: those behind it need not be looked at.
+  // The first events may have more deliveries than one call deletes: later events are left for the next call.
   const enough = await tx.db.get<{ sequence: number }>`
     select event_sequence as sequence from delivery /* use delivery_event */
     where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
@@ -224,7 +223,7 @@ async function pruneTeam(
   return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
 }
 
-/** Deletes up to `limit` deliveries, and the events that have none left; returns the first event that still has some. */
+/** Deletes up to `limit` deliveries, and events without deliveries; returns the first event that still has deliveries. */
 async function deleteEvents(
   tx: Tx,
   { teamId, sequences, limit }: { teamId: string; sequences: readonly number[]; limit: number },
@@ -234,7 +233,7 @@ async function deleteEvents(
     tx.db.all<{ sequence: number }>`
       select sequence from event where team_id = ${teamId} and sequence = any(${sequences}::bigint[])
       order by sequence for update skip locked`,
-    // Read once the events are locked: from then on no delivery is added to them.
+    // Read after the events are locked, when no delivery can be added to them.
     tx.db.all<{ sequence: number }>`
       select sequence from unnest(${sequences}::bigint[]) as old (sequence)
       where (select true from delivery /* use delivery_event */
@@ -247,11 +246,11 @@ async function deleteEvents(
     where team_id = ${teamId} and event_sequence = any(${ended}::bigint[]) order by event_sequence, id
     limit ${limit + 1}`;
   const ids = deliveries.slice(0, limit).map(({ id }) => id);
-  // Its other deliveries, and the event itself, are deleted by the next step.
+  // The next step deletes the other deliveries of this event, and the event.
   const firstLeft = deliveries[limit]?.sequence;
   const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
   await Promise.all([
-    // Deliveries first: this waits for an attempt that is being recorded, which the next statement then finds.
+    // Deliveries first: this waits for an attempt that is being stored, which the next statement then finds.
     tx.db.run`delete from delivery where team_id = ${teamId} and id = any(${ids}::text[])`,
     tx.db.run`delete from attempt where team_id = ${teamId} and delivery_id = any(${ids}::text[])`,
     tx.db.run`delete from event where team_id = ${teamId} and sequence = any(${emptied}::bigint[])`,

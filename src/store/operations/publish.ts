@@ -1,4 +1,4 @@
-/** Publishing: the one small transaction that makes a run's records visible and ends its job. */
+/** Publishing: the short transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
 import type { AttemptLease, RecordCounts } from '../../model/job.ts';
@@ -22,23 +22,23 @@ import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 export type Published =
   | { outcome: 'published'; version: number; records: RecordCounts }
   | { outcome: 'unchanged'; version: number; records: RecordCounts }
-  /** A guard or a quota refused; nothing was changed. `error` says which and why. */
+  /** A guard or a quota refused, and nothing was changed. `error` says which one and why. */
   | { outcome: 'guarded'; error: string }
-  /** The job had been canceled; it has ended so, and nothing was published. */
+  /** The job had been canceled: it has ended as canceled, and nothing was published. */
   | { outcome: 'canceled' };
 
-/** How many changed records an event describes at most; its body stays under 20 kB anyway. */
+/** Maximum number of changed records in an event; its body stays under 20 kB anyway. */
 const MAX_DIFFERENCES = 100;
-/** How many records are fetched at a time: each may have 1 MiB. */
+/** Records fetched at a time: each may have 1 MiB. */
 const DIFFERENCES_STEP = 10;
 
 /**
- * Ends a successful attempt: makes the next version current if anything changed, finishes the job, stores the
- * incremental state. The cost does not depend on how much the run has written. Events: `workflow_data_change` if
+ * Ends a successful attempt: makes the next version current if anything changed, finishes the job, and stores the
+ * incremental state. The cost does not depend on the number of records written. Events: `workflow_data_change` if
  * anything changed, then `workflow_finished`.
  *
  * `fields` are the field names of the run's records, in order of first appearance; with `upsert` and `append` they are
- * added to those of the previous version. `mode` is by default the definition's.
+ * added to those of the previous version. `mode` defaults to the definition's.
  */
 export async function publish(
   tx: Tx,
@@ -51,7 +51,7 @@ export async function publish(
     return { outcome: 'canceled' };
   }
   const before = await publishedVersion(tx, workflow);
-  // From the counters kept while staging: counting the rows of a large run would block every write.
+  // From counters kept while staging: counting the rows of a large run would block every write.
   const { staged_added: added, staged_changed, staged_removed: removed } = workflow;
   const records = { total: before.total + added - removed, added, changed: staged_changed, removed };
   const bytesBefore = before.bytes ?? (await countBytes(tx, workflow, before.total));
@@ -95,7 +95,7 @@ export async function publish(
   return { outcome: changed ? 'published' : 'unchanged', version, records };
 }
 
-/** Not for a run that changed nothing: each update leaves a dead row, which slows down whoever locks the workflow. */
+/** Not called for a run without changes: each update leaves a dead row, which slows down later locks of the workflow. */
 async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
   await tx.db.run`
     update workflow
@@ -123,7 +123,7 @@ async function quotaMistake(
 interface VersionSizes {
   total: number;
   largest: number;
-  /** Null when not counted. */
+  /** Null if not counted. */
   bytes: number | null;
   fields: string;
 }
@@ -145,7 +145,7 @@ async function finish(tx: Tx, job: JobRow, version: number, records: RecordCount
     where team_id = ${job.team_id} and id = ${job.id} returning *`) as JobRow;
 }
 
-/** The differences of the first 100 records that differ, as far as they fit into a body. */
+/** The differences of the first 100 changed records, as many as fit into a body. */
 async function listDifferences(
   tx: Tx,
   workflow: WorkflowRow,
@@ -170,7 +170,7 @@ interface DifferenceRow {
   after: string | null;
 }
 
-// The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
+// A subquery looks up the other row of each record; because of its `limit` the planner cannot turn it into a join.
 const WRITTEN = both(
   (pick) => `
   select new.seq, new.id, new.body as after,
@@ -192,7 +192,7 @@ const REMOVED = both(
   order by old.seq limit $5`,
 );
 
-/** The first 100 records that differ, a few at a time: those added and changed by `seq`, then those removed. */
+/** The first 100 changed records, a few at a time: added and changed ones by `seq`, then removed ones. */
 async function* changedRecords(
   tx: Tx,
   { team_id: teamId, id: workflowId, current_version }: WorkflowRow,

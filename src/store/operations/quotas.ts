@@ -1,4 +1,4 @@
-/** Quotas of teams: their own settings, how much they have, and whether they may have more. */
+/** Quotas of teams: their own settings, what they use, and whether there is room for more. */
 
 import {
   type Holdings,
@@ -13,7 +13,7 @@ import { both, insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { inWorkflow } from './record-indexes.ts';
 
-/** Replaces all of a team's own quotas. Those it has none of its own for are the instance's. */
+/** Replaces all of a team's own quotas. For other quotas the instance's defaults apply. */
 export async function setQuotas(
   tx: Tx,
   { teamId, quotas }: { teamId: string; quotas: OwnQuotas },
@@ -22,7 +22,7 @@ export async function setQuotas(
   await tx.db.run`delete from quota where team_id = ${teamId}`;
   const rows = Object.entries(quotas).map(([name, most]) => [teamId, name, most]);
   await insertAll(tx.db, 'quota', { team_id: 'text', name: 'text', most: 'bigint' }, rows);
-  // Jobs that waited because of the quota may run now.
+  // Jobs that waited because of the quota may start now.
   tx.touched.jobs = true;
 }
 
@@ -33,7 +33,7 @@ export async function quotas(view: View, { teamId }: { teamId: string }): Promis
   return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
 }
 
-/** How much the team uses of everything that has a quota. Goes through all of it: for the command line. */
+/** How much the team uses of everything that has a quota. Reads all of it: for the command line. */
 export async function holdings(view: View, { teamId }: { teamId: string }): Promise<Holdings> {
   return {
     workflows: await count(view, WORKFLOWS, teamId),
@@ -45,14 +45,14 @@ export async function holdings(view: View, { teamId }: { teamId: string }): Prom
   };
 }
 
-/** How much of something the team may have; null means no limit. */
+/** The team's quota; null means no limit. */
 export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<number | null> {
   const own = await tx.db.get<{ most: number | null }>`
     select most from quota where team_id = ${teamId} and name = ${name}`;
   return own === undefined ? tx.quotas[name] : own.most;
 }
 
-/** Throws a Problem unless the team may have one more. Locks the team, so that nobody else makes one until the commit. */
+/** Throws a Problem if the team is at its quota. Locks the team, so that nothing else is created until the commit. */
 export async function requireRoom(
   tx: Tx,
   teamId: string,
@@ -67,8 +67,8 @@ export async function requireRoom(
 }
 
 /**
- * What the team has in its current versions, except those of one workflow. Locks the team, so that nobody else publishes
- * until the commit. Reads two rows for each workflow.
+ * What the team has in its current versions, except in one workflow. Locks the team, so that nothing else is published
+ * until the commit. Reads two rows per workflow.
  */
 export async function publishedBeside(
   tx: Tx,
@@ -112,7 +112,7 @@ function lockTeam(tx: Tx, teamId: string): Promise<void> {
 }
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
-// These name the indexes for SQLite, which would read all that the team has ever had.
+// These name indexes for SQLite, which would otherwise read everything that the team has ever had.
 const WEBHOOKS =
   "select count(*) as held from webhook /* use webhook_same */ where team_id = $1 and state <> 'deleted'";
 const KEYS = `

@@ -1,18 +1,19 @@
 /**
- * The rows of a workflow in `record`, and the index by which they are found.
+ * The rows of a workflow in `record`, and the indexes that find them.
  *
- * On PostgreSQL a row names its team and its workflow. Each statement says there which index it uses: left to itself,
- * the planner takes any index that it believes to hold few rows, which is what it believes of every new workflow
- * (measured: 1,600 instead of 23,000 records/s, and worse with every batch). So each index except the primary key starts
- * with one expression of its name, team and workflow, and each partial index has its condition in a form of its own.
- * Statements that use the primary key write `removed_in + 0` and `coalesce(removed_in, 0) = 0`, which match none of them.
+ * On PostgreSQL a row names its team and its workflow. Each statement determines there which index it uses: otherwise the
+ * planner uses any index that it expects to contain few rows, which is what it expects of every new workflow (measured:
+ * 1,600 instead of 23,000 records/s, and slower with every batch). So each index except the primary key starts with one
+ * expression made of the index's name, team and workflow, and each partial index has its condition in a form of its own.
+ * Statements that use the primary key write `removed_in + 0` and `coalesce(removed_in, 0) = 0`, which match no index.
  *
- * On SQLite a row has the number of its workflow, which keeps its indexes small, and a statement names the index after
- * the table: the planner, which has no statistics, would scan the workflow in the order of `seq`.
+ * On SQLite a row has the number of its workflow, which keeps the indexes small, and statements name the index after the
+ * table: without statistics, the planner would scan the workflow in the order of `seq`.
  */
+
 import type { Pick, Sql } from '../sql.ts';
 
-/** The rows that a partial index holds. */
+/** The rows in each partial index. */
 const ONLY = {
   current: { sqlite: ['', ' is null'], postgres: ['', ' is null'] },
   closed: { sqlite: ['', ' is not null'], postgres: ['-', ' < 0'] },
@@ -22,7 +23,7 @@ const ONLY = {
 /**
  * The conditions that select the rows of a workflow of the team `$1` by the primary key.
  *
- * @param id of the workflow, as SQL
+ * @param id the workflow's id, as SQL
  */
 export function inWorkflow(pick: Pick, alias = 'record', id = '$2'): string {
   return pick({
@@ -32,7 +33,7 @@ export function inWorkflow(pick: Pick, alias = 'record', id = '$2'): string {
   });
 }
 
-/** The conditions that select them by this index. */
+/** The conditions that select these rows by an index. */
 export function ofWorkflow(
   pick: Pick,
   index: 'added' | keyof typeof ONLY,
@@ -51,23 +52,23 @@ export function ofWorkflow(
   return `${workflow} and ${before}${alias}.removed_in${after}`;
 }
 
-/** The condition that a row has an id, as the indexes `current` and `closed` have it; `value` is an SQL expression. */
+/** The condition that a row has an id, in the form of the indexes `current` and `closed`; `value` is an SQL expression. */
 export function hasId(pick: Pick, value: string, alias = 'record'): string {
   const same = `${alias}.id = ${value}`;
   return pick({ sqlite: same, postgres: `${idKey(`${alias}.id`)} = ${idKey(value)} and ${same}` });
 }
 
 /**
- * An id as PostgreSQL's indexes hold it: a long one is shortened to its beginning and a digest, because an index row
- * holds some 2,700 bytes at most, and an id may have 1,024 characters. No long id has the key of a short one.
+ * An id in the form of PostgreSQL's indexes. A long id is shortened to its beginning and a digest, because an index row
+ * holds at most about 2,700 bytes and an id may have 1,024 characters. No long id has the key of a short one.
  */
 function idKey(id: string): string {
   return `case when octet_length(${id}) <= 256 then ${id} else left(${id}, 256) || md5(${id}) end`;
 }
 
 /**
- * Call it in a transaction that reads the first rows of an index: where PostgreSQL's planner expects few rows, it would
- * fetch and sort all of them (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
+ * Call this in a transaction that reads the first rows of an index. If PostgreSQL's planner expects few rows, it would
+ * otherwise fetch and sort all of them (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
  */
 export async function inOrder(db: Sql): Promise<void> {
   const statement = db.pick({ sqlite: undefined, postgres: 'set local enable_bitmapscan = off' });

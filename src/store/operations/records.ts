@@ -1,7 +1,7 @@
 /**
- * Reads the records of a version: in pages, or those that contain a text; the changes between two versions; and what a run compares with. A record
- * is stored as rows, each valid from version `added_in` until before version `removed_in`. A run writes under the next
- * version, which no reader sees until `publish` makes it the current one.
+ * Reads the records of a version: in pages, by a text they contain, or the changes between two versions; and reads what a
+ * run compares with. A record is stored as rows, each valid from version `added_in` until before version `removed_in`. A
+ * run writes under the next version, which no reader sees until `publish` makes it the current one.
  */
 
 import type { AttemptLease } from '../../model/job.ts';
@@ -17,7 +17,6 @@ export interface RecordPage {
   count: number;
   /** Pass as `afterSeq` for the next page. */
   lastSeq: number;
-  /** Whether this was the last page. */
   done: boolean;
 }
 
@@ -26,16 +25,16 @@ interface At {
   workflowId: string;
 }
 
-// A range of `seq` and not a number of rows, so that each statement reads a bounded number of rows of other versions.
+// A range of `seq` instead of a number of rows, so that each statement reads a limited number of rows of other versions.
 const range = (pick: Pick, end = '$4') => `
   record
   where ${inWorkflow(pick)} and seq > $3 and seq <= ${end}
     and added_in <= $5 and (removed_in is null or removed_in > $5)`;
-// Sorted, because only the primary key has that order: PostgreSQL's planner then has no reason to take an index that
-// would scan the whole workflow.
+// Sorted, because only the primary key has that order: otherwise PostgreSQL's planner might scan the whole workflow by
+// another index.
 const sorted = (rows: string, limit = '') => `(select seq, body from ${rows} order by seq ${limit}) as found`;
-// The database joins the records into one value, so that nobody need parse one for each (measured on SQLite: 5.8 million
-// records/s instead of 0.9).
+// The database joins the records into one value, so that rows need not be parsed one by one (measured on SQLite: 5.8
+// million records/s instead of 0.9).
 const joined = (pick: Pick, rows: string) => `
   (select cast($7::text || string_agg(body, $6) as ${pick({ sqlite: 'blob', postgres: 'text' })}) as json,
           count(*) as count, max(seq) as "lastSeq"
@@ -44,7 +43,7 @@ const NEXT_SEQ = '(select next_seq from workflow where team_id = $1 and id = $2)
 
 const pages = (limit?: string) =>
   both((pick) => {
-    // SQLite finds them in order, and an inner select would take a quarter of its speed.
+    // SQLite finds them in order anyway; an inner select would cost a quarter of its speed.
     const unsorted = limit === undefined && pick({ sqlite: true, postgres: false });
     return `select ${NEXT_SEQ}, joined.* from ${joined(pick, unsorted ? range(pick) : sorted(range(pick), limit))}`;
   });
@@ -52,9 +51,9 @@ const PAGE = pages();
 const FIRST_OF_PAGE = pages('limit $8');
 
 /**
- * One page of a version: the records whose `seq` is among the `rows` numbers after `afterSeq`, at most `limit` of
- * them, as JSON objects joined by `separator` (no record contains a line end), with `lead` before the first. A page
- * may be empty without being the last, which is `done`.
+ * One page of a version: the records whose `seq` is among the `rows` numbers after `afterSeq`, at most `limit` of them,
+ * as JSON objects joined by `separator` (no record contains a line end), with `lead` before the first. A page may be
+ * empty without being the last one, which is `done`.
  */
 export async function page(
   view: View,
@@ -78,10 +77,10 @@ export async function page(
   return toPage(view, input, row, { end, limit });
 }
 
-/** Bytes of records that one search reads, which bounds how long it holds its connection. */
+/** Bytes of records that one search reads, which limits how long it uses its connection. */
 const MAX_SEARCHED_BYTES = 8_388_608;
 
-// How far it may read is found from the lengths, without reading bodies. `lower` in "C" changes only ASCII letters.
+// The end is computed from lengths, without reading bodies. `lower` with the collation "C" changes only ASCII letters.
 const SEARCH = both(
   (pick) => `
   with range as materialized (
@@ -100,9 +99,9 @@ const SEARCH = both(
 );
 
 /**
- * Records of a version whose JSON text contains `q`, ignoring the case of ASCII letters; `q` must be escaped as in
- * JSON. Scans `scan` numbers after `afterSeq`, or some 8 MiB, and returns at most `limit` records; `lastSeq` says how
- * far it came.
+ * Records of a version whose JSON text contains `q`, ignoring the case of ASCII letters; `q` must be escaped as in JSON.
+ * Scans `scan` numbers after `afterSeq`, or about 8 MiB, and returns at most `limit` records; `lastSeq` is the last number
+ * scanned.
  */
 export async function search(
   view: View,
@@ -133,7 +132,7 @@ export async function search(
   return toPage(view, input, row, { end: row?.end ?? afterSeq + scan, limit });
 }
 
-/** The last `seq` before the next existing row behind `end`: beyond `end` where erasing or pruning left a gap. */
+/** The last `seq` before the next existing row after `end`: greater than `end` if erasing or pruning left a gap. */
 export async function beforeNext(view: View, { teamId, workflowId }: At, end: number): Promise<number> {
   const next = await view.db.get<{ seq: number }>(NEXT, teamId, workflowId, end);
   return next === undefined ? Number.MAX_SAFE_INTEGER : next.seq - 1;
@@ -146,7 +145,7 @@ const NEXT = both(
 interface PageRow {
   /** The `seq` of the workflow's next new record; null for an unknown workflow. */
   nextSeq: number | null;
-  /** Bytes come from SQLite, which saves the copy. */
+  /** SQLite returns bytes, which saves a copy. */
   json: Uint8Array | string | null;
   count: number;
   lastSeq: number | null;
@@ -159,7 +158,7 @@ const NOTHING: RecordPage = {
   done: true,
 };
 
-/** @param looked the range that was read: up to `end`, or less when `limit` records were found before it */
+/** @param looked the range that was read: up to `end`, or less if `limit` records were found before it */
 async function toPage(
   view: View,
   at: At,
@@ -192,21 +191,21 @@ export interface ChangedRow {
   id: string;
   /** The version that last wrote it, or that removed it. */
   version: number;
-  /** JSON text at `since`; null when it did not exist. */
+  /** JSON text at `since`; null if the record did not exist. */
   before: string | null;
-  /** JSON text at `until`; null when it is gone. */
+  /** JSON text at `until`; null if the record no longer exists. */
   after: string | null;
 }
 
-/** Bytes of records that one call may answer, before and after taken together. */
+/** Maximum bytes of records that one call returns, before and after taken together. */
 const MAX_BYTES = 8_388_608;
 
-// The changes between two versions, by the indexes on the version that added and that removed a row. A row that was added
-// in between and is visible at the later version is a record added or changed; an id has at most one such row. A row that
-// is visible at the earlier version, was closed in between and has no row of its id at the later one is a record removed.
-// Each call reads on in one of the indexes.
+// The changes between two versions, found by the indexes on the version that added and the version that removed a row. A
+// row that was added in between and is visible at the later version is an added or changed record; an id has at most one
+// such row. A row that is visible at the earlier version, was closed in between and has no row of its id at the later one
+// is a removed record. Each call continues in one of the two indexes.
 
-// The other row of a record is looked up row by row; because of the `limit` the planner cannot make it a join.
+// A subquery looks up the other row of each record; because of its `limit` the planner cannot turn it into a join.
 const WRITTEN = both(
   (pick) => `
   select new.added_in as version, new.seq, new.id, new.added_in as told,
@@ -247,10 +246,10 @@ interface Row extends ChangedRow {
 }
 
 /**
- * The net differences between two versions, each id at most once: a record that came and went in between, or is the
- * same again, is left out; one that was removed and came back is reported as changed. Added and changed records come
- * first, in the order in which they were written, then removed ones. Reads up to `limit` rows and some 8 MiB, so a
- * page may be empty without being the last, whose `next` is null. Both versions must be readable; the caller must
+ * The net differences between two versions, each id at most once. A record that was added and removed in between, or is
+ * the same again, is left out; one that was removed and added again is reported as changed. Added and changed records
+ * come first, in the order in which they were written, then removed ones. Reads up to `limit` rows and about 8 MiB, so a
+ * page may be empty without being the last one, whose `next` is null. Both versions must be readable; the caller must
  * check that again afterwards.
  */
 export async function changes(
@@ -290,7 +289,7 @@ export async function changes(
   };
 }
 
-/** Leaves out what was added and removed again, and what changed and changed back. */
+/** Leaves out records that were added and removed again, or changed and changed back. */
 function isWritten({ before, after }: Row): boolean {
   return after !== null && after !== before;
 }
@@ -299,7 +298,7 @@ function isRemoved({ before }: Row): boolean {
   return before !== null;
 }
 
-/** The length of the longest record of the later version; it never decreases from version to version. */
+/** The length of the longest record of the later version; it never decreases between versions. */
 function bounds(
   view: View,
   input: { teamId: string; workflowId: string; until: number },
@@ -315,17 +314,16 @@ function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: n
   return part === 'written' ? { part: 'removed', version: since + 1, seq: 0 } : null;
 }
 
-// What a run reads before it can decide what to write: the rows of given ids, and all current rows.
+// Reads of a run before it decides what to write: the rows of given ids, and all current rows.
 
-/** What ingest must know of a batch before it can decide what to write. */
 export interface Compared {
   /** The version under which the run writes: current + 1. */
   version: number;
-  /** The rows of the batch's ids that are current or that this run has written. */
+  /** Rows with the batch's ids that are current or that this run has written. */
   rows: ComparedRecord[];
 }
 
-/** The workflow that an attempt writes to, and N, the version under which it writes; else throws FencedError. */
+/** The workflow that an attempt writes to, and the version under which it writes. Throws FencedError. */
 async function heldWorkflow(
   db: Sql,
   held: AttemptLease,
@@ -343,7 +341,7 @@ async function heldWorkflow(
 const COMPARE = both((pick) => {
   const current = (id: string, columns: string) =>
     `select ${columns} from record where ${ofWorkflow(pick, 'current')} and ${hasId(pick, id)}`;
-  // What the run has closed, if it has written the current row.
+  // The row that the run has closed, if it has written the current one.
   const closed = (columns: string, row: string) => `
     select ${columns} from record closed
     where ${inWorkflow(pick, 'closed')} and closed.seq = ${row}.seq and closed.removed_in + 0 = $3::integer
@@ -354,7 +352,7 @@ const COMPARE = both((pick) => {
       `id, seq, added_in as "addedIn", ${bodyOfSize('body', '$5')} as body,
        (${closed(bodyOfSize('closed.body', '$5'), 'record')}) as published`,
     ),
-    // Each id is looked up by itself: because of the `limit` the planner cannot turn this into a join with all records.
+    // Looks up each id separately: because of the `limit` the planner cannot turn this into a join with all records.
     postgres: `
       select wanted.id, current.seq, current.added_in as "addedIn",
              ${bodyOfSize('current.body', 'wanted.size')} as body,
@@ -367,17 +365,17 @@ const COMPARE = both((pick) => {
 });
 
 /**
- * The body unless it is too long to equal the one that came, else an empty text: `octet_length` does not read a long
- * body. A number may be stored with more digits than it comes with this time.
+ * The body, or an empty text if it is too long to equal the incoming one: `octet_length` does not read a long body. A
+ * number may have been stored with more digits than the incoming text has.
  */
 function bodyOfSize(body: string, size: string): string {
   return `case when octet_length(${body}) > 4 * ${size} + 4096 then '' else ${body} end`;
 }
 
 /**
- * Looks up the ids of a batch (at most 500), after the previous batch has been staged. `sizes` are the UTF-8 lengths
- * of the incoming records, in the order of `ids`: a stored body that is much longer differs anyway and is returned as
- * '', so that 500 bodies of 1 MiB are never in memory. Without `sizes` every body is returned.
+ * Looks up the ids of a batch (at most 500), after the previous batch has been staged. `sizes` are the UTF-8 lengths of
+ * the incoming records, in the order of `ids`: a stored body that is much longer differs anyway and is returned as '', so
+ * that 500 bodies of 1 MiB are never in memory. Without `sizes` every body is returned.
  */
 export async function compare(
   view: View,
@@ -394,7 +392,7 @@ export async function compare(
     );
     return { version, rows };
   };
-  // Nobody else changes these rows. On SQLite many statements are twice as fast in one snapshot.
+  // Nobody else changes these rows. On SQLite, many statements are twice as fast in one snapshot.
   return view.db.pick({ sqlite: () => view.db.snapshot(look), postgres: () => look(view.db) })();
 }
 
@@ -405,8 +403,8 @@ const CURRENT = both(
 );
 
 /**
- * Which of the `rows` numbers after `afterSeq` are the `seq` of a current record, in order. Used to find the records
- * that a run did not bring.
+ * Which of the `rows` numbers after `afterSeq` are the `seq` of a current record, in order. Finds the records that a run
+ * did not bring.
  */
 export async function currentSeqs(
   view: View,

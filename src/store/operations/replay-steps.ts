@@ -1,9 +1,9 @@
 /**
  * Replays of a selection, carried out a few deliveries at a time.
  *
- * A replay goes through the history of its webhook. Its row holds the cursor, which moves in the transaction that sends
- * the deliveries, so that a crash between two steps costs nothing. A delivery that it has sent carries its id, so that
- * each event comes once; a lock on the row keeps two nodes from taking the same step.
+ * A replay visits the history of its webhook. Its row contains the cursor, which moves in the transaction that sends the
+ * deliveries, so that a crash between two steps loses nothing. Deliveries that it has sent carry its id, so that each
+ * event is sent once. A lock on the row keeps two nodes from taking the same step.
  */
 
 import type { DeliveryState } from '../../model/delivery.ts';
@@ -13,10 +13,10 @@ import { type LaneName, type Tx, touchLane } from '../transaction.ts';
 import { IS_ORDERED } from './lanes.ts';
 import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
-/** How many webhooks with replays one step looks at; the next step goes on behind them. */
+/** Webhooks with replays that one step visits; the next step continues after them. */
 const MAX_WEBHOOKS = 25;
 
-/** The cursor of the steps: a webhook, and whether this round has done anything yet. */
+/** The cursor of the steps: a webhook, and whether this round has done anything. */
 export interface ReplayPlace {
   teamId: string;
   webhookId: string;
@@ -26,7 +26,7 @@ export interface ReplayPlace {
 /** Before the first. */
 export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
 
-// The oldest replay of each webhook; the others follow when it is done.
+// The oldest replay of each webhook; later ones wait until it is done.
 const RUNNING = `
   select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
          (select ${IS_ORDERED} from webhook
@@ -44,7 +44,7 @@ const RUNNING = `
     order by first.created_at, first.id limit 1)
   order by team_id, webhook_id limit $3`;
 
-/** `ordered` is null when the webhook is gone. */
+/** `ordered` is null if the webhook was removed. */
 interface Running extends LaneName {
   id: string;
   ordered: boolean | null;
@@ -52,11 +52,11 @@ interface Running extends LaneName {
 }
 
 /**
- * Advances running replays by up to `limit` deliveries, but none of webhooks for which `waiting` replayed ones are due
- * already, unless they are ordered. Call until `done`, and again periodically; each call continues with the next
+ * Advances running replays by up to `limit` deliveries. Skips webhooks for which `waiting` replayed deliveries are
+ * already due, unless they are ordered. Call until `done`, and again periodically; each call continues with the next
  * webhooks.
  *
- * `next` is null at the end of a round through the webhooks; it is done when a whole round found nothing to do.
+ * `next` is null at the end of a round through the webhooks; `done` means that a whole round found nothing to do.
  */
 export async function stepReplays(
   tx: Tx,
@@ -74,7 +74,7 @@ export async function stepReplays(
   );
   for (const row of rows) {
     const one = { ...row, ordered: row.ordered === null ? null : Boolean(row.ordered) };
-    // An ordered webhook is sent nothing until the replay is done, so there is nothing to wait for.
+    // An ordered webhook receives nothing until the replay is done, so there is nothing to wait for.
     const free = one.ordered === true ? room : Math.min(room, waiting - one.waiting);
     if (free > 0) room -= await step(tx, one, free);
     place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
@@ -84,28 +84,28 @@ export async function stepReplays(
   return { done: !place.moved, next: null };
 }
 
-/** How far a replay has come. */
-interface Begun {
+/** The state of a running replay. */
+interface Progress {
   states: string;
   since: number;
   until: number;
   made: number;
   afterAt: number;
   afterId: string;
-  /** When the last delivery that it sent was due. */
+  /** When the last delivery that it has sent was due. */
   dueAt: number;
 }
 
-const BEGUN = new Part(
+const PROGRESS = new Part(
   'states, since, until, made, after_at as "afterAt", after_id as "afterId", due_at as "dueAt"',
 );
 
-/** Moves a replay on by up to `limit` deliveries; returns how many (at least 1), or 0 if another node does it. */
+/** Advances a replay by up to `limit` deliveries; returns how many it visited (at least 1), or 0 if another node does it. */
 async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const { teamId, id: replayId, webhookId } = one;
   const lane = { teamId, webhookId };
-  const row = await tx.db.get<Begun>`
-    select ${BEGUN} from replay where team_id = ${teamId} and id = ${replayId}
+  const row = await tx.db.get<Progress>`
+    select ${PROGRESS} from replay where team_id = ${teamId} and id = ${replayId}
       and state = 'running' for update skip locked`;
   if (row === undefined) return 0;
   await lockWebhook(tx, lane);
@@ -128,7 +128,7 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const made =
     (await makeDue(tx, { teamId, replayId, deliveries: all.filter(({ isNew }) => !isNew) })) +
     (await addReplayed(tx, lane, { replayId, deliveries: all.filter(({ isNew }) => isNew) }));
-  // The first one ends a rest of the lane: somebody wants to know whether the endpoint is well again.
+  // The first delivery ends a pause of the lane's breaker: someone wants to know whether the endpoint works again.
   if (row.made === 0 && first !== undefined) await ask(tx, lane, first.id);
   const last = selected.at(-1) ?? after;
   const isDone = selected.length < limit;
@@ -148,7 +148,7 @@ interface Chosen {
   isNew: boolean;
 }
 
-/** Behind all others of their webhook, in the order in which the replay comes to them. Returns how many still wait. */
+/** Makes waiting deliveries due after all others of their webhook, in the order of the replay. Returns their number. */
 async function makeDue(
   tx: Tx,
   { teamId, replayId, deliveries }: { teamId: string; replayId: string; deliveries: readonly Chosen[] },
@@ -164,19 +164,19 @@ async function makeDue(
   return made.reduce((sum, count) => sum + count, 0);
 }
 
-/** Replayed deliveries due this soon count as waiting; what has failed waits longer for its next attempt. */
+/** Replayed deliveries due this soon count as waiting; failed ones wait longer for their next attempt. */
 const SOON_MS = 2_000;
 
 /**
- * When the deliveries that a step of a replay sends are due: a millisecond apart, in the order of their events, which
- * lanes then keep. An ordered lane keeps it anyway.
+ * When the deliveries that a step sends are due: a millisecond apart, in the order of their events, which lanes then keep.
+ * An ordered lane keeps the order anyway.
  */
 function dueTimes(
-  { dueAt: last }: Begun,
+  { dueAt: last }: Progress,
   { count, ordered, nowMs }: { count: number; ordered: boolean; nowMs: number },
 ): number[] {
   if (ordered) return Array(count).fill(nowMs);
-  // A time far ahead is one from before the clock was set back.
+  // A time far ahead was stored before the clock was set back.
   const from = last > nowMs + SOON_MS ? nowMs - count : Math.max(last + 1, nowMs - count);
   return Array.from({ length: count }, (_, place) => from + place);
 }

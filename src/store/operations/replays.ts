@@ -1,6 +1,6 @@
 /**
- * Replays: events that are sent again. What still waits for an event is made due; else it is sent in a new delivery.
- * `replay-steps.ts` carries out replays of a selection.
+ * Replays: sending events again. A delivery that is still waiting for an event becomes due; otherwise the event is sent in
+ * a new delivery. `replay-steps.ts` carries out replays of a selection.
  */
 
 import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
@@ -21,37 +21,37 @@ export interface Replay {
   states: DeliveryState[];
   since: number;
   until: number;
-  /** Deliveries that it has sent so far: new ones, and those still waiting that it made due. */
+  /** Deliveries sent so far: new ones, and waiting ones that became due. */
   made: number;
-  /** `done` when it has gone through the whole selection; what it has sent may still be under way. */
+  /** `done` when the whole selection has been visited; its deliveries may not have been sent yet. */
   state: 'running' | 'done';
   createdAt: number;
 }
 
-/** How a delivery that a replay has sent stands. */
+/** The state of a delivery that a replay has sent. */
 export interface ReplayedDelivery {
   sequence: number;
   state: DeliveryState;
-  /** When it is due next; null when it has ended. */
+  /** When the next attempt is due; null if the delivery has ended. */
   nextAt: number | null;
-  /** Its last attempt; null before the first, and when that is no longer kept. */
+  /** The last attempt; null before the first one, or if the attempt was pruned. */
   last: DeliverySummary['last'];
 }
 
-/** The delivery that sends an event once more. */
+/** The delivery that sends an event again. */
 export interface SentAgain {
   id: string;
-  /** Whether it was made for that: nothing waited for the event. */
+  /** Whether the delivery was created for this; false if it was already waiting. */
   isNew: boolean;
-  /** How many attempts it had had by then. */
+  /** Its attempts so far. */
   attempt: number;
 }
 
 /**
- * Sends the events of these deliveries once more, and returns the deliveries that do so in the same order: the one
- * that still waits for the event, which is due at once, or else a new one (origin `replay`). Of an ordered webhook,
- * what waits before that is due as well. All or none: undefined if one does not exist, its webhook is removed, or it
- * is not of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the ids.
+ * Sends the events of these deliveries again, and returns the deliveries that do so in the same order: the one that is
+ * still waiting for the event, which becomes due immediately, or else a new one (origin `replay`). For an ordered webhook,
+ * deliveries that wait before it become due as well. All or none: undefined if a delivery does not exist, its webhook is
+ * removed, or it is not of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the ids.
  */
 export async function replay(
   tx: Tx,
@@ -66,7 +66,7 @@ async function again(
   tx: Tx,
   { teamId, webhookId, ids }: Parameters<typeof replay>[1],
 ): Promise<SentAgain[] | undefined> {
-  // The event is locked, so that it is not deleted for its age before its new delivery waits.
+  // The event is locked, so that retention does not delete it before its new delivery is waiting.
   const originals = await Promise.all(
     ids.map(
       (id) => tx.db.get<{ webhookId: string; sequence: number }>`
@@ -83,7 +83,7 @@ async function again(
   const sent: SentAgain[] = [];
   for (const one of originals as { webhookId: string; sequence: number }[]) {
     const made = await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
-    // The second of one event finds what the first has made.
+    // A second delivery of the same event finds the one that the first has created.
     sent.push(sent.find(({ id }) => id === made.id) ?? made);
   }
   return sent;
@@ -99,12 +99,12 @@ async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAg
   return { id, isNew: waiting === undefined, attempt: waiting?.attempt ?? 0 };
 }
 
-/** Two calls at once must not both find that nothing waits for an event. */
+/** Keeps two simultaneous calls from both finding that nothing is waiting for an event. */
 export async function lockWebhook(tx: Tx, { teamId, webhookId }: LaneName): Promise<void> {
   await tx.db.get`select 1 from webhook where team_id = ${teamId} and id = ${webhookId} for no key update`;
 }
 
-/** Makes a delivery due now, and of an ordered webhook all before it, because those are sent first. */
+/** Makes a delivery due now and, for an ordered webhook, all deliveries before it, because those are sent first. */
 async function makeDueUpTo(
   tx: Tx,
   { teamId, webhookId }: LaneName,
@@ -122,7 +122,7 @@ const EARLIER = `
   where webhook.team_id = $1 and webhook.id = $2 and ${IS_ORDERED}
     and ${OF_WEBHOOK} and d.event_sequence > 0 and d.event_sequence < $3 and d.next_at > $4`;
 
-/** Notes that somebody wants a webhook to be sent something at once, even if it rests. */
+/** Stores that someone wants a webhook to receive something immediately, even while its breaker is open. */
 export async function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): Promise<void> {
   await tx.db.run(ASK, teamId, webhookId, tx.now, deliveryId);
   touchLane(tx, teamId, webhookId);
@@ -138,8 +138,8 @@ const ASK = both(
 );
 
 /**
- * Starts a replay of a selection: each event once, however many of its deliveries are selected, as `chooseReplay`
- * decides. While it runs, an ordered webhook is sent nothing, so that all events come in their order.
+ * Starts a replay of a selection: each event once, however many of its deliveries are selected, as `chooseReplay` decides.
+ * While it runs, an ordered webhook receives nothing, so that all events arrive in order.
  */
 export async function startReplay(
   tx: Tx,
@@ -154,13 +154,13 @@ export async function startReplay(
 async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<Replay | undefined> {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const chosen = JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state)));
-  // Not up to later than now: it would select its own deliveries, without end.
+  // The period ends now at the latest: otherwise the replay would select its own deliveries, endlessly.
   const row = await tx.db.get<ReplayRow>`
     insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
     select team_id, ${newId('rpl', tx.now)}, id, ${chosen}, ${since}, ${Math.min(until, tx.now)}, 'running', ${tx.now}
     from webhook where team_id = ${teamId} and id = ${webhookId} and state <> 'deleted'
     returning ${REPLAY}`;
-  // The lane of an ordered webhook stops until everything is in its place.
+  // The lane of an ordered webhook stops until all deliveries are in place.
   if (row !== undefined) touchLane(tx, teamId, webhookId);
   return row && toReplay(row);
 }
@@ -190,7 +190,8 @@ export async function getReplay(view: View, { teamId, id }: InTeam): Promise<Rep
 }
 
 /**
- * What a replay has sent, in the order of the events behind the sequence `after`; not what a later one sends again.
+ * Deliveries that a replay has sent, in the order of events, after the sequence `after`; without deliveries that a later
+ * replay sends again.
  */
 export async function replayed(
   view: View,
@@ -214,8 +215,8 @@ export async function replayed(
 }
 
 /**
- * A part of what a replay of this selection would send now, and in which state each is; an event may occur again in a
- * later part. `next` is null after the last part.
+ * A page of the events that a replay of this selection would send now, with the states of their deliveries; an event may
+ * occur again on a later page. `next` is null after the last page.
  */
 export async function replayable(
   view: View,
@@ -236,7 +237,7 @@ export async function replayable(
   };
 }
 
-/** The place before everything of a period: behind every id of the millisecond before. */
+/** The position before a period: after every id of the previous millisecond. */
 export function startOf(since: number): HistoryPlace {
   return { createdAt: since - 1, id: '\uffff' };
 }
@@ -260,7 +261,7 @@ export async function select(
   return view.db.all<Selected>(forwards, teamId, webhookId, until, after.createdAt, after.id, limit);
 }
 
-/** All deliveries of the events of some to a webhook, by sequence. */
+/** All deliveries to a webhook of these events, by sequence. */
 export async function siblingsOf(
   view: View,
   { teamId, webhookId }: LaneName,
@@ -271,7 +272,7 @@ export async function siblingsOf(
   return Map.groupBy(siblings, ({ sequence }) => sequence);
 }
 
-// On PostgreSQL a lateral subquery, so that the planner cannot choose to read the whole history of the webhook.
+// On PostgreSQL a lateral subquery, so that the planner cannot choose to read the webhook's whole history.
 const SIBLINGS = both(
   (pick) => `
   select delivery.id, delivery.event_sequence as sequence, delivery.state,
@@ -288,8 +289,8 @@ const SIBLINGS = both(
 );
 
 /**
- * Makes new deliveries behind all others of their webhook, except those of events that were deleted meanwhile for their
- * age; returns how many. The events are locked, so that none is deleted before its new delivery waits.
+ * Creates new deliveries after all others of their webhook, except for events that retention has deleted meanwhile;
+ * returns their number. The events are locked, so that none is deleted before its new delivery is waiting.
  */
 export async function addReplayed(
   tx: Tx,
@@ -321,15 +322,15 @@ export interface Sibling {
   replayId: string | null;
 }
 
-/** `copy`: send the event in a new delivery; `due`: make the delivery that still waits due now; null: neither. */
+/** `copy`: send the event in a new delivery; `due`: make the waiting delivery due now; null: neither. */
 type Choice = { copy: true } | { due: string } | null;
 
 /**
- * An event that still waits is never sent in a second delivery, and what failed and has arrived since is not sent again.
+ * A waiting event is never sent in a second delivery, and a failed event that was delivered since is not sent again.
  *
- * @param siblings all deliveries of the event to the webhook, with the selected one
- * @param states those that the replay selects
- * @param replayId null while it is only counted
+ * @param siblings all deliveries of the event to the webhook, including the selected one
+ * @param states states that the replay selects
+ * @param replayId null when events are only counted
  */
 export function chooseReplay(
   selected: Sibling,
@@ -339,13 +340,13 @@ export function chooseReplay(
   if (replayId !== null && siblings.some((one) => one.replayId === replayId)) return null;
   const waiting = firstWaiting(siblings);
   if (waiting !== undefined) return states.includes('waiting') ? { due: waiting.id } : null;
-  const isMadeGood = siblings.some(
+  const wasDelivered = siblings.some(
     ({ state, createdAt }) => state === 'delivered' && createdAt >= selected.createdAt,
   );
-  return selected.state !== 'delivered' && isMadeGood ? null : { copy: true };
+  return selected.state !== 'delivered' && wasDelivered ? null : { copy: true };
 }
 
-/** The oldest that still waits: it is the one to make due. */
+/** The oldest waiting delivery, which is the one to make due. */
 function firstWaiting<One extends Sibling>(siblings: readonly One[]): One | undefined {
   return siblings
     .filter(({ state }) => state === 'waiting')

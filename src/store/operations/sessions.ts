@@ -1,6 +1,6 @@
 /**
- * Sessions of the dashboard and sign-in links. `hash` and `link` are the SHA-256, in hex, of the secret that the browser
- * presents, which itself is never stored.
+ * Sessions of the dashboard and sign-in links. `hash` and `link` are the hexadecimal SHA-256 of the secret that the
+ * browser sends; the secret itself is never stored.
  */
 
 import { type ApiKey, isUsable, MAX_SESSIONS_OF_KEY, type Session } from '../../model/team.ts';
@@ -12,7 +12,7 @@ const COLUMNS = new Part(
   'team_id as "teamId", key_id as "keyId", created_at as "createdAt", expires_at as "expiresAt"',
 );
 
-/** Begins a session of a key; undefined if that is unusable. Ends the key's oldest beyond `MAX_SESSIONS_OF_KEY`. */
+/** Begins a session of a key; undefined if the key is unusable. Ends the key's oldest sessions above `MAX_SESSIONS_OF_KEY`. */
 export async function begin(
   tx: Tx,
   { keyId, hash, forMs }: { keyId: string; hash: string; forMs: number },
@@ -40,9 +40,9 @@ export async function makeLink(
 }
 
 /**
- * Begins a session by a link, and deletes the link; undefined if it is unknown, expired, or its key unusable.
+ * Begins a session by a sign-in link, and deletes the link; undefined if it is unknown or expired, or its key unusable.
  *
- * When two follow a link at the same moment, the second waits and finds it used.
+ * Of two simultaneous calls with one link, the second waits and finds the link used.
  */
 export async function redeem(
   tx: Tx,
@@ -65,7 +65,7 @@ export async function byHash(
   return session && key && { session, key };
 }
 
-/** Extends a session that has not expired to `forMs` from now, unless it lasts longer anyway. */
+/** Extends an unexpired session to `forMs` from now, unless it lasts longer. */
 export function renew(
   tx: Tx,
   { hash, forMs }: { hash: string; forMs: number },
@@ -76,7 +76,7 @@ export function renew(
     returning ${COLUMNS}`;
 }
 
-/** Ends a session; harmless if there is none. */
+/** Ends a session; harmless if it does not exist. */
 export async function end(tx: Tx, { hash }: { hash: string }): Promise<void> {
   const ended = await tx.db.run`delete from session where hash = ${hash}`;
   if (ended > 0) await touchKeys(tx);
@@ -92,7 +92,7 @@ export async function prune(tx: Tx, { limit }: { limit: number }): Promise<{ don
   return { done: counts.every((count) => count < limit) };
 }
 
-/** A usable key, locked until the commit, so that it cannot be deleted between here and the insert that refers to it. */
+/** A usable key, locked until the commit, so that it is not deleted before the insert that refers to it. */
 async function usable(tx: Tx, keyId: string): Promise<ApiKey | undefined> {
   await tx.db.lock`select 1 from api_key where id = ${keyId} for key share`;
   const key = await byId(tx, keyId);

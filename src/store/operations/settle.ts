@@ -1,9 +1,9 @@
 /**
- * Records the results of attempts, a batch at a time.
+ * Stores the results of attempts, a batch at a time.
  *
- * A success is true whoever reports it, and is always recorded. Any other result counts only if no other node has taken
- * the lane since, and if it is the delivery's next attempt: reports of a node that was away for a while are stale. Rows
- * are locked in one order, webhooks before deliveries, so that two batches do not deadlock.
+ * A success is true whichever node reports it, and is always stored. Any other result counts only if no other node has
+ * taken the lane since, and if it is the delivery's next attempt: reports of a node that was away are stale. Rows are
+ * locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
 
 import { type Attempt, type NextStep, withoutResponse } from '../../model/delivery.ts';
@@ -20,17 +20,17 @@ export interface Settlement {
   webhookId: string;
   epoch: number;
   attempt: number;
-  /** `DueDelivery.rewrites`: if events of the team were rewritten since, the endpoint's response is not stored. */
+  /** `DueDelivery.rewrites`: if the team's events were rewritten since, the endpoint's response is not stored. */
   rewrites: number;
   log: Attempt;
   next: NextStep;
-  /** Whether the attempt changes what is known of the endpoint: it started to fail, or works. */
+  /** Set if the attempt changes the endpoint's health: it started to fail, or works again. */
   health: 'failing' | 'well' | null;
-  /** What to write down of its circuit breaker; undefined: it is as it was. */
+  /** The new state of the circuit breaker; undefined if unchanged. */
   breaker?: Breaker | null | undefined;
 }
 
-/** A settlement as it goes to SQLite's writer thread: flat, because that costs 0.3 µs there and nested objects 2.7. */
+/** A settlement in the form for SQLite's writer thread. Flat, because sending it takes 0.3 µs; nested objects take 2.7 µs. */
 export type SettlementRow = [
   teamId: string,
   deliveryId: string,
@@ -41,7 +41,7 @@ export type SettlementRow = [
   state: Settlement['next']['state'],
   nextAt: number | null,
   health: Settlement['health'],
-  /** JSON; undefined: as it was. */
+  /** JSON; undefined if unchanged. */
   breaker: string | null | undefined,
   startedAt: number,
   durationMs: number,
@@ -75,7 +75,7 @@ export function settlementRow(settlement: Settlement): SettlementRow {
   ];
 }
 
-/** `more` says whether deliveries may still wait for webhooks that this has removed; `cancelRemoved` cancels them. */
+/** `more` says whether deliveries to webhooks removed by this may still be waiting; `cancelRemoved` cancels them. */
 export async function settle(
   tx: Tx,
   { rows }: { rows: readonly SettlementRow[] },
@@ -86,10 +86,10 @@ export async function settle(
         health !== null || breaker !== undefined || state === 'canceled',
     )
     .sort((a, b) => compare(a[0], b[0]) || compare(a[2], b[2]));
-  // Sent together, in this order: webhooks are locked one after the other.
+  // Sent together, in this order, so that webhooks are locked one at a time.
   const noted = Promise.all(ofWebhooks.map((row) => noteHealth(tx, row)));
   const [kept] = await Promise.all([withoutErased(tx, rows), noted]);
-  // An endpoint that answers 410 is gone, even if the delivery was canceled or given up meanwhile.
+  // An endpoint that returns 410 is gone, even if the delivery was canceled or expired meanwhile.
   const gone: InTeam[] = [];
   for (const [teamId, , id, epoch, , , state] of ofWebhooks) {
     if (state !== 'canceled' || !(await isHolder(tx, { teamId, id, epoch }))) continue;
@@ -131,8 +131,8 @@ const NOTE_BREAKER = both(
 );
 
 /**
- * Updates the health of the webhook, which an attempt shows even if its delivery was settled otherwise. Sends all of it
- * before it waits, so that of several attempts the last one counts.
+ * Updates the health of the webhook, which the attempt reveals even if its delivery was settled otherwise. Sends all
+ * statements before waiting, so that of several attempts the last one counts.
  */
 async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
   const [teamId, , webhookId, epoch, , , , , health, breaker] = row;
@@ -143,7 +143,7 @@ async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
   await Promise.all(sent);
 }
 
-/** Drops the response when an erasure has rewritten events of the team since the delivery was loaded. */
+/** Drops the response if an erasure has rewritten events of the team since the delivery was loaded. */
 async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<readonly SettlementRow[]> {
   const teams = await tx.db.all<{ id: string; rewrites: number }>`
     select id, rewrites from team where id = any(${[...new Set(rows.map(([teamId]) => teamId))]}::text[])`;
@@ -161,7 +161,7 @@ async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<re
   });
 }
 
-/** A statement for each delivery, and one for its attempt: the fastest where they need no round trip. */
+/** One statement per delivery, and one per attempt: the fastest where statements need no round trip. */
 async function settleEach(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
   for (const [teamId, deliveryId, , , attempt, , state, nextAt, , , ...log] of rows) {
     const settled =
@@ -172,8 +172,8 @@ async function settleEach(tx: Tx, rows: readonly SettlementRow[]): Promise<void>
   }
 }
 
-// A failed delivery goes behind new ones, into the class of retries; a replayed one stays behind both. A success that
-// comes late, under the number of another attempt, replaces the failure that was recorded there.
+// A failed delivery moves to the class of retries, after new ones; a replayed one stays after both. A late success, under
+// the number of another attempt, replaces the failure stored for that attempt.
 const DELIVERED = `
   update delivery set state = 'delivered', next_at = null, attempt = max(attempt, $3)
   where team_id = $1 and id = $2 and state <> 'delivered'`;
@@ -185,7 +185,7 @@ const NOTE_ATTEMPT = `
     (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
-/** One statement, however many there are. */
+/** One statement for all rows. */
 async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
   for (const part of rounds(rows)) {
     part.sort((a, b) => compare(a[1], b[1]));
@@ -195,7 +195,7 @@ async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<v
   }
 }
 
-/** Splits a batch into parts in which every delivery occurs once; nearly always one part. */
+/** Splits a batch into parts in which every delivery occurs once; nearly always a single part. */
 function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
   const parts: SettlementRow[][] = [];
   const seen = new Map<string, number>();

@@ -1,13 +1,14 @@
 /**
  * Writes a run's records under the next version N, which readers do not see yet, as `model/staging.ts` has decided;
- * closes the records that a run did not bring, and undoes what an attempt wrote without publishing.
+ * closes records that the run did not bring, and undoes what an attempt wrote without publishing.
  *
- * Changes are counted in the workflow's row at once, so that publishing need not count them. A row that differs from
+ * Changes are counted in the workflow's row immediately, so that publishing need not count them. A row that differs from
  * what the run compared ends the run: only one attempt writes at a time, so this would be a bug.
  *
- * SQLite writes row by row, PostgreSQL a batch at once. There, rows are changed by `insert … on conflict do update`, which
- * finds each of them by the primary key, whatever the planner believes of the table; an `update … from unnest(…)` may
- * scan all records of a workflow. If a row did not exist, the inserted one has an empty body, which no record has.
+ * SQLite writes row by row; PostgreSQL writes a batch per statement. There, rows are changed by `insert … on conflict do
+ * update`, which finds each row by the primary key, whatever the planner expects of the table; an `update … from
+ * unnest(…)` may scan all records of a workflow. If a row did not exist, the inserted one has an empty body, which no
+ * record has.
  */
 
 import type { AttemptLease } from '../../model/job.ts';
@@ -17,9 +18,9 @@ import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
 import { hasId, inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
-/** A run while it writes one batch. */
+/** The state of a run while it writes one batch. */
 interface Run {
-  /** The team, the workflow, and N, the version that is being written: `$1` to `$3` of every statement here. */
+  /** The team, the workflow, and N, the version being written: `$1` to `$3` of every statement here. */
   at: readonly [string, string, number];
   nextSeq: number;
   added: number;
@@ -28,11 +29,11 @@ interface Run {
   largest: number;
   /** Bytes of all rows written, closed and reopened. */
   touched: number;
-  /** By how many bytes the records have grown; negative if they have shrunk. */
+  /** How many bytes the records have grown; negative if they have shrunk. */
   grown: number;
 }
 
-/** Carries out the first of the writes, as many as one transaction should; returns their `seq`s. */
+/** Carries out the first of the writes, as many as fit into one transaction; returns their `seq`s. */
 export async function stage(
   tx: Tx,
   { held, writes }: { held: AttemptLease; writes: readonly StagedWrite[] },
@@ -110,7 +111,7 @@ const CLOSE = both((pick) =>
   }),
 );
 
-/** Adds rows: new ones, and successors of those that it closes. Returns the `seq` of each new id. */
+/** Adds rows: new records, and successors of rows that it closes. Returns the `seq` of each new id. */
 async function add(
   tx: Tx,
   run: Run,
@@ -132,7 +133,7 @@ async function add(
   const added = new Set(inserted);
   for (const { seq, id, body, isNew } of rows) {
     const old = bytesOfClosed.get(seq);
-    // A row that was there to be closed has a successor now, and no other.
+    // A row that was closed now must have a successor, and a row that was not closed must not.
     if (!isNew && (old === 0 || (old !== undefined) !== added.has(seq))) throw notCompared(run, id);
     if (!added.has(seq)) continue;
     run.touched += old ?? 0;
@@ -148,7 +149,7 @@ async function add(
   return seqs;
 }
 
-/** Adds those rows that are not there; returns the `seq` of each. */
+/** Adds rows that do not exist yet; returns their `seq`s. */
 async function insert(
   { db }: Tx,
   run: Run,
@@ -156,7 +157,7 @@ async function insert(
 ): Promise<number[]> {
   const values = rows.map(({ seq, id, body }) => [seq, id, body] as const);
   const inserts = db.pick({
-    // Without `returning`, which takes half as long again.
+    // Without `returning`, which would take half as long again.
     sqlite: async () => {
       const changes = await Promise.all(values.map((row) => db.run(INSERT, ...run.at, ...row)));
       return rows.filter((_, place) => changes[place] === 1);
@@ -166,7 +167,7 @@ async function insert(
   return (await inserts()).map(({ seq }) => seq);
 }
 
-/** Rows that were changed, and the bytes of each. */
+/** A changed row, and its bytes. */
 interface Sized {
   seq: number;
   bytes: number;
@@ -183,7 +184,7 @@ const WRITTEN = both((pick) => {
   });
 });
 
-/** Finds rows that this run has written already, when the answer to its first call was lost. */
+/** Finds rows that this run has already written, in a call whose result was lost. */
 async function findWritten(
   tx: Tx,
   run: Run,
@@ -199,7 +200,7 @@ async function findWritten(
   return seqs;
 }
 
-/** Statements on single rows by the primary key, `$4` being the `seq`: on PostgreSQL each is looked up by itself. */
+/** A statement on single rows by the primary key, with `$4` as the `seq`; PostgreSQL looks up each row separately. */
 function bySeq(columns: string, condition: string): Either<string> {
   const rows = (workflow: string, seq: string) =>
     `select seq, ${columns} from record where ${workflow} and seq = ${seq} and ${condition}`;
@@ -265,12 +266,12 @@ const REOPEN = both((pick) =>
   }),
 );
 
-/** Reverts changes: deletes the rows that the run has written, and reopens those that it had closed. */
+/** Reverts changes: deletes rows that the run has written, and reopens rows that it had closed. */
 async function restore(tx: Tx, run: Run, writes: readonly Write<'restore'>[]): Promise<void> {
   const places = (of: readonly { seq: number }[]) => of.map(({ seq }) => [seq]);
   const closed = await forEach<Sized & { addedIn: number }>(tx.db, CLOSED, run.at, places(writes));
   const isClosed = new Set(closed.map(({ seq }) => seq));
-  // An open row of an earlier run means that this run has restored it already.
+  // An open row of an earlier run means that this run has already restored it.
   const missing = writes.filter(({ seq }) => !isClosed.has(seq));
   const reopened = await forEach<{ seq: number }>(tx.db, REOPENED, run.at, places(missing));
   if (reopened.length < missing.length) throw notCompared(run, missing[0]?.seq ?? 0);
@@ -291,8 +292,8 @@ function sumOf(rows: readonly Sized[]): number {
 
 function notCompared(run: Run, record: string | number): Error {
   return new Error(
-    `Record ${JSON.stringify(record)} of version ${run.at[2]} is not what the run had compared. ` +
-      'Nothing was published; run the job again, and report this if it comes back',
+    `Record ${JSON.stringify(record)} of version ${run.at[2]} differs from what the run compared. ` +
+      'Nothing was published. Run the job again, and report this as a bug if it happens again',
   );
 }
 
@@ -302,7 +303,7 @@ const CLOSE_MISSING = both((pick) =>
       update record set removed_in = $3
       where ${inWorkflow(pick)} and seq = any($4) and added_in < $3 and coalesce(removed_in, 0) = 0
       returning octet_length(body) as bytes`,
-    // One by one by the primary key.
+    // Row by row, by the primary key.
     postgres: `
       insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
       select $1, $2, old.seq, old.added_in, $3::integer, '', ''
@@ -317,7 +318,7 @@ const CLOSE_MISSING = both((pick) =>
   }),
 );
 
-/** Closes the first of these records, as many as one transaction should; returns how many it has dealt with. */
+/** Closes the first of these records, as many as fit into one transaction; returns how many it has handled. */
 export async function remove(
   tx: Tx,
   { held, seqs }: { held: AttemptLease; seqs: readonly number[] },
@@ -368,8 +369,8 @@ const REOPEN_CLOSED = both(
 );
 
 /**
- * Undoes what earlier attempts wrote and did not publish, up to `limit` rows and some 1 MiB per call. Call until
- * `done`, before the first `stage` of an attempt.
+ * Undoes what earlier attempts wrote without publishing, up to `limit` rows and about 1 MiB per call. Call until `done`,
+ * before the first `stage` of an attempt.
  */
 export async function sweep(
   tx: Tx,
@@ -379,8 +380,7 @@ export async function sweep(
   const at = [workflow.team_id, workflow.id] as const;
   const version = workflow.current_version + 1;
   const room = { rows: limit, bytes: MAX_BATCH_BYTES };
-  // Rows are reopened only when none of this version is left: a closed row may still have a successor with the
-  // same id.
+  // Rows are reopened only when no row of this version is left: until then a closed row may have a successor with its id.
   for (const [first, end] of [
     [ADDED, DELETE_ADDED],
     [CLOSED_IN, REOPEN_CLOSED],

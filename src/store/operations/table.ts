@@ -1,6 +1,6 @@
 /**
- * Every operation that is the same on both databases, by noun, and how drivers run it (see `operation.ts`): each is the
- * function of its name in the module.
+ * Every operation that both databases share, by noun, and how drivers run it (see `operation.ts`). An operation has the
+ * name of its function in the module.
  */
 import { batched, batches, leases, reads, rounds, write, writes } from '../operation.ts';
 import * as attempts from './attempts.ts';
@@ -77,10 +77,8 @@ export const OPERATIONS = {
   webhooks: {
     ...reads(webhooks, 'list', 'get', 'sealed'),
     ...writes(webhooks, 'subscribe', 'unsubscribe', 'rotate', 'change', 'pause', 'resume'),
-    test: batched(webhooks.test, {
-      // Two calls with one key must not run side by side.
-      begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}),
-    }),
+    // Two calls with one idempotency key must not run in the same batch.
+    test: batched(webhooks.test, { begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}) }),
     prune: rounds(webhooks.PRUNE_START, webhooks.prune),
   },
   deliveries: {

@@ -1,6 +1,6 @@
 /**
- * Teams and the keys that they sign with. A team that is to be deleted is first retired, so that nobody can use it, then
- * its rows are deleted in small steps.
+ * Teams and their signing keys. Deleting a team first retires it, so that nobody can use it, and then deletes its rows in
+ * small steps.
  */
 
 import type { Team } from '../../model/team.ts';
@@ -13,7 +13,7 @@ import type { Tx, View } from '../transaction.ts';
 import { touchKeys } from './keys.ts';
 import { inOrder } from './record-indexes.ts';
 
-/** A team's ed25519 key. `privateKey` is sealed; `publicKey` is the 32 raw bytes in base64. */
+/** A team's ed25519 key. `privateKey` is encrypted; `publicKey` is the 32 raw bytes in base64. */
 export interface SigningKey {
   teamId: string;
   id: string;
@@ -22,14 +22,14 @@ export interface SigningKey {
   createdAt: number;
 }
 
-/** Prefix of the slug of a retired team, which is not valid in a slug; behind the slug follows the id. */
+/** Prefix of a retired team's slug; it is not valid in a slug. The slug and the id follow. */
 const RETIRED = 'deleted:';
-/** For `like`. */
+/** A pattern for `like`. */
 export const RETIRED_SLUGS = `${RETIRED}%`;
 
 const TEAM = new Part('select id, slug, created_at as "createdAt" from team');
 
-/** The team with this slug, created if it is missing. */
+/** Returns the team with this slug, which is created if it does not exist. */
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
   const made = await tx.db.run`
     insert into team (id, slug, created_at) values (${newId('team', tx.now)}, ${slug}, ${tx.now})
@@ -47,13 +47,13 @@ export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | u
   return view.db.get<Team>`${TEAM} where slug = ${slug}`;
 }
 
-/** A page of the teams, by id, which is the order in which they were made. */
+/** A page of the teams, by id, which is the order of creation. */
 export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
   return view.db.all<Team>`
     ${TEAM} where id > ${after} and slug not like ${RETIRED_SLUGS} order by id limit ${limit}`;
 }
 
-/** Stores a signing key unless the team has one; returns the one it has, also when several nodes do so at once. */
+/** Stores a signing key unless the team has one; returns the team's key, also when several nodes call this together. */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
   await tx.db.lock`select 1 from team where id = ${key.teamId} for update`;
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);
@@ -73,18 +73,18 @@ export function signingKeys(view: View, { teamId }: { teamId: string }): Promise
 }
 
 /**
- * Puts a team out of use, at once and for good: its keys are deleted, its slug becomes free, none of its jobs start
- * and nothing more is sent. While jobs are running it changes nothing, unless `force` is set; the caller then has to
- * cancel them. Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
+ * Disables a team immediately and permanently: its keys are deleted, its slug becomes free, none of its jobs start and
+ * nothing more is sent. Changes nothing while jobs are running, unless `force` is set; the caller must then cancel them.
+ * Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
  *
- * Takes locks in the common order: workflows, their jobs, webhooks, and last the team.
+ * Locks in the usual order: workflows, their jobs, webhooks, and last the team.
  */
 export async function retire(
   tx: Tx,
   { teamId, force }: { teamId: string; force: boolean },
 ): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined> {
   await tx.db.run`select 1 from workflow where team_id = ${teamId} order by id for update`;
-  // Waits for claims under way, so that the jobs they start are found.
+  // Waits for running claims, so that the jobs they start are found.
   const unfinished = await tx.db.all<{ id: string; state: string }>`
     select id, state from job /* use job_slot */ where team_id = ${teamId} and ${UNFINISHED}
     order by id for update`;
@@ -104,8 +104,8 @@ export async function retire(
     update webhook set state = 'deleted', deleted_at = ${tx.now}
     where team_id = ${teamId} and state <> 'deleted'`;
   await tx.db.run`update inspector set expires_at = ${tx.now} where team_id = ${teamId}`;
-  // Frees the slug. The mark is not a column of its own, so that nodes of the previous version understand it: they see a
-  // team without keys and workflows.
+  // Frees the slug. The mark is part of the slug instead of a column, so that nodes of the previous version understand
+  // it: they see a team without keys and workflows.
   await tx.db.run`update team set slug = ${`${RETIRED}${team.slug}:${teamId}`} where id = ${teamId}`;
   await tx.db.run`delete from api_key where team_id = ${teamId}`;
   await touchKeys(tx);
@@ -113,7 +113,7 @@ export async function retire(
   return { outcome: 'retired', running, slug: team.slug };
 }
 
-/** A page of the retired teams whose rows are not all deleted yet, by id, with the slugs that they had. */
+/** A page of the retired teams that still have rows, by id, with their former slugs. */
 export async function retired(
   view: View,
   { after = '', limit }: Page,
@@ -124,10 +124,10 @@ export async function retired(
 }
 
 /**
- * Deletes the rows of a retired team, up to `limit` rows and some 1 MiB per call; call until `done`, when nothing of
- * the team is left. A run still under way is fenced off. Rejects with an Error if the team is not retired.
+ * Deletes the rows of a retired team, up to `limit` rows and about 1 MiB per call; call until `done`, when nothing of the
+ * team is left. Attempts still running are fenced off. Rejects with an Error if the team is not retired.
  *
- * Starts with the first table every time, because calls that were under way may have added rows since.
+ * Starts with the first table every time, because calls that were running may have added rows since.
  */
 export async function remove(
   tx: Tx,
@@ -162,7 +162,7 @@ async function empty({ db }: Tx, table: Table, teamId: string, room: Room): Prom
   await emptyOf(db, { ...table, of: 'team_id', keys }, teamId, room);
 }
 
-/** The keys are without the column `of`: SQLite would look at all rows of that, whatever their keys are compared with. */
+/** The keys do not include the column `of`: SQLite would otherwise read all rows with its value. */
 async function emptyOf(
   db: Sql,
   { name, of, keys, long = [] }: Pick<Table, 'name' | 'long'> & { of: string; keys: readonly string[] },
@@ -188,14 +188,14 @@ async function emptyOf(
   });
 }
 
-const OF_NO_TEAM = ['instance', 'team', 'job'];
+const WITHOUT_TEAM = ['instance', 'team', 'job'];
 
 /**
- * Every table with rows of teams, including any added to `TABLES` later. Jobs go first, because a run without its
- * job can write nothing more; then referring tables before those they refer to.
+ * Every table with rows of teams, including any added to `TABLES` later. Jobs come first, because a run without its job
+ * can write nothing more; then tables come before those they refer to.
  */
 export const TEAM_TABLES: readonly Table[] = [
   ...TABLES.filter(({ name }) => name === 'job'),
   ...[...INSPECTOR_TABLES].reverse(),
-  ...TABLES.filter(({ name }) => !OF_NO_TEAM.includes(name)).reverse(),
+  ...TABLES.filter(({ name }) => !WITHOUT_TEAM.includes(name)).reverse(),
 ];

@@ -1,7 +1,7 @@
 /**
- * Usage of teams, counted periodically from events and attempts. A counter that every job updates would be the hottest
- * row of all and, on PostgreSQL, leave a dead row each time, which is slow while somebody holds a transaction open.
- * Measured on SQLite: 30,000 events and attempts are counted in a second.
+ * Usage of teams, counted periodically from events and attempts. A counter updated by every job would be the most
+ * contended row and, on PostgreSQL, leave a dead row each time, which is slow during a long transaction. Measured on
+ * SQLite: 30,000 events and attempts are counted in a second.
  */
 
 import type { Attempt } from '../../model/delivery.ts';
@@ -21,7 +21,7 @@ import { type ColumnType, deletion, insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { RETIRED_SLUGS } from './teams.ts';
 
-/** Whose usage, and for which hours or days: those that begin at `from` or later and before `until`. */
+/** Selects usage: of hours or days that start at `from` or later and before `until`. */
 export interface UsageQuery {
   teamId: string;
   kind: UsageKind;
@@ -32,11 +32,11 @@ export interface UsageQuery {
   until: number;
 }
 
-/** The name in `instance` of the time up to which attempts are counted, in epoch milliseconds. */
+/** The name in `instance` of the time up to which attempts have been counted, in epoch milliseconds. */
 const COUNTED_UNTIL = 'usage_counted_until';
 
-// These statements leave the planners no choice: they would read all events, deliveries or counts for a few.
-// A team's events are counted in the order of their sequence, whatever their dates. The lock keeps a team from being
+// These statements leave the planners no choice: otherwise they might read all events, deliveries or counts for a few. A
+// team's events are counted in the order of their sequence, whatever their dates. The lock keeps a team from being
 // retired before the commit: rows written after its deletion would remain.
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence
@@ -47,9 +47,9 @@ const TEAMS_BEHIND = `
   order by team.id limit $1 for key share of team skip locked`;
 
 /**
- * Aggregates the events and attempts stored since the last call, at most some `limit` per call; call until `done`.
- * Attempts are counted `graceMs` after they began, because they are stored only when they have ended; any stored later
- * than that are missed. Nothing else updates the counts, except `deliveries.expire`, which leaves no attempt to count.
+ * Aggregates the events and attempts stored since the last call, about `limit` per call; call until `done`. Attempts are
+ * counted `graceMs` after they started, because they are stored only when they have ended; attempts stored later than
+ * that are missed. Only `deliveries.expire`, which leaves no attempt to count, also updates the counts.
  */
 export async function count(
   tx: Tx,
@@ -58,13 +58,13 @@ export async function count(
   const before = await lockUsage(tx);
   const tally = new UsageTally();
   const room = await countEvents(tx, tally, limit);
-  // Attempts come last: when they are counted up to a time, events are as well.
+  // Attempts come last: when they are counted up to a time, events are counted up to it as well.
   const done = room > 0 && (await countAttempts(tx, tally, { before, graceMs, limit: room }));
   await writeUsage(tx, tally.rows);
   return { done };
 }
 
-/** Returns how many more may be counted in this step. */
+/** Returns how many more rows this step may count. */
 async function countEvents(tx: Tx, tally: UsageTally, limit: number): Promise<number> {
   let room = limit;
   for (const team of await tx.db.all<{ teamId: string; sequence: number }>(TEAMS_BEHIND, limit)) {
@@ -83,7 +83,7 @@ async function countEvents(tx: Tx, tally: UsageTally, limit: number): Promise<nu
   return room;
 }
 
-/** Returns whether those were all. */
+/** Returns whether all were counted. */
 async function countAttempts(
   tx: Tx,
   tally: UsageTally,
@@ -107,7 +107,7 @@ async function countAttempts(
   return last === undefined;
 }
 
-/** Locks the counting for this transaction; returns the time up to which attempts are counted. */
+/** Locks counting for this transaction; returns the time up to which attempts have been counted. */
 async function lockUsage(tx: Tx): Promise<number> {
   await tx.db.run`
     insert into instance (name, value) values (${COUNTED_UNTIL}, '0') on conflict (name) do nothing`;
@@ -125,7 +125,7 @@ const COUNTS = {
   counts: 'text',
 } satisfies Record<string, ColumnType>;
 
-/** Adds to the counts of the same hours and days, except for teams that are being deleted. */
+/** Adds to the counts of the same hours and days, except of teams that are being deleted. */
 export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<void> {
   if (rows.length === 0) return;
   await lockUsage(tx);
@@ -179,7 +179,7 @@ const OLD = deletion({
   index: 'usage_age',
 });
 
-/** Deletes hours and days that began longer ago. At most `limit` of each per call; call until `done`. */
+/** Deletes old hours and days. At most `limit` of each per call; call until `done`. */
 export async function prune(
   tx: Tx,
   { hoursMs, daysMs, limit }: { hoursMs: number; daysMs: number; limit: number },
@@ -191,7 +191,7 @@ export async function prune(
   return { done: pruned.every((rows) => rows < limit) };
 }
 
-/** An event to be counted. `body` is given for `workflow_finished`: it says how many records the run changed. */
+/** An event to count. `body` is set for `workflow_finished`, and contains the number of changed records. */
 interface CountedEvent {
   sequence: number;
   type: EventType;
@@ -200,7 +200,7 @@ interface CountedEvent {
   createdAt: number;
 }
 
-/** An attempt to be counted. `webhookId` is null if the delivery is already deleted. */
+/** An attempt to count. `webhookId` is null if the delivery has been deleted. */
 interface CountedAttempt extends Pick<Attempt, 'startedAt' | 'durationMs' | 'outcome' | 'status'> {
   teamId: string;
   webhookId: string | null;
@@ -216,7 +216,7 @@ interface UsageRow {
   counts: UsageCounts;
 }
 
-/** Sums up events and attempts by the rows of the table that they count towards. */
+/** Sums up events and attempts by the rows of the table `usage` to which they count. */
 export class UsageTally {
   readonly #rows = new Map<string, UsageRow>();
 

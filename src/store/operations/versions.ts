@@ -9,13 +9,13 @@ import type { Tx, View } from '../transaction.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { lockWorkflow } from './workflows.ts';
 
-/** Which versions are kept besides the current one: those that pass both limits, and any within `graceMs`. */
+/** Which versions are kept besides the current one: those that meet both limits, and any within `graceMs`. */
 export interface Retention {
-  /** At most this many, the current one included. */
+  /** Maximum number of versions, including the current one. */
   keepVersions: number;
-  /** None that was superseded longer ago than this. */
+  /** Maximum time since a version was superseded. */
   keepMs: number;
-  /** All that were superseded less than this ago, whatever the other two say. */
+  /** Versions superseded more recently than this are always kept. */
   graceMs: number;
 }
 
@@ -30,21 +30,21 @@ export interface DataVersion {
   /** 0 before the first published run. */
   number: number;
   oldest: number;
-  /** How many records it holds. */
+  /** Number of records. */
   total: number;
   /** An upper bound of the byte length of its longest record. */
   largest: number;
-  /** The bytes of all its records; null where they have not been counted. */
+  /** The bytes of all its records; null if not counted. */
   bytes: number | null;
-  /** How often records were erased from the workflow: together with `number` it identifies the content. */
+  /** How often records of the workflow were erased: together with `number`, identifies the content. */
   erasures: number;
-  /** The field names of its records, possibly more; in order of first appearance. */
+  /** The field names of its records, possibly more, in order of first appearance. */
   fields: string[];
 }
 
 /**
- * The current version, or the one of a `number` from `oldest` to the current one; undefined if it cannot be read or
- * the workflow is unknown.
+ * The current version, or the version `number` from `oldest` to the current one; undefined if it cannot be read or the
+ * workflow is unknown.
  */
 export async function version(
   view: View,
@@ -71,8 +71,8 @@ export async function version(
 type Summary = Omit<VersionSummary, 'records'> & VersionSummary['records'];
 
 /**
- * The versions that can be read, without version 0, newest first, those below `before` if it is given. Empty for an
- * unknown workflow.
+ * The readable versions except version 0, newest first, optionally only those below `before`. Empty for an unknown
+ * workflow.
  */
 export async function versions(
   view: View,

@@ -1,4 +1,4 @@
-/** Webhooks: subscribing, reading, changing, pausing, testing, removing and pruning them. */
+/** Webhooks: subscribing, reading, changing, pausing, testing, removing and pruning. */
 
 import { pausedData, testData } from '../../model/event.ts';
 import {
@@ -18,13 +18,13 @@ import { type IdempotencyKey, once } from './idempotency.ts';
 import { WAITING_LANES } from './lanes.ts';
 import { requireRoom } from './quotas.ts';
 
-/** For `toWebhook`. */
+/** Columns for `toWebhook`. */
 const WEBHOOK = new Part(`
   team_id as "teamId", id, workflow_id as "workflowId", url, events, state, settings, paused_at as "pausedAt",
   paused_reason as "pausedReason", failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt",
   created_at as "createdAt"`);
 
-/** With JSON where the model has objects. */
+/** A webhook with JSON instead of objects. */
 interface WebhookRow extends Omit<Webhook, 'events' | 'settings' | 'breaker'> {
   events: string;
   settings: string;
@@ -40,7 +40,7 @@ function toWebhook({ events, settings, breaker, ...row }: WebhookRow): Webhook {
   };
 }
 
-/** A webhook that was changed; makes its sender load it again. */
+/** Returns a changed webhook, and makes its sender reload it. */
 function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
   if (row === undefined) return undefined;
   touchLane(tx, row.teamId, row.id);
@@ -48,10 +48,10 @@ function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
 }
 
 /**
- * Subscribes a URL to events of a workflow, or of the whole team (null). If the same subscription (team, workflow,
- * URL, set of events) exists, it is returned, resumed if it was paused. `secret` (sealed) is used only for a new one.
+ * Subscribes a URL to events of a workflow, or of the whole team (null). If the same subscription (team, workflow, URL,
+ * set of events) exists, it is returned, and resumed if it was paused. `secret` (encrypted) is used only for a new one.
  *
- * Locks the workflow or team, so that concurrent calls find each other's subscription, and the limit holds.
+ * Locks the workflow or team, so that simultaneous calls find each other's subscription, and the limit is kept.
  */
 export async function subscribe(
   tx: Tx,
@@ -61,9 +61,9 @@ export async function subscribe(
     url: string;
     events: readonly string[];
     secret: string;
-    /** How many active webhooks one workflow may have. */
+    /** Maximum number of active webhooks per workflow. */
     limit: number;
-    /** Used only for a new one; by default `DEFAULT_WEBHOOK_SETTINGS`. */
+    /** Used only for a new subscription (default: `DEFAULT_WEBHOOK_SETTINGS`). */
     settings?: WebhookSettings;
   },
 ): Promise<
@@ -95,7 +95,7 @@ export async function subscribe(
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
-/** Locks what is subscribed to, a workflow or the whole team, until the commit; returns whether it exists. */
+/** Locks the workflow or team that is subscribed to until the commit; returns whether it exists. */
 async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
   const found =
     workflowId === null
@@ -106,8 +106,8 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
   return found !== undefined;
 }
 
-// SQLite would read all webhooks of a team, deleted ones included, if no index were named. On PostgreSQL the index holds
-// digests.
+// Names the index for SQLite, which would otherwise read all webhooks of the team, deleted ones included. On PostgreSQL
+// the index contains digests.
 const SAME = both(
   (pick) => `
   select ${WEBHOOK} from webhook /* use webhook_same */
@@ -134,7 +134,7 @@ export async function resume(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | 
   return get(tx, { teamId, id });
 }
 
-// Only the ids of those that match are sorted, and only those of the page looked up.
+// Only the ids of matching rows are sorted, and only rows on the page are looked up.
 const LISTED = `
   select ${WEBHOOK} from webhook /* use webhook_listed */
   where team_id = $1 and id > $2 and state <> 'deleted' order by id limit $3`;
@@ -144,7 +144,7 @@ const matching = (filter: string) => `
     where team_id = $1 and state <> 'deleted' and ${filter} and id > $2 order by id limit $3)
   order by id`;
 
-/** A page of a team's webhooks, by id: all, or those of one workflow, or with exactly this URL. */
+/** A page of a team's webhooks, by id: all, those of one workflow, or those with exactly this URL. */
 export async function list(
   view: View,
   {
@@ -170,32 +170,32 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Webhook |
   return row && toWebhook(row);
 }
 
-/** `more` says whether deliveries may still wait for them; `cancelRemoved` cancels those. */
+/** `more` says whether deliveries to them may still be waiting; `cancelRemoved` cancels those. */
 export async function unsubscribe(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<{ removed: number; more: boolean }> {
   const removed: string[] = [];
-  // In this order, so that no two calls deadlock.
+  // In order, so that no two calls deadlock.
   for (const id of [...ids].sort()) if (await markRemoved(tx, { teamId, id })) removed.push(id);
   const targets = removed.map((id) => ({ teamId, id }));
   return { removed: removed.length, more: await cancelWaiting(tx, targets) };
 }
 
-/** Marks a webhook as deleted, so that nothing is loaded for it any more; returns whether it existed. */
+/** Marks a webhook as deleted, so that nothing more is loaded for it; returns whether it existed. */
 export async function markRemoved(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
   const removed = await tx.db.run`
     update webhook set state = 'deleted', deleted_at = ${tx.now}
     where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
-  // Nodes that have loaded its deliveries drop them.
+  // Nodes that have loaded its deliveries discard them.
   if (removed > 0) touchLane(tx, teamId, id);
   return removed > 0;
 }
 
-/** How many deliveries one transaction cancels at most. */
+/** Maximum number of deliveries that one transaction cancels. */
 export const MAX_CANCELED = 500;
 
-/** Cancels up to 500 deliveries that wait for these webhooks; returns whether more may be left. */
+/** Cancels up to 500 deliveries that are waiting for these webhooks; returns whether more may be left. */
 export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promise<boolean> {
   const room = tx.cancels ?? { left: MAX_CANCELED };
   for (const { teamId, id } of webhooks) {
@@ -213,7 +213,7 @@ export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promis
   return false;
 }
 
-/** How many webhooks one call looks at. */
+/** Maximum number of webhooks per call. */
 const MAX_REMOVED = 20;
 
 const REMOVED_LANES = both(
@@ -226,8 +226,8 @@ const REMOVED_LANES = both(
 );
 
 /**
- * Cancels some of the deliveries that still wait for removed webhooks; returns whether more may be left. It also finds
- * those of an event that was written while its webhook was being removed.
+ * Cancels deliveries that are waiting for removed webhooks, a limited number per call; returns whether more may be left.
+ * This includes deliveries of an event that was written while its webhook was being removed.
  */
 export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   const removed = await tx.db.all<InTeam>(REMOVED_LANES, MAX_REMOVED);
@@ -235,7 +235,7 @@ export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   return { more: removed.length > 0 };
 }
 
-/** What only its sender may open: its secret, and its own headers as JSON, null if it has none. */
+/** The encrypted secret of a webhook, and its own headers as encrypted JSON, null if it has none. */
 export function sealed(
   view: View,
   { teamId, id }: InTeam,
@@ -244,7 +244,7 @@ export function sealed(
     select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
 }
 
-/** The cursor: a removed webhook, in the order of removal. */
+/** The cursor of pruning: a removed webhook, in the order of removal. */
 export interface PrunePlace {
   deletedAt: number;
   teamId: string;
@@ -256,9 +256,7 @@ export const PRUNE_START: PrunePlace = { deletedAt: -1, teamId: '', id: '' };
 
 /**
  * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.
- * Looks at up to `limit` of them per call; call until `done`.
- *
- * Looks at `limit` webhooks at most; `next` is null at the end of a round through all.
+ * Visits up to `limit` webhooks per call; call until `done`. `next` is null at the end of a round.
  */
 export async function prune(
   tx: Tx,
@@ -270,7 +268,7 @@ export async function prune(
     where state = 'deleted' and deleted_at < ${tx.now - olderMs}
       and (deleted_at, team_id, id) > (${deletedAt}, ${teamId}, ${id})
     order by deleted_at, team_id, id limit ${limit}`;
-  // With the values in both places: PostgreSQL would join the two, and read all that the webhook has.
+  // The values are given in both places: otherwise PostgreSQL would join the tables, and read all of the webhook's rows.
   const gone = await Promise.all(
     removed.map(
       (one) => tx.db.run`
@@ -294,8 +292,8 @@ export async function prune(
 }
 
 /**
- * Replaces the secret; messages are signed with the previous one as well for `overlapMs` (0: at once no longer). On a
- * second rotation within an overlap the oldest secret stays valid, because receivers may not know the second.
+ * Replaces the secret. The previous secret also signs for `overlapMs` (0: not at all). On a second rotation within an
+ * overlap the oldest secret stays valid, because receivers may not know the second one.
  */
 export async function rotate(
   tx: Tx,
@@ -314,11 +312,11 @@ export async function rotate(
   return changed(tx, row);
 }
 
-/** Changes settings or headers; what is not given stays. `headers` is sealed JSON; null removes them. */
+/** Changes settings or headers; those not given stay unchanged. `headers` is encrypted JSON; null removes the headers. */
 export async function change(
   tx: Tx,
   input: {
-    /** Compare-and-set: unless both still have these values, nothing changes and the result is undefined. */
+    /** Compare-and-set: if the stored values differ from these, nothing changes and the result is undefined. */
     expected?: { settings: WebhookSettings; headers: string | null };
     teamId: string;
     id: string;
@@ -346,7 +344,7 @@ export async function change(
 }
 
 /**
- * Pauses it: its deliveries wait, until `deliveries.expire` gives them up. Event, unless it was paused already:
+ * Pauses a webhook: its deliveries wait until they expire (`deliveries.expire`). Event, unless it was already paused:
  * `webhook_paused`, to the other webhooks subscribed to the workflow or the team.
  */
 export async function pause(
@@ -371,8 +369,8 @@ export async function pause(
 }
 
 /**
- * Creates an event `webhook_test` for this webhook alone, whatever it is subscribed to. A paused webhook gets it when
- * it is resumed. Repeating an idempotency key within 24 h returns what the first call made.
+ * Creates an event `webhook_test` for this webhook only, whatever it is subscribed to. A paused webhook receives it when
+ * it is resumed. Repeating an idempotency key within 24 h returns what the first call created.
  */
 export async function test(
   tx: Tx,

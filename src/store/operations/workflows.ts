@@ -1,8 +1,8 @@
 /**
- * Workflows: their definitions and where their data stands.
+ * Workflows: their definitions and the state of their data.
  *
- * The row of a workflow is the lock under which its slots are given out and freed: whoever queues a job, ends one,
- * pauses or archives takes it first, and the rows of jobs after it.
+ * The row of a workflow is the lock for its job slots: every operation that queues or ends a job, pauses or archives locks
+ * this row first, and then the rows of jobs.
  */
 
 import type { Definition, Workflow } from '../../model/workflow.ts';
@@ -12,7 +12,7 @@ import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { requireRoom } from './quotas.ts';
 
-/** What tells whether a workflow's file is the one that was applied. */
+/** What is needed to find out whether a workflow's file is the one that was applied. */
 export interface AppliedWorkflow {
   teamId: string;
   id: string;
@@ -30,9 +30,9 @@ type ApplyInput = {
 };
 
 /**
- * Stores a definition; an archived workflow is restored with its data. `nextRunAt` applies only if the schedule has
- * changed, so that applying an unchanged one does not move its next run. With `expectedHash` it returns `stale`, and
- * changes nothing, unless the stored definition still has that hash.
+ * Stores a definition; an archived workflow is restored with its data. `nextRunAt` is used only if the schedule has
+ * changed, so that applying an unchanged schedule does not move its next run. With `expectedHash`, returns `stale` and
+ * changes nothing if the stored definition has another hash.
  */
 export async function apply(
   tx: Tx,
@@ -53,7 +53,7 @@ export async function apply(
       update workflow set definition = ${definition}, definition_hash = ${hash},
         next_run_at = ${nextRun(input, stored)}, archived_at = null, updated_at = ${tx.now}
       where team_id = ${teamId} and id = ${id}`,
-    // Jobs that waited while it was archived may run again.
+    // Jobs that waited while the workflow was archived may start again.
     park(tx, { teamId, ids: [id], parked: stored.paused_at !== null }),
   ]);
   tx.touched.jobs = true;
@@ -81,7 +81,7 @@ const CREATE = both(
   on conflict (team_id, id) do nothing`,
 );
 
-/** Inserts a workflow; when another node has just done so, returns the row of that one. */
+/** Inserts a workflow; if another node has just done so, returns that row. */
 async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
   const { teamId, id, hash } = input;
   const inserted = await tx.db.run(CREATE, teamId, id, definition, hash, nextRun(input, undefined), tx.now);
@@ -94,7 +94,7 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Workflow 
   return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
 }
 
-/** A page of a team's workflows, by id, with those that are archived only if asked for. */
+/** A page of a team's workflows, by id, without archived ones by default. */
 export async function list(
   view: View,
   { teamId, archived = false, after = '', limit }: { teamId: string; archived?: boolean } & Page,
@@ -105,14 +105,14 @@ export async function list(
   return rows.map(toWorkflow);
 }
 
-/** A page of the workflows of all teams that are not archived, by team and id. */
+/** A page of the unarchived workflows of all teams, by team and id. */
 export async function applied(
   view: View,
   { after, limit }: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>,
 ): Promise<AppliedWorkflow[]> {
-  // PostgreSQL cannot read a field of JSON that holds an escaped NUL or half a surrogate pair anywhere, and fails the
-  // whole statement. Definitions with an escape are therefore read here: otherwise the definition of one team would stop
-  // those of all teams from being compared.
+  // PostgreSQL cannot read a field of JSON that contains an escaped NUL or half a surrogate pair anywhere, and fails the
+  // whole statement. So definitions with an escape are parsed here: otherwise the definition of one team would keep those
+  // of all teams from being compared.
   const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>`
     select team_id as "teamId", id, definition_hash as "definitionHash",
       case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
@@ -124,14 +124,12 @@ export async function applied(
   );
 }
 
-/**
- * Archives workflows: the five contract operations then answer 404; the data is kept. Returns how many it archived.
- */
+/** Archives workflows: requests for them then return 404, but the data is kept. Returns the number of archived ones. */
 export async function archive(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<number> {
-  // In the order of their ids, so that two concurrent calls do not deadlock.
+  // In the order of their ids, so that two simultaneous calls do not deadlock.
   const locked = await tx.db.all<{ id: string }>`
     select id from workflow where team_id = ${teamId} and archived_at is null and id = any(${ids}::text[])
     order by id for update`;
@@ -146,7 +144,7 @@ export async function archive(
   return locked.length;
 }
 
-/** Pauses a workflow: it accepts no new jobs and starts none; a running one goes on. Pausing twice is harmless. */
+/** Pauses a workflow: it accepts and starts no jobs; a running job continues. Pausing twice is harmless. */
 export async function pause(tx: Tx, { teamId, id }: InTeam): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
   if (row === undefined || row.archived_at !== null) return undefined;
@@ -187,9 +185,9 @@ export async function resume(
 }
 
 /**
- * Takes the unfinished jobs of workflows (two of each at most) out of the index that claims search, or puts them back,
- * so that no claim has to skip them. Jobs that are put back are dated now (see `claim-bounds.ts`). The rows of the
- * workflows are locked by now.
+ * Removes the unfinished jobs of workflows (at most two each) from the index that claims search, or adds them again, so
+ * that no claim has to skip them. Jobs that are added again are dated now (see `claim-bounds.ts`). The caller has locked
+ * the rows of the workflows.
  */
 async function park(
   tx: Tx,
@@ -212,7 +210,7 @@ export function workflowRow(view: View, teamId: string, id: string): Promise<Wor
   return view.db.get<WorkflowRow>`select * from workflow where team_id = ${teamId} and id = ${id}`;
 }
 
-/** The row, archived or not, locked until the commit: before any job of it, or record, is. */
+/** The row, archived or not, locked until the commit. Lock it before its jobs and records. */
 export async function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
   if (tx.locked?.workflow?.id === id) return tx.locked.workflow;
   return tx.db.get<WorkflowRow>`

@@ -1,6 +1,6 @@
 /**
- * Renews the leases of the jobs that a node runs. Most of them in one statement that waits for no lock, so that one run
- * that keeps its job locked does not make its node lose the others.
+ * Renews the leases of the jobs that a node runs: most of them in one statement that waits for no lock, so that one job
+ * with a locked row does not make its node lose the others.
  */
 
 import { Problem } from '../../model/error.ts';
@@ -9,9 +9,9 @@ import type { Store } from '../store.ts';
 import type { Tx } from '../transaction.ts';
 
 type BeatInput = Parameters<Store['jobs']['beat']>[0];
-type Told = Awaited<ReturnType<Store['jobs']['beat']>>;
+type BeatResult = Awaited<ReturnType<Store['jobs']['beat']>>;
 
-/** A locked job is waited for this fraction of its lease; a lease lasts several beats, and the next one tries again. */
+/** A locked job is waited for this fraction of its lease; a lease lasts several heartbeats, and the next one tries again. */
 const LOCK_PART = 15;
 
 /** Makes `beat` from its two transactions. */
@@ -20,12 +20,12 @@ export function beating(renew: {
   locked(input: Omit<BeatInput, 'held'> & { held: AttemptLease }): ReturnType<typeof renewLocked>;
 }): Store['jobs']['beat'] {
   return async (input) => {
-    const { locked, ...told } = await renew.free(input);
+    const { locked, ...result } = await renew.free(input);
     const late: AttemptLease[] = [];
     const single = async (held: AttemptLease) => {
       try {
         const renewed = await renew.locked({ ...input, held });
-        if (renewed !== 'renewed') told[renewed].push(held);
+        if (renewed !== 'renewed') result[renewed].push(held);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         // Neither renewed nor lost: nobody can take the job while it is locked.
@@ -33,13 +33,13 @@ export function beating(renew: {
       }
     };
     await Promise.all(locked.map(single));
-    return late.length === 0 ? told : { ...told, late };
+    return late.length === 0 ? result : { ...result, late };
   };
 }
 
 /**
- * Selects a job by its primary key, whatever the other conditions. Otherwise the planner might search the index of
- * running jobs, which beside a transaction that is held open has an entry for every job that has run since.
+ * Selects a job by its primary key, whatever the other conditions. Otherwise the planner might search the index of running
+ * jobs, which during a long transaction has an entry for every job that has run since.
  */
 const byKey = (name: string) => `
   select * from job where job.team_id = ${name}.team_id and job.id = ${name}.id limit 1`;
@@ -48,7 +48,7 @@ const byKey = (name: string) => `
 export async function renewFree(
   tx: Tx,
   { nodeId, held, leaseMs }: BeatInput,
-): Promise<Told & { locked: AttemptLease[] }> {
+): Promise<BeatResult & { locked: AttemptLease[] }> {
   const rows = await tx.db.all<{ place: number; renewed: boolean; canceled: boolean }>(
     `with held as materialized (
        select mine.place, job.team_id, job.id, job.attempt
@@ -80,7 +80,7 @@ export async function renewFree(
   };
 }
 
-/** Renews one job, and waits a while for its lock. */
+/** Renews one job, and waits for its lock for a limited time. */
 export async function renewLocked(
   tx: Tx,
   { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: AttemptLease },

@@ -1,26 +1,25 @@
 /**
- * Where claims start to search. While somebody holds an old transaction open, the indexes of waiting and of running
- * jobs keep a dead entry for every job that was ever in them; a search that starts behind those entries does not read
- * them again.
+ * Where claims start to search. During a long transaction, the indexes of waiting and of running jobs keep a dead entry for
+ * every job that was ever in them; a search that starts after those entries does not read them again.
  *
- * A job enters these indexes with a date no earlier than the start of the transaction that writes it. Entries that are
- * older than any transaction therefore cannot be added any more: between two surveys, the only such jobs that wait or
- * run are those that the last survey found.
+ * A job enters these indexes with a date no earlier than the start of the transaction that writes it. So entries older than
+ * any transaction can no longer be added: between two surveys, the only such jobs that wait or run are those that the last
+ * survey found.
  */
 import type { View } from '../transaction.ts';
 
-/** No transaction takes longer from reading the clock to its commit. If one does, the next survey finds its job. */
+/** Maximum time between reading the clock and committing. If a transaction takes longer, the next survey finds its job. */
 const TRANSACTION_MS = 10_000;
 /** Claims between two surveys. */
 const SURVEY_EVERY = 60;
-/** When more jobs than this run for long, they are not named, and every claim counts all running jobs. */
+/** If more jobs than this run for a long time, they are not listed, and every claim counts all running jobs. */
 const MAX_NAMED = 1_000;
 
 /** What claims can skip. */
 export interface Bounds {
   /** No waiting job is dated before this, in epoch milliseconds. */
   waitingSince: number;
-  /** Jobs that run and were claimed before this, in epoch milliseconds, are listed in `running`. */
+  /** Running jobs that were claimed before this, in epoch milliseconds, are listed in `running`. */
   runningSince: number;
   running: readonly { teamId: string; id: string }[];
 }
@@ -52,7 +51,7 @@ export class ClaimBounds {
 /** The condition of the index `job_due`, which every query that uses it must repeat. */
 export const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
 
-// The oldest of each team and priority: one seek for each in the index `job_due`.
+// The oldest of each team and priority: one seek per team and priority in the index `job_due`.
 const OLDEST = `
   with recursive oldest (team_id, priority, run_at) as (
     (select job.team_id, job.priority, job.run_at from job where ${WAITS}

@@ -1,13 +1,13 @@
 /**
  * Claims due jobs for a node, fairly between teams, while other nodes do the same.
  *
- *     turns ──▶ how many jobs each team may start ──▶ a transaction for each team, some at a time ──▶ jobs
- *       ▲                                                └── it had fewer, or its rows are locked
- *       └─────────────────── for the places that are left, without that team ──┘
+ *     turns ──▶ how many jobs each team may start ──▶ a transaction per team, a few at a time ──▶ jobs
+ *       ▲                                               └── it had fewer jobs, or its rows are locked
+ *       └────────────────── for the remaining places, without that team ──┘
  *
- * The first is a plain read, which locks nothing. The transaction of a team takes the lock of its claims, so that no
- * other node claims jobs of this team until the commit, counts what runs, and starts jobs within `perTeam`. One team's
- * locked rows so hold up none of the others, and writers of events do not hold up claims but for their commit.
+ * The first step is a plain read, which locks nothing. The transaction of a team takes the lock of its claims, so that no
+ * other node claims jobs of this team until the commit, counts running jobs, and starts jobs within `perTeam`. So locked
+ * rows of one team delay no other team, and writers of events delay claims only for the duration of their commits.
  */
 
 import { Problem } from '../../model/error.ts';
@@ -22,39 +22,39 @@ import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
-/** Which teams may start jobs: all but some. */
+/** Asks which teams may start jobs, except some. */
 interface TurnsInput extends ClaimInput {
   bounds: Bounds;
   without: readonly string[];
-  /** Teams that jobs were claimed from, the most recent last. */
+  /** Teams whose jobs were claimed, the most recent last. */
   served: readonly string[];
 }
 
-/** The jobs of one team, of which it may start `limit`. */
+/** Starts up to `limit` jobs of one team. */
 interface TakeInput extends ClaimInput {
   bounds: Bounds;
-  /** The team. Not `teamId`, so that this does not wait in the team's line for a connection, and others with it. */
+  /** The team. Not called `teamId`, so that this call does not wait for the team's turn at a connection. */
   from: string;
 }
 
-/** Teams whose turn is remembered, in memory; others count as never served. */
+/** Teams remembered as served; others count as never served. */
 const MAX_SERVED = 1_000;
 
-/** Transactions of one claim at the same time. */
+/** Transactions that one claim runs at the same time. */
 const AT_ONCE = 4;
 
-/** How often a claim asks whose turn it is, when teams had fewer jobs to start than it was told. */
+/** Rounds of one claim: another round follows when teams had fewer jobs to start than expected. */
 const MAX_ROUNDS = 3;
 
-/** How long a team's locks are waited for: other transactions hold them for the time of a commit. */
+/** How long to wait for a team's locks: other transactions hold them only for a commit. */
 const LOCK_MS = 500;
 
-/** A team whose locks were waited for in vain is left alone for this long, because the jobs of others wait with it. */
+/** A team whose locks were not released in time is skipped for this long, because the jobs of other teams would wait. */
 const HUNG_MS = 2_000;
 
 /**
- * Makes `claim` from its parts. When it rejects, jobs of this node may be running in the table that nobody was told of,
- * including those of other transactions of the same claim.
+ * Makes `claim` from its parts. When it rejects, some jobs of this node may already be running in the table, including those
+ * of other transactions of the same claim.
  */
 export function claiming(running: {
   turns(input: TurnsInput): Promise<string[]>;
@@ -64,7 +64,7 @@ export function claiming(running: {
 }): Store['jobs']['claim'] {
   const known = new ClaimBounds(running.survey);
   const served = new Set<string>();
-  /** The teams that are left alone, and until when, by the monotonic clock. */
+  /** Skipped teams, and until when, by the monotonic clock. */
   const hung = new Map<string, number>();
   return async (input) => {
     const bounds = await known.next(running.now());
@@ -96,7 +96,7 @@ export function claiming(running: {
   };
 }
 
-/** Does something with every item, a few at a time. Rejects only when none is under way any more. */
+/** Handles every item, a few at a time. Rejects only when no item is being handled any more. */
 async function concurrently<Item, Result>(
   items: Iterable<Item>,
   perform: (item: Item) => Promise<Result>,
@@ -112,8 +112,8 @@ async function concurrently<Item, Result>(
 }
 
 /**
- * Undefined when the database was too busy: that transaction claimed nothing. Of any other failure it is unknown whether
- * it was committed, and whoever claims has to hear of it.
+ * Undefined if the database was too busy: that transaction claimed nothing. After any other failure it is unknown whether
+ * the transaction was committed, so the caller must learn of the failure.
  */
 function unlessBusy<Result>(work: Promise<Result>): Promise<Result | undefined> {
   return work.catch((error: unknown) => {
@@ -131,7 +131,7 @@ function noteServed(served: Set<string>, teamId: string): void {
   }
 }
 
-/** The team of each place, in the order in which they get them. The last place may be left for others (see `claim`). */
+/** The team for each place, in the order of places. The last place may be reserved for other teams (see `claim`). */
 export async function turns(view: View, input: TurnsInput): Promise<string[]> {
   const { limit, busy, without } = input;
   const found = await ranked(view, input);
@@ -143,7 +143,7 @@ export async function turns(view: View, input: TurnsInput): Promise<string[]> {
   return [...before, ...(await ranked(view, { ...input, limit: 1, without: [...without, ...having] }))];
 }
 
-/** Looks at the teams whose turn it is; only when these have too few due jobs, at all teams. */
+/** Ranks the teams that come first and, only if these have too few due jobs, all teams. */
 async function ranked(view: View, input: TurnsInput): Promise<string[]> {
   const some = 2 * input.limit + 8;
   const first = await rankedOf(view, input, some);
@@ -151,7 +151,7 @@ async function ranked(view: View, input: TurnsInput): Promise<string[]> {
   return (await rankedOf(view, input, first.teams)).ranked;
 }
 
-/** At most `teams` teams are looked at; the result says how many have waiting jobs and room to run them. */
+/** Ranks at most `teams` teams; the result says how many teams have waiting jobs and room to run them. */
 async function rankedOf(
   view: View,
   { without, served, ...input }: TurnsInput,
@@ -168,7 +168,7 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   const [, , rows] = await Promise.all([
     tx.db.run(`set local lock_timeout = ${LOCK_MS}`),
     tx.db.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', `flowhook claims ${teamId}`),
-    // A statement of its own, so that it sees what was committed before the lock was taken.
+    // A separate statement, so that it sees what was committed before the lock was taken.
     tx.db.all<JobRow & { due_at: number; place: number }>(
       TAKE,
       ...sharedValues(tx, input),
@@ -187,12 +187,12 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   );
   const byId = new Map(workflows.map((row) => [row.id, row]));
   return jobs.map((job) =>
-    // `runAt` as on SQLite: when it was due.
+    // `runAt` is when the job was due, as on SQLite.
     claimedJob({ ...toJob(job), runAt: job.due_at }, byId.get(job.workflow_id) as WorkflowRow),
   );
 }
 
-/** The parameters $1 to $10 of both statements. */
+/** Parameters $1 to $10 of both statements. */
 function sharedValues(
   { now }: View,
   { perTeam, except = [], bounds, limit }: Omit<TurnsInput, 'without' | 'served'>,
@@ -211,10 +211,10 @@ function sharedValues(
   ];
 }
 
-/** Waiting jobs, from the bound on: the dead entries before it are never read. */
+/** Waiting jobs after the bound: dead entries before it are never read. */
 const MAY_WAIT = `${WAITS} and job.run_at >= $7`;
 
-/** The team of each running job: of those claimed since the bound, and of the named older ones. */
+/** The team of each running job: of those claimed since the bound, and of the listed older ones. */
 const runningTeams = (among = '') => `
   select job.team_id from job where job.state = 'running' and job.run_at >= $8 ${among}
   union all
@@ -241,7 +241,7 @@ const EXCEPTED = `
     select * from unnest($5::text[], $6::text[]) as excepted (team_id, workflow_id)
   )`;
 
-// As `waiting` below a loose index scan: it seeks from priority to priority in the index `job_due`.
+// A loose index scan, as `waiting` below: it seeks from priority to priority in the index `job_due`.
 const LEVEL = `
   level (team_id, priority) as (
     select turn.team_id,
@@ -258,12 +258,12 @@ const LEVEL = `
 
 const IN_TEAM = 'level.priority desc, due.misdated, due.run_at, due.id';
 
-// Teams take turns, so that no team's backlog delays another team: first the team with the fewest running jobs, and
-// between equals the one served longest ago. Each job is ranked by how many jobs its team would then have running;
-// taking the lowest ranks first is taking turns.
+// Teams take turns, so that no team's backlog delays another team: first the team with the fewest running jobs and, on a
+// tie, the one served longest ago. Each job is ranked by how many jobs its team would then have running, so that taking
+// the lowest ranks first means taking turns.
 //
-// `waiting` seeks from team to team in the index `job_due`, at a cost that depends on the number of teams and
-// priorities, not on the number of waiting jobs.
+// `waiting` seeks from team to team in the index `job_due`, at a cost that depends on the number of teams and priorities,
+// not on the number of waiting jobs.
 const TURNS = `
   with recursive
     ${EXCEPTED},
@@ -312,8 +312,8 @@ const TURNS = `
   from (select count(*) as teams from open) counted left join ranked on true
   order by ranked.rank`;
 
-// Eight more than may start, because somebody else may have some of them locked. `run_at` of a running job is when it
-// was claimed: the index `job_running` is ordered by it.
+// Eight more than may start, because other transactions may have locked some. `run_at` of a running job is when it was
+// claimed: the index `job_running` is ordered by it.
 const TAKE = `
   with recursive
     ${EXCEPTED},

@@ -1,10 +1,10 @@
 /**
  * Connections to a PostgreSQL database: the only importer of pg.
  *
- * Nothing here lives in a session (no `set`, no advisory locks but those of a transaction, and prepared statements only
- * on connections that are found to be the server's own), so that a proxy that hands each transaction to another
- * connection may stand in between.
+ * Nothing here depends on a session (no `set`, only advisory locks of transactions, and prepared statements only on
+ * connections known to be the server's own), so that a proxy may send each transaction to another connection.
  */
+
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
@@ -12,19 +12,19 @@ import { clientUrl } from '../database-url.ts';
 import { type Either, type Part, type Sql, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import { isAftermath, isOutdated } from './failures.ts';
 
-/** How long connecting may take. */
+/** Maximum time for connecting. */
 const CONNECT_MS = 5_000;
-/** No statement may take longer: it is canceled, here and in the database. */
+/** Maximum time for a statement: after that it is canceled, here and in the database. */
 const STATEMENT_MS = 30_000;
-/** A connection that has not answered a little after that is taken for lost. */
+/** A connection that has not responded a little later is considered lost. */
 const ANSWER_MS = STATEMENT_MS + 5_000;
-/** Longer than any healthy transaction of ours holds a lock: one that holds it longer hangs, and others stop waiting. */
+/** Longer than any healthy transaction of the service holds a lock: other transactions then stop waiting. */
 const LOCK_MS = 2_000;
-/** A transaction that is idle for this long belongs to a process that hangs; it must not keep its locks. */
+/** A transaction that is idle for this long belongs to a process that hangs, and must not keep its locks. */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 const IDLE_CONNECTION_MS = 30_000;
 
-// Times and counters are bigint and stay far below 2^53.
+// Times and counters are bigint, and stay far below 2^53.
 const INT8 = 20;
 const types = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
@@ -35,14 +35,14 @@ const types = {
 
 export interface PoolOptions {
   url: string;
-  /** Connections at most. */
+  /** Maximum number of connections. */
   size: number;
   log: Logger;
-  /** How long the answer to a statement may take, in milliseconds; for statements longer than the service's. */
+  /** Maximum time until a statement returns, in milliseconds; for statements longer than the service's. */
   answerMs?: number;
 }
 
-/** A pool of connections: each statement runs on whichever is free. */
+/** A pool of connections: each statement runs on any free connection. */
 export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: clientUrl(url),
@@ -55,14 +55,14 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
-  // An idle connection failed: the next statement gets another one. The error itself is not logged, because it carries
-  // the client, with the password.
+  // An idle connection failed: the next statement gets another one. The error itself is not logged, because it contains the
+  // client, with the password.
   pool.on('error', (error) => {
     const { code, message } = error as Error & { code?: string };
     log.warn({ code, reason: message }, 'database.connection_lost');
   });
-  // Without a listener, an error while a connection is being handed over would end the process. The statement that
-  // follows fails by itself.
+  // Without a listener, an error while a connection is being handed over would end the process. The next statement on it
+  // fails anyway.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     noteDirect(client);
@@ -71,8 +71,8 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
 }
 
 /**
- * Connections without a pooler in between, on which statements can be prepared. A server greets with the number of its
- * process, which then answers every statement; a pooler greets with a number of its own.
+ * Connections without a pooler in between, on which statements can be prepared. A server announces the id of its process,
+ * which then executes every statement; a pooler announces an id of its own.
  */
 const direct = new WeakSet<pg.ClientBase>();
 
@@ -86,12 +86,12 @@ function noteDirect(client: pg.PoolClient): void {
   );
 }
 
-/** Statements that compare with a list: how to find its rows depends on how many it has. */
+/** Statements that compare with a list: the best plan depends on the length of the list. */
 const LISTS = /= any\(\$/;
 
-/** The names of prepared statements, which say what they are: on every connection a name means the same statement. */
+/** Names of prepared statements, derived from their text: on every connection a name means the same statement. */
 const names = new Map<string, string>();
-/** Counted up when the tables have changed under prepared statements, so that all are prepared again. */
+/** Increased when the tables of prepared statements have changed, so that all are prepared again. */
 let generation = 0;
 
 function nameOf(sql: string): string {
@@ -117,9 +117,9 @@ export class Database implements Sql {
   #failure: unknown;
 
   /**
-   * @param options.reads runs each statement in a read-only transaction, with limits in the database as well
-   * @param options.prepares prepares statements that have values, where the connection allows it: for few statements,
-   *   which are used often and whose plans do not depend on the values
+   * @param options.reads runs each statement in a read-only transaction with time limits in the database
+   * @param options.prepares prepares statements with values, where the connection allows it: for a few frequent statements
+   *   whose plans do not depend on the values
    */
   constructor(
     runs: pg.Pool | pg.PoolClient,
@@ -130,10 +130,7 @@ export class Database implements Sql {
     this.#prepares = prepares;
   }
 
-  /**
-   * The error that came first. When several statements are under way at once, this one says what was wrong; the others
-   * are only told that the transaction has failed.
-   */
+  /** The first error. When several statements run at once, the others only report that the transaction has failed. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -144,25 +141,23 @@ export class Database implements Sql {
   }
 
   /**
-   * Refuses every further statement. When one of several concurrent parts of a transaction fails, the statements that
-   * the others would send next must not run after the rollback, on a connection that somebody else has by then.
+   * Refuses all further statements. When one of several concurrent parts of a transaction fails, the statements that the
+   * others would send next must not run after the rollback, on a connection that serves another caller by then.
    */
   end(): void {
     this.#over = true;
   }
 
-  /** The first row, or undefined. */
   async get<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row | undefined> {
     return (await this.all<Row>(sql, ...values))[0];
   }
 
-  /** Every row; the statement bounds how many. */
   async all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]> {
     const { rows } = await this.#query(textOf(sql, values, 'postgres'), values);
     return rows as Row[];
   }
 
-  /** Runs a statement; returns how many rows it changed. */
+  /** Runs a statement; returns the number of changed rows. */
   async run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
     const { rowCount } = await this.#query(textOf(sql, values, 'postgres'), values);
     return rowCount ?? 0;
@@ -212,7 +207,7 @@ function send(
   return isPrepared ? client.query({ name: nameOf(text), text, values }) : client.query(text, values);
 }
 
-/** Runs one statement in a read-only transaction, which can have limits; all of it is sent in one go. */
+/** Runs one statement in a read-only transaction with limits, sent in one go. */
 async function readWith(
   pool: pg.Pool,
   { prepares }: { prepares: boolean },
@@ -237,7 +232,7 @@ function readOnce(
   return onConnection(pool, async (client, discard) => {
     const begun = client.query(begin({ isolation: 'read committed read only', prepares }));
     const answer = send(client, prepares, sql, values);
-    // After a failure this is a rollback.
+    // After a failure this rolls back.
     const ended = client.query('commit');
     const [first, , last] = await Promise.allSettled([begun, answer, ended]);
     if (first.status === 'rejected' || last.status === 'rejected') discard();
@@ -246,7 +241,7 @@ function readOnce(
   });
 }
 
-/** PostgreSQL cannot store NUL in text, which a response or a log line may contain: U+FFFD takes its place. */
+/** PostgreSQL cannot store NUL in text, which a response or a log line may contain: replaces it with U+FFFD. */
 function storable(value: Value): Value {
   if (Array.isArray(value))
     return value.some(hasNul) ? (value.map((item) => storable(item)) as Value) : value;
@@ -257,27 +252,27 @@ function hasNul(value: unknown): boolean {
   return typeof value === 'string' && value.includes('\0');
 }
 
-/** How a transaction sees the work of others. */
+/** Which changes of other transactions a transaction sees. */
 export type Isolation = 'read committed' | 'read committed read only' | 'repeatable read read only';
 
 export interface Limits {
   isolation?: Isolation;
   /** Whether statements are prepared (see `Database`). */
   prepares?: boolean;
-  /** How long one statement may take. */
+  /** Maximum time for one statement. */
   statementMs?: number;
-  /** How long to wait for one lock; 0 means for ever. */
+  /** Maximum time to wait for a lock; 0 means no limit. */
   lockMs?: number;
 }
 
 /**
- * A plan that is kept does not know the values, and is often made while the tables have few rows: it must not be to read
- * all of them, or all of a list of which some are wanted, and sort them.
+ * The plan of a prepared statement does not depend on values, and is often made while the tables have few rows: it must not
+ * read and sort whole tables, or all of a list of which a few rows are needed.
  */
 const KEPT_PLANS =
   '; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off';
 
-/** Without JIT: compiling a plan would take longer than any of our statements. */
+/** Disables JIT: compiling a plan would take longer than any statement of the service. */
 function begin({
   isolation = 'read committed',
   statementMs = STATEMENT_MS,
@@ -294,8 +289,8 @@ function begin({
 
 /**
  * Runs `perform` in one transaction on one connection. When it throws, the transaction is rolled back and the error
- * rethrown; a connection that cannot be rolled back is discarded. When the database has refused a statement, its first
- * error is thrown, even if nobody awaited that statement.
+ * rethrown; a connection that cannot be rolled back is closed. When the database has refused a statement, its first error
+ * is thrown, even if nobody awaited that statement.
  *
  * @param limits default to those of the service; migrations take longer
  */
@@ -306,7 +301,7 @@ export function inTransaction<Result>(
 ): Promise<Result> {
   return onConnection(pool, async (client, discard) => {
     const db = new Database(client, limits);
-    // Not awaited: the first statement is sent right behind it, and finds the transaction open.
+    // Not awaited: the first statement is sent directly after it, and finds the transaction open.
     const begun = client.query(begin(limits));
     begun.catch((error) => db.fail(error));
     try {
@@ -331,7 +326,7 @@ export function inTransaction<Result>(
   });
 }
 
-/** Takes a connection from the pool and gives it back after `use`; one that was discarded or lost is closed instead. */
+/** Takes a connection from the pool for `use`, and returns it afterwards; discarded or lost connections are closed. */
 async function onConnection<Result>(
   pool: pg.Pool,
   use: (client: pg.PoolClient, discard: () => void) => Promise<Result>,
@@ -343,7 +338,7 @@ async function onConnection<Result>(
   const discard = () => {
     isBroken = true;
   };
-  // When a connection is lost, the statement that is under way rejects as well.
+  // When a connection is lost, its running statement rejects as well.
   client.on('error', discard);
   try {
     return await use(client, discard);
@@ -353,10 +348,10 @@ async function onConnection<Result>(
   }
 }
 
-/** For each pool, how long the last caller waited for its connection. */
+/** For each pool, how long the last caller waited for a connection. */
 const waited = new WeakMap<pg.Pool, number>();
 
-/** How long callers wait for a connection of a pool at the moment, in milliseconds. */
+/** How long callers currently wait for a connection of a pool, in milliseconds. */
 export function connectionWaitMs(pool: pg.Pool): number {
   return pool.waitingCount === 0 ? 0 : (waited.get(pool) ?? 0);
 }

@@ -8,10 +8,10 @@ const TRANSIENT = new Set([
   '40P01', // deadlock_detected
 ]);
 
-/** Classes of SQLSTATEs that are about the server, its disk or the connection, not about the statement. */
+/** Classes of SQLSTATEs about the server, its disk or the connection, not about the statement. */
 const OUTSIDE_CLASSES = new Set([
   '08', // connection exceptions
-  '28', // refused at the door
+  '28', // refused by the server's access rules
   '53', // out of memory, disk or connections
   '55', // not available now
   '57', // shut down, canceled, timed out
@@ -19,7 +19,7 @@ const OUTSIDE_CLASSES = new Set([
   'XX', // internal, corrupted
 ]);
 
-/** Codes of Node's errors about sockets, and about certificates that are not trusted. */
+/** Codes of Node's errors about sockets, and about untrusted certificates. */
 const OF_THE_WIRE = /^(?:E[A-Z]+|ERR_(?:STREAM|SOCKET|TLS|SSL)_.*|UNABLE_TO_.*|.*(?:CERT|SIGNED|ISSUER).*)$/;
 
 /** Single SQLSTATEs of classes that are otherwise about statements. */
@@ -29,26 +29,26 @@ const OUTSIDE = new Set([
   '25P04', // transaction_timeout
 ]);
 
-/** Whether it is the server's answer to every statement after one that has failed. */
+/** Whether this is the server's response to every statement after a failed one. */
 export function isAftermath(error: unknown): boolean {
   return sqlState(error) === '25P02';
 }
 
 function sqlState(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
-  // Errors of the server have a severity. EPIPE, an error of the client, has five letters as well.
+  // Errors of the server have a severity. EPIPE, an error of the client, also has five letters.
   return typeof code === 'string' && severity !== undefined ? code : undefined;
 }
 
 /**
- * Whether the whole transaction may be retried: the database rolled it back in favour of another one, or had prepared
- * its statements for tables that a migration has changed.
+ * Whether the whole transaction may be retried: the database rolled it back in favor of another one, or had prepared its
+ * statements for tables that a migration has changed.
  */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(sqlState(error) ?? '') || isOutdated(error);
 }
 
-/** "cached plan must not change result type", which has a state that means anything. */
+/** "cached plan must not change result type", whose SQLSTATE is not specific. */
 export function isOutdated(error: unknown): boolean {
   return (error as { routine?: string } | undefined)?.routine === 'RevalidateCachedQuery';
 }
@@ -59,7 +59,7 @@ const BUSY = new Set([
   '57014', // query_canceled, by statement_timeout as well
 ]);
 
-/** Whether the database works, but something else was in the way of this statement. */
+/** Whether the database works, but other work was in the way of this statement. */
 export function isBusy(error: unknown): boolean {
   return BUSY.has(sqlState(error) ?? '') || isTransient(error);
 }
@@ -83,7 +83,7 @@ const OF_THE_CLIENT = new Set([
   'There was an error establishing an SSL connection',
 ]);
 
-/** Whether an error means that the database cannot be used now, rather than that a statement was wrong. */
+/** Whether the error means that the database cannot be used now, not that a statement was wrong. */
 export function isOutside(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) {
@@ -96,7 +96,7 @@ export function isOutside(error: unknown): boolean {
   );
 }
 
-/** Whether a row was refused because of a duplicate key (SQLSTATE 23505), in a particular index if one is named. */
+/** Whether a row was refused because of a duplicate key (SQLSTATE 23505), optionally in a particular index. */
 export function isDuplicate(error: unknown, index?: string): boolean {
   return (
     sqlState(error) === '23505' &&
@@ -104,10 +104,10 @@ export function isDuplicate(error: unknown, index?: string): boolean {
   );
 }
 
-/** SQLSTATEs about the URL or the account, not about a statement of ours. */
+/** SQLSTATEs about the URL or the account, not about a statement. */
 const OF_THE_URL = new Set([
-  '3D000', // there is no such database
-  '42501', // not allowed
+  '3D000', // the database does not exist
+  '42501', // insufficient privilege
 ]);
 
 /** Turns an error of the connection into a Problem with the next step; returns any other error unchanged. */
@@ -121,7 +121,7 @@ export function unusable(error: unknown): unknown {
   });
 }
 
-/** A host with several addresses has one error for each: the first is enough. */
+/** A host with several addresses has one error per address: the first is enough. */
 function reasonOf(error: unknown): string {
   const { message, errors } = error as Error & { errors?: Error[] };
   return message !== '' ? message : (errors?.[0]?.message ?? 'no connection');

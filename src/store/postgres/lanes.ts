@@ -1,13 +1,13 @@
 /**
- * Lanes: finds the webhooks with due deliveries, loads what is due for one, and leases them: one node at a time holds a
- * lane, for as long as it renews its lease.
+ * Lanes: finds webhooks with due deliveries, loads the due deliveries of one, and leases lanes: one node at a time holds a
+ * lane, for as long as it renews the lease.
  *
  *     free ──take: epoch + 1──▶ held ──keep──▶ held
- *      ▲                         │ └──lease over, another one takes it: epoch + 1──▶ held by that one
+ *      ▲                         │ └──lease expired, another node takes it: epoch + 1──▶ held by that node
  *      └─────────release─────────┘
  *
- * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so
- * that no two nodes deadlock.
+ * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so that
+ * no two nodes deadlock.
  */
 
 import { DELIVERY_CLASSES, type DueDelivery, LONGEST_WAIT_MS } from '../../model/delivery.ts';
@@ -30,7 +30,7 @@ import type { LaneName, Tx, View } from '../transaction.ts';
 /** A smaller index is not what makes a search slow. */
 const LARGE_INDEX_BYTES = 1_048_576;
 
-/** A lane with something due, and the lease on it when it was found. */
+/** A lane with due deliveries, and its lease at that moment. */
 export interface FoundLane extends DueLane {
   nodeId: string | null;
   /** Epoch milliseconds. */
@@ -41,7 +41,7 @@ const COLUMNS = `
   ${LANE_COLUMNS},
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
-// Lanes that other nodes hold are left out first, before their deliveries are searched.
+// Lanes held by other nodes are excluded first, before their deliveries are searched.
 const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   held as materialized (
     select waiting_lane.team_id, waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
@@ -53,7 +53,7 @@ const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   join webhook on webhook.team_id = held.team_id and webhook.id = held.webhook_id
   where ${hasDue({ seen: 'held.seen', ahead }).postgres}`;
 const allLanes = (ahead: boolean) => `${WAITING_LANES.postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
-/** Exported so that a test can ask how it is carried out. */
+/** Exported for the test of its query plan. */
 export const LANES = allLanes(false);
 const LANES_AFRESH = allLanes(true);
 const KNOWN_LANES = `
@@ -66,19 +66,19 @@ const LANE = `
   where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true }).postgres}`;
 
 export interface KnownLane extends LaneName {
-  /** No delivery of an event up to this sequence still waits for its first attempt. */
+  /** No new delivery of an event up to this sequence is waiting. */
   seen: number;
 }
 
-/** How the next search is to be done. */
+/** What the next search covers. */
 export interface NextLook {
-  /** Includes deliveries that are dated far ahead, from before the clock was set back. */
+  /** Whether to include deliveries dated too far ahead, from before the clock was set back. */
   afresh: boolean;
-  /** Search only these lanes; undefined for all. */
+  /** Search only these lanes (default: all). */
   known: readonly KnownLane[] | undefined;
 }
 
-/** Those that a node holds or could take. */
+/** The lanes with due deliveries that the node holds or could take. */
 export async function lanes(
   view: View,
   { nodeId, afresh, known }: { nodeId: string } & NextLook,
@@ -105,7 +105,7 @@ export async function lane(
   return row && toLane(row);
 }
 
-/** Whether the index that full searches scan is large enough for dead entries to slow them down. */
+/** Whether the index that full searches scan is so large that dead entries slow them down. */
 export async function isLarge(view: View): Promise<boolean> {
   const index = await view.db.get<{ bytes: number }>(`select pg_relation_size('delivery_order') as bytes`);
   return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
@@ -119,9 +119,9 @@ interface FoundRow extends DueRow {
 const EACH = `(values ${DELIVERY_CLASSES.map((_, place) => `(${place})`).join(', ')}) as each (class)`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
 /**
- * The due deliveries with their events, and how far the lane was seen: to before the first delivery that was never
- * tried, or else to the newest event. One snapshot, in which no event before the newest is missing. Events and the
- * webhook are looked up one by one, so that a planner without statistics scans no other webhook's.
+ * The due deliveries with their events, and how far the lane was seen: up to the first new delivery or, if there is none, the
+ * newest event. All from one snapshot, in which no event before the newest is missing. Events and the webhook are looked up
+ * one by one, so that a planner without statistics scans no other webhook's rows.
  */
 const withEvents = (inOrder: string, condition = 'true') => `
   select progress.seen, due.* from (
@@ -137,7 +137,7 @@ const withEvents = (inOrder: string, condition = 'true') => `
     ) event
     where (select state from webhook where team_id = $1 and id = $2) = 'active' and ${condition}
   ) due on true`;
-// The first deliveries of each class; where none is due, those dated ahead, from before the clock was set back.
+// The first deliveries of each class; if none is due, those dated ahead, from before the clock was set back.
 const DUE = `
   with wanted (class, most) as (values ${LATER.map((place) => `(${place}, $${6 + place}::integer)`).join(', ')}),
   found as materialized (
@@ -176,7 +176,7 @@ const IN_ORDER = `
   ${withEvents('due.event_sequence', `${replayRuns('$1', '$2')} is null`)}
   order by due."inOrder", due.id`;
 
-/** @returns what is due, and the sequence up to which every delivery was tried; 0 when no `live` ones were asked for */
+/** @returns the due deliveries, and the sequence up to which none is new; 0 if no `live` ones were requested */
 export async function load(
   view: View,
   input: Parameters<Store['deliveries']['load']>[0] & { seen: number },
@@ -204,8 +204,8 @@ export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number;
 }
 
 /**
- * Locks a lane by its key, or skips it when it is locked: nobody waits for a node that hangs. A lateral subquery for
- * each, so that the planner cannot choose to read all lanes.
+ * Locks a lane by its key, or skips it if it is locked, so that nobody waits for a node that hangs. A lateral subquery per
+ * lane, so that the planner cannot choose to read all lanes.
  */
 const FREE = `
   cross join lateral (
@@ -214,8 +214,8 @@ const FREE = `
   ) lane`;
 
 /**
- * Takes lanes that nobody holds or whose lease has expired, and renews those that the node holds, which keep their
- * epoch. Returns the lanes that the node holds now.
+ * Takes lanes that nobody holds or whose lease has expired, and renews those that the node holds, whose epoch stays the
+ * same. Returns the lanes that the node now holds.
  */
 export function take(
   tx: Tx,
@@ -252,8 +252,8 @@ export function take(
 }
 
 /**
- * Renews the lanes that the node holds, also after the lease has expired if nobody has taken them. Returns those that
- * the node no longer holds (`lost`), and those that are locked at this moment (`late`).
+ * Renews the lanes that the node holds, even after the lease has expired if nobody has taken them. Returns those that the
+ * node no longer holds (`lost`), and those that are locked (`late`).
  */
 export async function keep(
   tx: Tx,

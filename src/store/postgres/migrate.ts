@@ -1,4 +1,4 @@
-/** Brings a PostgreSQL database to the newest schema: numbered .sql files, in one transaction. */
+/** Migrates a PostgreSQL database to the newest schema: numbered .sql files, in one transaction. */
 
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
@@ -6,9 +6,9 @@ import { listMigrations, type Migration, type SchemaState, schemaState } from '.
 import { Database, inTransaction, openPool } from './database.ts';
 import { isDuplicate, unusable } from './failures.ts';
 
-/** For statements that rebuild a large table. */
+/** Enough for statements that rebuild a large table. */
 const STATEMENT_MS = 3_600_000;
-/** As in `server_version_num`: older versions are not tested. */
+/** In the form of `server_version_num`. Older versions are not tested. */
 const OLDEST_SERVER = 150_000;
 
 /** Reads the state of the schema on a connection of its own. */
@@ -23,7 +23,7 @@ export async function lookAtSchema(url: string): Promise<SchemaState> {
   }
 }
 
-/** The version of the schema, 0 where there are no tables, and the pending migrations. */
+/** The schema version, 0 if there are no tables, and the pending migrations. */
 async function readSchema(db: Database, directory?: string): Promise<SchemaState> {
   const table = await db.get<{ there: boolean; server: number }>(
     `select to_regclass('schema_version') is not null as there, current_setting('server_version_num')::integer as server`,
@@ -33,27 +33,27 @@ async function readSchema(db: Database, directory?: string): Promise<SchemaState
 }
 
 /**
- * Runs the pending migrations. Any number of processes may do this at the same time: the first holds a lock, the others
- * wait and find that nothing is left. Nodes of the previous version run on meanwhile, so a migration only adds; what is
- * no longer used is dropped by a later one. Throws an Error with a sentence when the schema is newer than this code.
+ * Runs the pending migrations. Any number of processes may call this at the same time: the first one takes a lock; the
+ * others wait, and find nothing left to do. Nodes of the previous version continue to run meanwhile, so a migration only
+ * adds; unused columns are dropped by a later one. Throws an Error when the schema is newer than this code.
  */
 export async function migrate(input: {
   url: string;
-  /** Used to check whether any migration is pending; most of the time none is. */
+  /** Used to check whether any migration is pending; usually none is. */
   pool: pg.Pool;
   log: Logger;
-  /** Where the .sql files are; `../migrations/` by default. */
+  /** The directory with the .sql files (default: `../migrations/`). */
   directory?: string;
 }): Promise<void> {
   const { url, log, directory } = input;
-  // Without a lock, and without creating a table: users who may not create tables can still run the service.
+  // Without a lock, and without creating a table: users without the right to create tables can still run the service.
   const { found, newest } = await readSchema(new Database(input.pool), directory);
   refuseNewer(found, newest);
   if (found === newest) return;
   const migrations = listMigrations('postgres', directory);
   const pool = openPool({ url, size: 1, log, answerMs: STATEMENT_MS });
   try {
-    // When two processes create the table at the same moment, PostgreSQL refuses one of them, which tries again.
+    // When two processes create the table at the same moment, PostgreSQL refuses one of them, which then tries again.
     for (;;) {
       try {
         await inTransaction(pool, (db) => run(db, { migrations, newest, log }), {
@@ -79,7 +79,7 @@ function refuseOldServer(server: number): void {
   if (server >= OLDEST_SERVER) return;
   throw new Error(
     `The database runs on PostgreSQL ${Math.floor(server / 10_000)}, and flowhook needs ` +
-      `${OLDEST_SERVER / 10_000} or newer. Upgrade it, or name another one with FLOWHOOK_DATABASE`,
+      `${OLDEST_SERVER / 10_000} or newer. Upgrade it, or set another database with FLOWHOOK_DATABASE`,
   );
 }
 

@@ -1,12 +1,11 @@
 /**
- * How a node learns what other processes have committed. There are two kinds of changes:
+ * How a node learns of commits by other processes. There are two kinds of changes:
  *
- * - That keys have changed must not be missed: a counter in the table `instance` says so, and is read four times a
- *   second.
+ * - Changes of keys must not be missed: they increase a counter in the table `instance`, which is read four times a second.
  * - New jobs, cancellations and deliveries are hints, which save waiting for the next poll. They are sent by NOTIFY, one
- *   statement for all commits of 10 ms, and outside of their transactions, because transactions that notify queue up for
- *   one lock when they commit. A connection of its own listens. Behind a proxy that pools transactions no hint arrives;
- *   nothing else changes.
+ *   statement for all commits within 10 ms, and outside of their transactions, because transactions that notify wait for
+ *   one lock when they commit. A separate connection listens. Behind a proxy that pools transactions no hint arrives;
+ *   everything else still works.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -20,11 +19,11 @@ import { Database } from './database.ts';
 import { unusable } from './failures.ts';
 
 const CHANNEL = 'flowhook';
-const TELL_EVERY_MS = 10;
+const SEND_EVERY_MS = 10;
 const LOOK_EVERY_MS = 250;
-/** When the database has not answered for this long, cached keys are no longer trusted. */
+/** When the database has not responded for this long, cached keys are no longer trusted. */
 const SILENT_MS = 1_000;
-/** A silent connection may be a lost one: it is probed this often. */
+/** Interval of probes of the listening connection, which may have been lost. */
 const ASK_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
 const END_MS = 1_000;
@@ -32,7 +31,7 @@ const RECONNECT = { baseMs: 100, maxMs: 5_000 };
 /** In bytes; PostgreSQL's limit is 8,000. */
 const MAX_PAYLOAD = 7_000;
 
-/** The payload of a notification: its sender, and the part of `Touched` that concerns other nodes. */
+/** The payload of a notification: its sender, and the fields of `Touched` that concern other nodes. */
 interface Message {
   from: string;
   jobs: boolean;
@@ -51,10 +50,10 @@ export interface NotificationOptions {
 
 export class Notifications {
   readonly #options: NotificationOptions;
-  /** Sent along, so that a process ignores its own notifications. */
+  /** Included in notifications, so that a process ignores its own. */
   readonly #name = randomUUID();
   readonly #stopping = new AbortController();
-  /** The counter of key changes as last read; undefined while the database does not answer. */
+  /** The counter of key changes as last read; undefined while the database does not respond. */
   #keysChanged: number | undefined;
   #askedAt: number | undefined;
   #looking: NodeJS.Timeout | undefined;
@@ -75,19 +74,19 @@ export class Notifications {
     this.#looking = setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
   }
 
-  /** Starts listening. Resolves after the first attempt to connect; later attempts follow by themselves. */
+  /** Starts listening. Resolves after the first attempt to connect; later attempts follow in the background. */
   async listen(): Promise<void> {
     await this.#connect();
   }
 
-  /** Notifies other processes of what a commit of this one has touched: within 10 ms, together with other commits. */
+  /** Notifies other processes of a commit: within 10 ms, together with other commits. */
   notify(touched: Touched): void {
     if (!touched.jobs && !touched.cancels && !touched.deliveries) return;
     this.#pending = merge(this.#pending ?? untouched(), touched);
     this.#sending ??= this.#send();
   }
 
-  /** Notes a key change of this process, which knows of it already: the counter became `count`. */
+  /** Records a key change by this process, which already knows of it: the counter became `count`. */
   noteOwnKeys(count: number): void {
     if (this.#keysChanged !== undefined && count === this.#keysChanged + 1) this.#keysChanged = count;
   }
@@ -118,27 +117,27 @@ export class Notifications {
     this.#askedAt = performance.now();
     try {
       const count = await this.#countOfKeys();
-      // Also after it had not answered: what happened meanwhile is unknown.
+      // Also when it did not respond before: changes made meanwhile are unknown.
       const isNews = count !== this.#keysChanged;
       this.#keysChanged = count;
       if (isNews && !this.#stopping.signal.aborted) onForeign(keys);
     } catch {
-      // The calls that need the database report this. Keys are looked up again as soon as it answers.
+      // Calls that need the database report this. Keys are read again as soon as it responds.
       this.#keysChanged = undefined;
     } finally {
       this.#askedAt = undefined;
     }
   }
 
-  /** Sends at once what is pending, and what is added meanwhile after 10 ms. */
+  /** Sends pending changes immediately, and those added meanwhile after 10 ms. */
   async #send(): Promise<void> {
     // Other commits of the same turn of the event loop are included.
     await Promise.resolve();
     while (this.#pending !== undefined) {
       const payload = write(this.#name, this.#pending);
       this.#pending = undefined;
-      const paused = pause(TELL_EVERY_MS);
-      // A hint need not survive a power cut, so this does not wait for the disk.
+      const paused = pause(SEND_EVERY_MS);
+      // A hint need not survive a power failure, so this does not wait for the disk.
       await this.#options.pool
         .query(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, [CHANNEL, payload])
         .catch((err) => this.#options.log.debug({ err }, 'database.news_not_sent'));
@@ -160,7 +159,7 @@ export class Notifications {
     const isMine = () => this.#listener === client && !this.#stopping.signal.aborted;
     const lost = (err: Error | undefined) => {
       if (!isMine()) return;
-      log.warn({ err }, 'database.news_lost: jobs and deliveries are found a little later until it is back');
+      log.warn({ err }, 'database.news_lost: until it is back, jobs and deliveries are found a little later');
       this.#reconnect();
     };
     client.on('error', lost);
@@ -196,7 +195,7 @@ export class Notifications {
     const client = this.#listener;
     this.#listener = undefined;
     if (client === undefined) return;
-    // The end of a connection whose other side is silent may never be confirmed.
+    // If the other side does not respond, the end of the connection is never confirmed.
     await Promise.race([client.end().catch(() => undefined), pause(END_MS, undefined, { ref: false })]);
   }
 }
@@ -219,7 +218,7 @@ function write(from: string, { jobs, cancels, deliveries, lanes }: Touched): str
   return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
 }
 
-/** What a payload says was touched; anything, when it cannot be parsed. Undefined for our own payloads. */
+/** What a payload says was touched; anything, if it cannot be parsed. Undefined for this process's own payloads. */
 function read(name: string, payload: string): Touched | undefined {
   let message: Partial<Message>;
   try {
@@ -245,12 +244,12 @@ function isLaneName(lane: unknown): lane is LaneName {
 }
 
 const CONNECT_MS = 5_000;
-/** A notification that arrives at all arrives within milliseconds. */
+/** A notification arrives within milliseconds or not at all. */
 const HEARD_MS = 5_000;
 
 /**
- * Checks whether LISTEN and NOTIFY work: behind a proxy that pools transactions they do not. Rejects with a Problem when
- * the database cannot be reached.
+ * Checks whether LISTEN and NOTIFY work, which they do not behind a proxy that pools transactions. Rejects with a Problem
+ * if the database cannot be reached.
  */
 export async function hearsNotifications(url: string): Promise<boolean> {
   const channel = `flowhook_${randomUUID().replaceAll('-', '')}`;
@@ -268,7 +267,7 @@ export async function hearsNotifications(url: string): Promise<boolean> {
     await Promise.all([listener.connect(), teller.connect()]);
     await listener.query(`listen ${channel}`);
     const { rows } = await listener.query('select pg_listening_channels() as name');
-    // This statement went to another connection than `listen`.
+    // This statement ran on another connection than `listen`.
     if (!rows.some(({ name }) => name === channel)) return false;
     await teller.query(`notify ${channel}`);
     timer = setTimeout(() => heard.resolve(false), HEARD_MS);

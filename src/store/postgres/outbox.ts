@@ -1,4 +1,4 @@
-/** Finding, taking and loading lanes: of several transactions, and with what this node knows of its last searches. */
+/** Finding, taking and loading lanes, each in several transactions, using what this node remembers of earlier searches. */
 
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
@@ -9,7 +9,7 @@ import type { LaneName } from '../transaction.ts';
 import * as operations from './lanes.ts';
 import { type FoundLane, type KnownLane, keyOf, lasts, type NextLook } from './lanes.ts';
 
-/** The operations of PostgreSQL that it is made of. */
+/** The operations from which these functions are made. */
 export const LANE_OPERATIONS = {
   all: read(operations.lanes),
   one: read(operations.lane, { prepares: true }),
@@ -37,7 +37,7 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
     return found;
   }
 
-  /** Takes the wanted lanes; those that another node has taken since they were found are left out. */
+  /** Takes the wanted lanes; those that another node has taken since are left out. */
   async function held(
     { nodeId, leaseMs }: { nodeId: string; leaseMs: number },
     { mine, wanted }: { mine: readonly FoundLane[]; wanted: readonly FoundLane[] },
@@ -83,7 +83,7 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
   };
 }
 
-/** At most `limit` of them from a random start, so that nodes that look at the same moment take different lanes. */
+/** At most `limit` items from a random start, so that nodes that search at the same moment take different lanes. */
 function some<Item>(items: readonly Item[], limit: number): readonly Item[] {
   if (items.length <= limit) return items;
   const first = Math.floor(Math.random() * items.length);
@@ -96,20 +96,20 @@ function toDue({ nodeId: _, leaseUntil: __, ...due }: FoundLane): DueLane {
 
 /** Lanes that are remembered; others are searched from the start. */
 const MAX_LANES = 10_000;
-/** How many of them a search of known lanes covers, the most recently used; others wait for the next full search. */
+/** Lanes in a search of known lanes: the most recently used ones. Others wait for the next full search. */
 const MAX_KNOWN = 1_000;
-/** How often all bounds are dropped, because a database that was restored may have gone back. */
+/** How often all bounds are reset, because a restored database may have gone back in time. */
 const AFRESH_EVERY_MS = 30_000;
-/** A full search that takes longer is not repeated for 20 times as long; until then only known lanes are searched. */
+/** After a full search slower than this, only known lanes are searched for 20 times as long as it took. */
 const SLOW_MS = 25;
 const REST = 20;
 
 /**
- * Where searches in a lane start. While somebody holds an old transaction open, the index of waiting deliveries keeps a
- * dead entry for every delivery that ever waited; a search that starts behind those entries does not read them again.
+ * Where searches in a lane start. During a long transaction, the index of waiting deliveries keeps a dead entry for every
+ * delivery that ever waited; a search that starts after those entries does not read them again.
  *
- * The bound is safe for deliveries that were never tried: they are written with their event, and the events of a team
- * become visible in the order of their sequence. Retries and replays are few, and always searched from the start.
+ * The bound is safe for new deliveries: they are written with their event, and the events of a team become visible in the
+ * order of their sequence. Retries and replays are few, and always searched from the start.
  */
 export class LaneBounds {
   readonly #lanes = new Map<string, KnownLane>();
@@ -118,7 +118,7 @@ export class LaneBounds {
   #lastMs = 0;
   #restUntilMs = 0;
 
-  /** @param elapsed milliseconds by a clock that is never set back */
+  /** @param elapsed milliseconds by a monotonic clock */
   constructor(elapsed: Clock = () => performance.now()) {
     this.#elapsed = elapsed;
   }
@@ -127,7 +127,7 @@ export class LaneBounds {
     return this.#lanes.get(keyOf(lane))?.seen ?? 0;
   }
 
-  /** Remembers a lane; the least recently noted one makes room. */
+  /** Remembers a lane; the least recently used one is forgotten if there are too many. */
   note({ teamId, webhookId }: LaneName, seen = 0): void {
     const key = keyOf({ teamId, webhookId });
     const known = { teamId, webhookId, seen: Math.max(seen, this.#lanes.get(key)?.seen ?? 0) };

@@ -1,4 +1,4 @@
-/** The Store on PostgreSQL: any number of processes work on one database, and any of them may die. */
+/** The Store on PostgreSQL: any number of processes work on one database, and any of them may crash. */
 
 import { performance } from 'node:perf_hooks';
 import { Problem } from '../../model/error.ts';
@@ -23,7 +23,7 @@ import { scrub } from './whole.ts';
 import { TeamTurns, writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
 
-/** The operations of this driver: those that both have, and those whose way is PostgreSQL's own. */
+/** The operations of this driver: those that both drivers share, and those that PostgreSQL implements itself. */
 const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
   claiming: { turns: read(turns), take: write(take), survey: read(survey) },
@@ -33,12 +33,12 @@ const POSTGRES_OPERATIONS = {
   status: { ...OPERATIONS.status, database: read(database) },
 };
 
-/** Renewing leases and polling for key changes have connections of their own, so that they never wait for others. */
+/** Connections for renewing leases and polling for key changes, which must never wait for other work. */
 const LEASE_POOL_SIZE = 2;
 
 export interface PostgresOptions {
   url: string;
-  /** Replaces the database's clock, in tests. */
+  /** Replaces the database's clock in tests. */
   clock: Clock | undefined;
   publicUrl: () => string;
   /** For teams without quotas of their own. */
@@ -46,13 +46,13 @@ export interface PostgresOptions {
   log: Logger;
   /** The maximum number of connections, besides two for leases and one that listens. */
   poolSize: number;
-  /** Whether this is a node, which follows the changes of other processes, and not a single command. */
+  /** Whether this is a node, which follows changes by other processes, and not a single command. */
   own: boolean;
   /** Whether to announce jobs and deliveries by LISTEN and NOTIFY. */
   listen: boolean;
 }
 
-/** Opens the database: migrates it, measures its clock, and follows the changes of other processes. */
+/** Opens the database: migrates it, measures its clock, and follows changes by other processes. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, publicUrl, log, poolSize, own, listen } = options;
   const pool = openPool({ url, size: poolSize, log });
@@ -94,7 +94,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 
   const forWriting = { now, publicUrl, quotas: options.quotas, onTouched };
   const turns = new TeamTurns(poolSize);
-  /** Refuses calls once the store is closing, and lets closing wait for those under way. */
+  /** Refuses calls once the store is closing, and makes closing wait for running ones. */
   const guarded =
     <Input, Result>(run: (input: Input) => Promise<Result>) =>
     (input: Input): Promise<Result> =>
@@ -150,7 +150,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   async function close(): Promise<void> {
     watchers.clear();
     measured?.stop();
-    // `pool.end()` would drop the calls that still wait for a connection.
+    // `pool.end()` would drop calls that are waiting for a connection.
     await Promise.allSettled(underWay);
     await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);
@@ -166,11 +166,11 @@ interface DatabaseClock {
 }
 
 /**
- * The database's clock, as this process knows it: all nodes use one clock, whatever their own say. In between two
- * measurements the monotonic clock of this process counts on.
+ * The database's clock, as this process knows it: all nodes use one clock, whatever their own clocks say. Between two
+ * measurements, the monotonic clock of this process is used.
  *
- * Measures now, and then every 10 s. The error is at most half of the shortest round trip, plus the drift between two
- * measurements.
+ * Measures now, and then every 10 s. The error is at most half of the shortest round trip, plus the drift since the last
+ * measurement.
  */
 async function startClock(db: Database): Promise<DatabaseClock> {
   let offset = await measure(db);
@@ -179,14 +179,14 @@ async function startClock(db: Database): Promise<DatabaseClock> {
       (measured) => {
         offset = measured;
       },
-      // While the database cannot be reached, nobody needs its time.
+      // While the database cannot be reached, its time is not needed.
       () => undefined,
     );
   }, MEASURE_EVERY_MS).unref();
   return { now: () => Math.floor(performance.now() + offset), stop: () => clearInterval(timer) };
 }
 
-/** What must be added to the monotonic clock to get the database's, by the quickest of three round trips. */
+/** The offset from the monotonic clock to the database's clock, by the fastest of three round trips. */
 async function measure(db: Database): Promise<number> {
   let best = { tookMs: Number.POSITIVE_INFINITY, offset: 0 };
   for (let tries = 0; tries < 3; tries += 1) {
@@ -200,7 +200,6 @@ async function measure(db: Database): Promise<number> {
   return best.offset;
 }
 
-/** The state of the database itself. */
 async function database(view: View): Promise<DatabaseStatus> {
   const row = await view.db.get<Pick<DatabaseStatus, 'version' | 'bytes' | 'schema'>>(
     `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes,

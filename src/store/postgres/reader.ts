@@ -1,4 +1,4 @@
-/** Read-only access for threads: it loads few modules, so that they start quickly. */
+/** Read-only access for worker threads, which start faster because this loads little code. */
 
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
@@ -10,7 +10,7 @@ import type { View } from '../transaction.ts';
 import { Database, openPool } from './database.ts';
 import { asProblem } from './write.ts';
 
-/** One for lookups while the other one waits for a long page. */
+/** One for lookups while the other waits for a long page. */
 const POOL_SIZE = 2;
 
 /** Connects to a database that `openPostgres` has migrated. */
@@ -24,7 +24,7 @@ export function openPostgresReader(url: string): StoreReader {
   };
 }
 
-/** Turns operations that read into functions; a database that cannot be used becomes a Problem. */
+/** Turns operations that read into functions. If the database cannot be used, they throw a Problem. */
 export function reading(pool: pg.Pool, clock: Clock) {
   return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>, prepares = false) =>
     async (input: Input): Promise<Result> => {

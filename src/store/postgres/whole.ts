@@ -1,4 +1,4 @@
-/** What reads or rewrites a whole database: copies, checks of what was restored, and scrubbing after an erasure. */
+/** Tasks on a whole database: copies, checks of restored databases, and scrubbing after an erasure. */
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import type { Inspection } from '../backup-files.ts';
 import { TABLES, type Tables } from '../copy/tables.ts';
@@ -9,10 +9,10 @@ import { Database, inTransaction, openPool } from './database.ts';
 import { isOutside, unusable } from './failures.ts';
 import { lookAtSchema, migrate } from './migrate.ts';
 
-/** In ms. Counting the rows of a large table takes longer than a statement of the service may, and so does rewriting it. */
+/** In ms. Counting or rewriting a large table takes longer than a statement of the service may. */
 const STATEMENT_MS = 3_600_000;
 
-/** @param options.make whether to create the tables when there are none */
+/** @param options.make whether the database is the target: its tables are created if necessary */
 export async function openPostgresTables(options: {
   url: string;
   log: Logger;
@@ -33,8 +33,8 @@ export async function openPostgresTables(options: {
       inTransaction(
         pool,
         async (db) => {
-          // It may wait for the other database for long. Tables are read by their primary keys, whatever the planner
-          // believes of tables that were filled a moment ago.
+          // This connection may wait long for the other database. Tables are read by their primary keys, whatever the
+          // planner expects of tables that were filled a moment ago.
           await db.exec(
             'set local idle_in_transaction_session_timeout = 0; set local enable_seqscan = off; ' +
               'set local enable_bitmapscan = off; set local enable_sort = off',
@@ -50,8 +50,8 @@ export async function openPostgresTables(options: {
 }
 
 /**
- * Nodes are known by their leases, and idle ones by their connections, unless a pooler is in between. Connections of
- * this process are younger than 2 s.
+ * Running nodes are found by their leases, and idle ones by their connections, unless a pooler is in between. Connections
+ * of this process are younger than 2 s.
  */
 async function inUse(db: Database): Promise<string | undefined> {
   const found = await db.get<{ leases: number; connections: number }>(
@@ -67,16 +67,16 @@ async function inUse(db: Database): Promise<string | undefined> {
   );
   if (found === undefined || found.leases + found.connections === 0) return undefined;
   return (
-    `Nodes use the database that is to be copied (${found.leases} leases, ${found.connections} connections). Stop ` +
-    'them, wait half a minute until their leases are over, and copy again; --force copies what is there now, and what ' +
-    'nodes write from now on is not in the copy'
+    `Nodes are using the database to copy (${found.leases} leases, ${found.connections} connections). Stop them, wait half ` +
+    'a minute until their leases expire, and copy again. With --force the database is copied anyway, without what nodes ' +
+    'write in the meantime'
   );
 }
 
-/** Checks a restored database: reads all of it in one snapshot, and reports what it holds. */
+/** Checks a restored database: reads all of it in one snapshot, and reports its content. */
 export async function verifyDatabase(url: string): Promise<Inspection> {
   const { found: schema } = await lookAtSchema(url);
-  if (schema === 0) return unreadable(0, 'This is no database of flowhook: it has no tables');
+  if (schema === 0) return unreadable(0, 'This is not a flowhook database: it has no tables');
   const pool = openPool({ url, size: 1, log: silentLogger, answerMs: STATEMENT_MS });
   try {
     return await inTransaction(
@@ -92,11 +92,11 @@ export async function verifyDatabase(url: string): Promise<Inspection> {
 }
 
 /**
- * Removes erased content from the tables' files, as far as a client can: an ordinary deletion leaves the bytes there
- * until they are overwritten. The copies in the write-ahead log, replicas and backups cannot be reached from here.
+ * Removes erased content from the tables' files, as far as a client can: after an ordinary deletion the bytes stay there
+ * until they are overwritten. Copies in the write-ahead log, replicas and backups are out of reach.
  *
- * Rewrites the tables, which takes about 1 s for each 100 MB, unless they are larger than `rewriteBytes`. Each is locked meanwhile; when one cannot be locked
- * within 2 s it is left, because everybody else would wait behind this one.
+ * Rewrites the tables, which takes about 1 s per 100 MB, unless they are larger than `rewriteBytes`. Each is locked
+ * meanwhile; a table that cannot be locked within 2 s is skipped, because all other calls would wait behind this one.
  */
 export async function scrub({
   url,

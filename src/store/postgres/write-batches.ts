@@ -1,10 +1,10 @@
 /**
- * Batches of writes: calls of one team that wait at the same moment go into one transaction, and share its commit, the
- * lock under which the team's events are numbered, and statements.
+ * Batches of writes: calls of one team that wait at the same moment share a transaction, its commit, the lock under which
+ * the team's events are numbered, and statements.
  *
- *     call ──▶ the team's line ──▶ one transaction for all that wait ──▶ results
- *                 │                    ├── what it begins with is locked: this call again, by itself
- *                 │                    └── one failed: each again by itself, so that none fails the others
+ *     call ──▶ the team's queue ──▶ one transaction for all that wait ──▶ results
+ *                 │                    ├── rows of a call are locked: this call again, alone
+ *                 │                    └── a call failed: each call again, alone, so that none fails the others
  *                 └── it is the only one: a transaction of its own
  */
 
@@ -15,26 +15,26 @@ import { type JobRow, UNFINISHED, type WorkflowRow } from '../rows.ts';
 import type { Locked, Tx } from '../transaction.ts';
 import { committed, performed, type TeamTurns, type Writing } from './write.ts';
 
-/** Calls in one transaction: of short ones, which run side by side, and of long ones, one after the other. */
+/** Maximum calls per transaction: short ones, which run concurrently, and long ones, which run in sequence. */
 const MAX_SHORT = 64;
 const MAX_LONG = 8;
 
 /**
- * Transactions of one line at the same time: a second one begins when half of what fits into it waits. With fewer calls
- * two transactions of half the size take longer than one.
+ * Maximum transactions of one queue at the same time: a second one starts when half of its capacity is waiting. With fewer
+ * calls, two transactions of half the size take longer than one.
  */
 const AT_ONCE = 2;
 
 /**
- * After a batch its callers come back, one by one. Without a moment for that the first of them would have a transaction
- * of its own, for whose commit all others wait. In milliseconds.
+ * After a batch its callers make their next calls, one by one. Without a short pause the first of these calls would get a
+ * transaction of its own, and all others would wait for its commit. In milliseconds.
  */
 const GATHER_MS = 2;
 
 interface Call {
   operation: Operation<Tx, unknown, unknown>;
   input: unknown;
-  /** Undefined if it has to be alone. */
+  /** Undefined if the call needs a transaction of its own. */
   begins: Begins | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -70,7 +70,7 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     return line;
   }
 
-  /** Begins a transaction, if one may begin. */
+  /** Starts a transaction, if one may start. */
   function start(line: Line): void {
     const { name, teamId, waiting, running } = line;
     if (waiting.size === 0 && running === 0) lines.delete(name);
@@ -82,7 +82,7 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
       .then(
         (calls) => (calls > 1 ? pause(GATHER_MS) : undefined),
         (error) => {
-          // No place became free: whoever waits for it has waited too long.
+          // No connection became free in time.
           for (const call of waiting) call.reject(error);
           waiting.clear();
         },
@@ -93,7 +93,7 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
       });
   }
 
-  /** Returns how many calls it was of. */
+  /** Returns the number of calls. */
   async function run(line: Line): Promise<number> {
     const calls = take(line);
     const [first] = calls;
@@ -134,7 +134,7 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     } catch (error) {
       const isUnreachable = error instanceof Problem && error.code === 'database_unavailable';
       for (const call of calls) {
-        // When every operation was done, the commit failed: it may have happened, so nothing is repeated.
+        // If every operation was done, the commit failed: it may have happened, so nothing is repeated.
         if (isDone || isUnreachable) call.reject(error);
         else apart(teamId, call);
       }
@@ -151,7 +151,7 @@ function sizeOf({ isLong }: Line): number {
   return isLong ? MAX_LONG : MAX_SHORT;
 }
 
-/** The calls of the next transaction: the oldest, and those that wait and can go with it. */
+/** The calls of the next transaction: the oldest one, and those that can share its transaction. */
 function take(line: Line): Call[] {
   const calls: Call[] = [];
   const taken = new Set<string>();
@@ -169,7 +169,7 @@ function take(line: Line): Call[] {
   return calls;
 }
 
-/** What a call begins with, by the shape of its input. */
+/** The rows that a call locks first, by the fields of its input. */
 function rowsOf(input: { workflowId?: string; held?: { jobId: string } }): Begins {
   return input.held === undefined ? { workflowId: input.workflowId } : { jobId: input.held.jobId };
 }
@@ -184,12 +184,12 @@ async function inOrder<Item, Result>(
 }
 
 /**
- * Locks what the calls of a batch begin with, and reads it: three statements for all of them, where each call would
- * need two of its own. What is locked by somebody else is skipped, so that a batch waits for nobody: that call has to
- * wait by itself. Two batches cannot wait for each other either.
+ * Locks and reads the rows that the calls of a batch start with: three statements for all of them, where each call would
+ * need two of its own. Rows locked by others are skipped, so that a batch waits for nobody, and two batches cannot wait for
+ * each other; such a call then waits alone.
  *
- * @returns what each call may use, in their order. Undefined for a call whose rows are locked by others, or do not exist; of
- * several calls of one workflow, only the first gets anything, because it may change what the others would find.
+ * @returns the locked rows of each call, in order. Undefined for a call whose rows are locked by others or do not exist. Of
+ *   several calls of one workflow only the first gets rows, because it may change what the others would read.
  */
 async function lockCalls(tx: Tx, teamId: string, calls: readonly Begins[]): Promise<(Locked | undefined)[]> {
   const jobIds = calls.flatMap(({ jobId }) => jobId ?? []);
@@ -225,7 +225,7 @@ const WORKFLOWS = `
   ))
   for update skip locked`;
 
-// One look-up for each id. With a list, a plan that is kept could read all unfinished jobs of the team.
+// One lookup per id. With a list, a prepared plan might read all unfinished jobs of the team.
 const JOBS = `
   select job.* from unnest($2::text[]) as named (id)
   cross join lateral (

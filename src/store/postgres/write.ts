@@ -26,13 +26,13 @@ export interface Writing {
   quotas: Quotas;
   /** Called after every commit that touched something. */
   onTouched: (tx: Pick<Tx, 'touched' | 'keysChanged'>) => void;
-  /** Limits how many connections one team holds; undefined for pools that teams do not compete for. */
+  /** Limits the connections per team; undefined for pools that teams do not compete for. */
   turns: TeamTurns | undefined;
 }
 
 /**
- * Makes an operation that resolves after its commit. When the database fails, it rejects with a Problem; whether the
- * transaction was committed is then unknown, as with every database that is reached over a network.
+ * Makes an operation that resolves after its commit. When the database fails, it rejects with a Problem; it is then unknown
+ * whether the transaction was committed, as with every database behind a network.
  */
 export function writing(options: Writing) {
   const { turns } = options;
@@ -68,7 +68,7 @@ export async function committed<Result>(
       const result = await inTransaction(
         pool,
         async (db) => {
-          // Read only now that there is a connection: `claim-bounds.ts` relies on how far before its commit this is.
+          // Read only when there is a connection: `claim-bounds.ts` relies on the time between this and the commit.
           tx = { ...told, db, now: now() };
           const made = await perform(tx);
           await Promise.all([writeJobs(tx, jobs), writeEvents(tx)]);
@@ -91,29 +91,29 @@ export function asProblem(error: unknown): unknown {
   if (isFull(error)) {
     return new Problem('disk_full', {
       sentence:
-        'The disk of the database server is full: nothing can be written, and reads go on. The operator has to free space there; writing then goes on by itself',
+        'The disk of the database server is full: writes fail, and reads still work. The operator has to free space there; writing then works again by itself',
       cause: error,
     });
   }
   return new Problem(isBusy(error) ? 'database_busy' : 'database_unavailable', { cause: error });
 }
 
-/** A call that has waited this long is refused; longer than for a connection, since there are fewer turns. */
+/** A call that has waited this long is refused. Longer than the wait for a connection, because there are fewer turns. */
 const WAIT_MS = 10_000;
 
 /**
- * Turns of teams at the connections of the pool. While rows of a team are locked, each of its calls waits with a
+ * Turns of teams at the connections of the pool. While rows of a team are locked, each of its calls waits and occupies a
  * connection; without turns the calls of other teams would find none.
  */
 export class TeamTurns {
   readonly #places: FairPlaces;
 
-  /** @param connections of the pool */
+  /** @param connections the size of the pool */
   constructor(connections: number) {
     this.#places = new FairPlaces({ places: connections, patienceMs: WAIT_MS });
   }
 
-  /** Runs a call in its team's turn; a call of no team runs at once. @throws Problem `database_busy` */
+  /** Runs a call in its team's turn; a call without a team runs immediately. @throws Problem `database_busy` */
   async run<Result>(
     teamId: string | undefined,
     call: () => Promise<Result>,

@@ -1,4 +1,4 @@
-/** Restores a backup atomically: at every moment there is either the old database or the new one, whole. */
+/** Restores a backup atomically: at any moment either the old or the new database exists completely. */
 import {
   chmodSync,
   constants,
@@ -23,7 +23,7 @@ import { takeOwnership } from './owner.ts';
 import { SqliteSql } from './sql.ts';
 
 const RESTORING = '.restoring';
-/** The schema version since which there is an audit of every change. */
+/** The first schema version with an audit log of all changes. */
 const SCHEMA_OF_AUDIT = 10;
 const REPLACED = '.replaced-';
 /** 2025-01-01, in seconds since 1970. */
@@ -34,7 +34,7 @@ export interface RestoreOptions {
   file: string;
   /** The database file. */
   path: string;
-  /** Whether to set aside an existing database. */
+  /** Whether to replace an existing database, which is renamed. */
   force: boolean;
   now: number;
   /** For the audit line in the restored database. */
@@ -44,10 +44,10 @@ export interface RestoreOptions {
 }
 
 /**
- * Copies the backup beside the database, checks the copy, and renames it. Nobody may use the database meanwhile.
+ * Copies the backup beside the database, checks the copy, and renames it. Nobody else may use the database meanwhile.
  *
- * @throws InUseError when a server or a command uses the database, or one exists and `force` is not set; Error with a
- *   sentence when the backup is damaged, or newer than this code
+ * @throws InUseError when a server or a command uses the database, or a database exists and `force` is not set; Error
+ *   when the backup is damaged, or newer than this code
  */
 export async function restoreBackup(input: RestoreOptions): Promise<RestoredBackup> {
   const { file, path, force, now, author, checkKey } = input;
@@ -58,8 +58,8 @@ export async function restoreBackup(input: RestoreOptions): Promise<RestoredBack
     sweep(path);
     if (existsSync(path) && !force) {
       throw new InUseError(
-        `There is a database already: ${path}. Nothing was changed. With --force it is put aside, under a name that ` +
-          'is said, and the backup takes its place',
+        `A database already exists: ${path}. Nothing was changed. With --force the backup replaces it, and the existing ` +
+          'database is renamed',
       );
     }
     const copy = path + RESTORING;
@@ -83,7 +83,7 @@ function removeCopy(path: string): void {
   for (const ending of ['', '-journal', '-wal', '-shm']) rmSync(path + RESTORING + ending, { force: true });
 }
 
-/** Removes what a killed restore left: its copy, and the second name of the database that it did not replace. */
+/** Removes what a killed restore left behind: its copy, and the second name of the database that it did not replace. */
 function sweep(path: string): void {
   removeCopy(path);
   const inode = statSync(path, { throwIfNoEntry: false })?.ino;
@@ -98,7 +98,7 @@ function check(file: string, copy: string): VerifiedBackup {
   const verified = verifyFile(file, copy);
   if (verified.mistakes.length === 0) return verified;
   const mistakes = verified.mistakes.join('; ');
-  throw new Error(`The backup ${file} cannot be put back, and nothing was changed: ${mistakes}`);
+  throw new Error(`The backup ${file} cannot be restored, and nothing was changed: ${mistakes}`);
 }
 
 /** Changes the copy before it is used: new ETags, and an audit line. */
@@ -108,7 +108,7 @@ async function change(
 ): Promise<void> {
   const db = new Database(copy);
   try {
-    // The file may have been copied in WAL mode: nothing may be left in a log beside it.
+    // The file may have been copied in WAL mode: no data may be left in a log beside it.
     db.get('pragma journal_mode = delete');
     changeEtags(db, now);
     if (!hasAudit) return;
@@ -123,8 +123,8 @@ async function change(
 }
 
 /**
- * Versions published from now on get numbers that were used before with other content, and clients may have cached
- * that. ETags also contain `erasures`, so it is raised above any value that it ever had.
+ * Later versions get numbers that were used before with other content, which clients may have cached. ETags also contain
+ * `erasures`, so it is raised above any value that it ever had.
  */
 function changeEtags(db: Database, now: number): void {
   const count = Math.floor(now / 1_000) - TAG_EPOCH;
@@ -132,8 +132,8 @@ function changeEtags(db: Database, now: number): void {
 }
 
 /**
- * Gives the existing database a second name, with nothing left in its log: a log left behind would be applied to the
- * restored database. Returns the name; null if there was no database.
+ * Gives the existing database a second name, with an empty log: a log left beside the restored database would be applied
+ * to it. Returns the name; null if there was no database.
  */
 function putAside(path: string, now: number): string | null {
   const aside = `${path}${REPLACED}${toIso(now).slice(0, 19).replaceAll(':', '')}Z`;
@@ -156,15 +156,15 @@ function putAside(path: string, now: number): string | null {
   return aside;
 }
 
-/** Empties the log into the database; returns false if it is too damaged for that, which may be why it is restored. */
+/** Writes the log into the database; returns false if it is too damaged, which may be why a backup is restored. */
 function foldLog(path: string): boolean {
   try {
-    // Works only while nobody else has it open.
+    // Works only while no other process has the file open.
     withDatabase(path, { busyMs: 0 }, (db) => db.get('pragma journal_mode = delete'));
     return true;
   } catch (error) {
     if (isBusy(error)) {
-      throw new InUseError(`A command uses the database ${path}. Try again when it has ended`, {
+      throw new InUseError(`A command is using the database ${path}. Try again when it has ended`, {
         cause: error,
       });
     }

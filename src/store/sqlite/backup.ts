@@ -38,44 +38,44 @@ import { type Database, FULL, isOutside, resultCode, schemaVersion, withDatabase
 import { runFileTask } from './file-tasks.ts';
 import { holdFile } from './owner.ts';
 
-/** Free space needed, relative to the size of the backup: other files grow meanwhile. */
+/** Free space needed, relative to the size of the backup: other files may grow meanwhile. */
 const ROOM = 1.1;
 /** How often the size of the growing file is reported. */
 const PROGRESS_MS = 100;
 
 export interface BackupOptions extends BackupInput {
-  /** Aborts it; nothing is left then. */
+  /** Aborts the backup, and removes the unfinished file. */
   signal?: AbortSignal;
   onProgress?: (progress: BackupProgress) => void;
   /**
-   * Copies the database into an empty file without holding a read open: `Store.copyTo` of the server that owns it. If it
-   * rejects, or is not given, a snapshot is read.
+   * Copies the database into an empty file without an open read: `Store.copyTo` of the server that owns the database. If
+   * it rejects or is not given, a snapshot is read.
    */
   copyTo?: (file: string, signal?: AbortSignal) => Promise<void>;
 }
 
 /**
- * Makes a backup while the database is in use: a snapshot of one moment, which is verified before it gets its name.
- * Whatever reads all of a file does so in a low-priority process of its own.
+ * Makes a backup of a database in use: a snapshot of one moment, verified before it gets its name. Everything that reads a
+ * whole file runs in a low-priority process.
  *
- * @throws InUseError when another backup is being made there, Error with a sentence when there is no room, or nothing
- *   can be written there, or the process was killed, by the signal or otherwise
+ * @throws InUseError while another backup is being made there, Error when there is not enough disk space, nothing can be
+ *   written there, or the process was killed, by the signal or otherwise
  */
 export async function backup(options: BackupOptions): Promise<MadeBackup> {
   const { signal, onProgress = () => {}, copyTo, ...input } = options;
   const { path, directory } = input;
   const total = bytesOf(path);
   const { file, discard } = beginBackup(directory, total);
-  const tell = () => onProgress({ doing: 'copy', bytes: sizeOf(file), total });
-  tell();
-  const watching = setInterval(tell, PROGRESS_MS);
+  const report = () => onProgress({ doing: 'copy', bytes: sizeOf(file), total });
+  report();
+  const watching = setInterval(report, PROGRESS_MS);
   try {
     const isCopied = await copyTo?.(file, signal).then(
       () => true,
       () => false,
     );
     if (isCopied !== true) {
-      // What there is of a copy would be taken for a database.
+      // Part of a copy would be taken for a database.
       truncateSync(file);
       await runFileTask('writeSnapshot', { path, file, directory }, { signal });
     }
@@ -84,12 +84,12 @@ export async function backup(options: BackupOptions): Promise<MadeBackup> {
     return await runFileTask('finishBackup', { ...input, file }, { signal });
   } finally {
     clearInterval(watching);
-    // The file has another name by now, or must go.
+    // The file has its final name now, or must be removed.
     discard();
   }
 }
 
-/** The same at once, in this thread, which has opened the database anyway. */
+/** Makes a backup in this thread, which already has the database open. */
 export function backUpNow(input: BackupInput): MadeBackup {
   const { path, directory } = input;
   const { file, discard } = beginBackup(directory, bytesOf(path));
@@ -101,12 +101,12 @@ export function backUpNow(input: BackupInput): MadeBackup {
   }
 }
 
-/** Takes the directory for one backup, which has a file, still empty, but no name yet. */
+/** Reserves the directory for one backup, whose file is still empty and unnamed. */
 function beginBackup(directory: string, bytes: number): { file: string; discard(): void } {
   prepare(directory);
   const lock = holdFile(
     join(directory, '.lock'),
-    `Another backup is being made in ${directory}. Try again when it is there`,
+    `Another backup is being made in ${directory}. Try again when it is finished`,
   );
   const file = unfinishedFile(directory);
   const discard = () => {
@@ -116,7 +116,7 @@ function beginBackup(directory: string, bytes: number): { file: string; discard(
   try {
     sweepUnfinished(directory);
     refuseWithoutRoom(directory, bytes);
-    // Created here, so that nobody else can ever read it.
+    // Created here, with permissions that let nobody else read it.
     closeSync(openSync(file, 'wx', 0o600));
     return { file, discard };
   } catch (error) {
@@ -125,15 +125,15 @@ function beginBackup(directory: string, bytes: number): { file: string; discard(
   }
 }
 
-/** With what SQLite leaves beside it. */
+/** Removes an unfinished file, and the files that SQLite leaves beside it. */
 export function removeUnfinished(file: string): void {
   for (const end of ['', '-journal', '-wal', '-shm']) rmSync(file + end, { force: true });
 }
 
 /**
  * Copies a snapshot of the database into an empty file. `VACUUM INTO` does not block writers, and leaves out deleted
- * content; measured: 560 MB/s, a fifth slower than copying the pages. The log of the database grows by all that is written
- * meanwhile.
+ * content; measured: 560 MB/s, a fifth slower than copying the pages. Meanwhile the log of the database grows with every
+ * write.
  */
 export function writeSnapshot(of: { path: string; file: string; directory: string }): void {
   try {
@@ -143,7 +143,7 @@ export function writeSnapshot(of: { path: string; file: string; directory: strin
   }
 }
 
-/** Checks the file and gives it its name, unless it is no longer wanted. */
+/** Checks the file and gives it its name, unless nobody is waiting for it any more. */
 export function finishBackup({
   file: unfinished,
   directory,
@@ -152,7 +152,7 @@ export function finishBackup({
   isWanted = () => true,
 }: BackupInput & { file: string; isWanted?: () => boolean }): MadeBackup {
   try {
-    // A copy of the pages is in WAL mode as the database is, and could not be opened where nothing can be written.
+    // A copy of the pages is in WAL mode like the database, and could not be opened on a read-only medium.
     withDatabase(unfinished, {}, (db) => db.get('pragma journal_mode = delete'));
     syncFile(unfinished);
     const { schema, counts, encryptionKey, mistakes } = inspect(unfinished);
@@ -167,7 +167,7 @@ export function finishBackup({
       counts,
       verifiedAt: mistakes.length === 0 ? toIso(now) : null,
     };
-    if (!isWanted()) throw new Error('Whoever wanted this backup is gone');
+    if (!isWanted()) throw new Error('The process that requested this backup has ended');
     const file = freeFile(directory, { createdAt: now, schema, origin });
     writeManifest(file, manifest);
     renameSync(unfinished, file);
@@ -183,8 +183,8 @@ function explained(directory: string, cause: unknown): unknown {
   const isFull = resultCode(cause) === FULL || (cause as NodeJS.ErrnoException).code === 'ENOSPC';
   if (!isFull) return cause;
   return new Error(
-    `The disk became full while the backup was written to ${directory}, and nothing of it was left there. ` +
-      'Free some room, or name another place',
+    `The disk became full while the backup was written to ${directory}. The unfinished file was removed. ` +
+      'Free some space, or use another directory',
     { cause },
   );
 }
@@ -196,13 +196,13 @@ function prepare(directory: string): void {
   } catch (cause) {
     throw new Error(
       `Backups cannot be written to ${directory}: ${(cause as Error).message}. ` +
-        'Let this user read and write it, or name another directory with --to or FLOWHOOK_BACKUP_DIRECTORY',
+        'Allow this user to read and write it, or set another directory with --to or FLOWHOOK_BACKUP_DIRECTORY',
       { cause },
     );
   }
 }
 
-/** How large the backup becomes at most. */
+/** The maximum size of the backup. */
 function bytesOf(path: string): number {
   const sql = 'select page_count * page_size as bytes from pragma_page_count, pragma_page_size';
   return withDatabase(path, { readOnly: true }, (db) => db.get<{ bytes: number }>(sql)?.bytes ?? 0);
@@ -212,18 +212,18 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** A backup must not fill the disk, which is often the database's too. */
+/** A backup must not fill the disk, which often contains the database as well. */
 function refuseWithoutRoom(directory: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(directory);
   const [needed, free] = [bytes * ROOM, bavail * bsize].map((one) => Math.ceil(one / 1_000_000));
   if (needed === undefined || free === undefined || bavail * bsize >= bytes * ROOM) return;
   throw new Error(
-    `There is not enough room for a backup in ${directory}: it needs some ${needed} MB, and ${free} MB are free. ` +
-      'Nothing was written. Free some room, or name another place',
+    `There is not enough space for a backup in ${directory}: it needs about ${needed} MB, and ${free} MB are free. ` +
+      'Nothing was written. Free some space, or use another directory',
   );
 }
 
-/** Names are by second: a second backup within one second is named after the next. */
+/** Names are unique per second: a second backup within one second gets the time of the next second. */
 function freeFile(directory: string, made: Parameters<typeof backupName>[0]): string {
   for (let createdAt = made.createdAt; ; createdAt += 1_000) {
     const file = join(directory, backupName({ ...made, createdAt }));
@@ -235,9 +235,9 @@ const TABLES = ['instance', 'version', 'team', 'workflow', 'job', 'record', 'eve
 const CHUNK_BYTES = 1_048_576;
 
 /**
- * Checks a backup: its bytes against the manifest beside it, then as `inspect` does. Changes nothing.
+ * Checks a backup: compares its bytes with the manifest beside it, then does what `inspect` does. Changes nothing.
  *
- * @param copy of it, which is read in its place
+ * @param copy a copy of the file, to read instead
  */
 export function verifyFile(file: string, copy = file): VerifiedBackup {
   const manifest = readManifest(file);
@@ -247,7 +247,7 @@ export function verifyFile(file: string, copy = file): VerifiedBackup {
     manifest === undefined ? null : manifest.bytes === bytes && manifest.sha256 === sha256Of(copy);
   if (checksumMatches === false) {
     inspection.mistakes.unshift(
-      `The file is not the one that was made: it has ${bytes} bytes and another checksum than its manifest`,
+      `The file differs from the one that was made: it has ${bytes} bytes and another checksum than its manifest`,
     );
   }
   return { file, bytes, checksumMatches, ...inspection };
@@ -263,11 +263,11 @@ export function inspect(file: string): Inspection {
     });
   } catch (error) {
     if (!isOutside(error)) throw error;
-    return unreadable(schema, `The file is damaged, or is no database: ${(error as Error).message}`);
+    return unreadable(schema, `The file is damaged or not a database: ${(error as Error).message}`);
   }
 }
 
-/** As `immutable`, unless it has a log: SQLite would create a WAL beside a file in WAL mode even to read it. */
+/** Opens the file as `immutable` unless it has a log: SQLite would create a WAL beside it even to read it. */
 function nameToRead(file: string): string {
   if (existsSync(`${file}-wal`) || existsSync(`${file}-journal`)) return file;
   const url = pathToFileURL(file);
@@ -292,8 +292,8 @@ export function sha256Of(file: string): string {
 }
 
 /**
- * The first three mistakes in the pages of a file; or all of one table, where it is named. `quick_check` does
- * not compare indexes with their tables.
+ * The first three problems in the pages of a file, or all of one table, if it is named. `quick_check` does not compare
+ * indexes with their tables.
  */
 export function damageIn(db: Database, check: 'integrity_check' | 'quick_check', table?: string): string[] {
   const of = table === undefined ? '3' : `'${table.replaceAll("'", "''")}'`;
@@ -310,7 +310,7 @@ function contentsOf(db: Database, schema: number): Inspection {
   const there = db.all<{ name: string }>("select name from sqlite_schema where type = 'table'");
   const missing = TABLES.filter((name) => !there.some((table) => table.name === name));
   if (missing.length > 0) {
-    return unreadable(schema, `This is no database of flowhook: it has no table ${missing.join(', ')}`);
+    return unreadable(schema, `This is not a flowhook database: it has no table ${missing.join(', ')}`);
   }
   return inspectionOf(schema, db.get(CONTENTS) as Contents, db.all(VERSIONS.sqlite));
 }

@@ -1,8 +1,8 @@
 /**
- * One batch of write operations: one transaction, one commit, one wait for the disk.
+ * One batch of write operations: one transaction, one commit, one disk flush.
  *
- * An operation that throws is rolled back alone; the others of its batch are committed. The whole batch is refused when
- * the commit fails, or the disk or another process prevents it.
+ * An operation that throws is rolled back alone; the others of its batch are committed. The whole batch fails when the
+ * commit fails, or the disk or another process prevents it.
  */
 
 import { FencedError, Problem } from '../../model/error.ts';
@@ -20,7 +20,7 @@ import { beat, claim } from './jobs.ts';
 import { dueLanes, lane, load } from './lanes.ts';
 import { SqliteSql } from './sql.ts';
 
-/** The operations of this driver: those that both have, and those whose way is SQLite's own. */
+/** The operations of this driver: those that both drivers share, and those that SQLite implements itself. */
 export const SQLITE_OPERATIONS = {
   ...OPERATIONS,
   jobs: { ...OPERATIONS.jobs, claim: write(claim), beat: write(beat) },
@@ -28,12 +28,12 @@ export const SQLITE_OPERATIONS = {
   lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
 };
 
-/** The name of an operation, as `keys.create`. */
+/** The name of an operation, for example `keys.create`. */
 export type WriteName = {
   [Group in keyof typeof SQLITE_OPERATIONS]: `${Group}.${string & keyof (typeof SQLITE_OPERATIONS)[Group]}`;
 }[keyof typeof SQLITE_OPERATIONS];
 
-/** Every operation that writes, by its name: what the writer thread can be asked to do. */
+/** Every operation that writes, by its name: the calls that the writer thread accepts. */
 export const WRITES: ReadonlyMap<string, (tx: Tx, input: never) => Promise<unknown>> = new Map(
   Object.entries(SQLITE_OPERATIONS).flatMap(([group, operations]) =>
     Object.entries(operations)
@@ -55,7 +55,7 @@ export interface Batch {
   calls: readonly Call[];
 }
 
-/** The outcome of one call, in a form that can be cloned between threads. */
+/** The result of one call, in a form that can be cloned between threads. */
 export type Answer = { ok: true; value: unknown } | { ok: false; error: PackedError };
 
 export interface BatchResult {
@@ -66,7 +66,7 @@ export interface BatchResult {
   trouble?: DiskTrouble;
 }
 
-/** Runs a batch and commits it. Never rejects: errors are in the answers. To be awaited before the next one. */
+/** Runs a batch and commits it. Never rejects: errors are in the results. Await it before the next batch. */
 export async function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): Promise<BatchResult> {
   const { now, publicUrl, calls } = batch;
   const touched = untouched();
@@ -87,7 +87,6 @@ export async function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_Q
   }
 }
 
-/** What the operations of a batch have in common. */
 type Shared = Pick<Tx, 'now' | 'publicUrl' | 'quotas' | 'touched'>;
 
 /** Optimistic: without savepoints; rolls back and returns undefined when an operation throws. */
@@ -112,7 +111,7 @@ async function performTogether(
       );
       if (!answer.ok) {
         db.run('rollback');
-        // Alone in its batch, it need not run again.
+        // A single call need not run again.
         return calls.length === 1 ? [answer] : undefined;
       }
       answers.push(answer);
@@ -125,8 +124,8 @@ async function performTogether(
 }
 
 /**
- * Gives each operation a savepoint. Only for batches in which one has thrown, which is rare: expected outcomes are
- * results, not errors. Savepoints for all would cost a fifth of the enqueue throughput.
+ * Runs each operation in a savepoint. Only for batches in which one has thrown, which is rare: expected outcomes are
+ * results, not errors. Savepoints for all batches would cost a fifth of the throughput of queueing jobs.
  */
 async function performApart(db: Database, shared: Shared, calls: readonly Call[]): Promise<Answer[]> {
   db.run('begin immediate');
@@ -145,7 +144,7 @@ async function performApart(db: Database, shared: Shared, calls: readonly Call[]
   return answers;
 }
 
-/** Rejects only with what affects the whole batch. */
+/** Rejects only with errors that affect the whole batch. */
 async function perform(
   tx: Tx,
   call: Call,
@@ -170,7 +169,6 @@ export type PackedError =
   | { kind: 'fenced'; sentence: string }
   | { kind: 'other'; cause: unknown };
 
-/** The opposite of `unpackError`. */
 export function packError(error: unknown): PackedError {
   if (error instanceof Problem) {
     const { code, message, headers, cause } = error;
@@ -180,7 +178,7 @@ export function packError(error: unknown): PackedError {
   return { kind: 'other', cause: cloneable(error) };
 }
 
-/** The error as it was thrown on the other thread, but with this thread's stack. */
+/** The error as it was thrown in the other thread, but with this thread's stack. */
 export function unpackError(packed: PackedError): Error {
   if (packed.kind === 'fenced') return new FencedError(packed.sentence);
   if (packed.kind === 'other') return packed.cause as Error;
@@ -188,7 +186,7 @@ export function unpackError(packed: PackedError): Error {
   return new Problem(code, { sentence, headers, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** A plain Error with the same message and stack: other values might not be cloneable. */
+/** A plain Error with the same message and stack, because other values may not be cloneable. */
 function cloneable(cause: unknown): unknown {
   if (cause === undefined) return undefined;
   if (!(cause instanceof Error)) return new Error(String(cause));

@@ -11,7 +11,7 @@ import { SqliteSql } from './sql.ts';
 /**
  * Opens the database and owns its data directory, so that no server runs on it meanwhile.
  *
- * @param options.make whether to create or migrate the file, rather than only read it
+ * @param options.make whether to create or migrate the file, instead of only reading it
  */
 export async function openSqliteTables(options: {
   path: string;
@@ -19,7 +19,7 @@ export async function openSqliteTables(options: {
   make: boolean;
 }): Promise<Tables> {
   const { path, log, make } = options;
-  if (!make && !existsSync(path)) throw new Error(`There is no database ${path}`);
+  if (!make && !existsSync(path)) throw new Error(`The database ${path} does not exist`);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const ownership = takeOwnership(path);
   let db: Database;

@@ -1,9 +1,9 @@
 /**
- * Looks for damage in the write-ahead log before SQLite opens it. SQLite reads a log up to the first page whose checksum
- * is wrong and takes that for its end, without a word, even if committed transactions follow.
+ * Searches the write-ahead log for damage before SQLite opens it. SQLite reads a log up to the first page with a wrong
+ * checksum and takes that for its end, without an error, even if committed transactions follow.
  *
- * A power cut can leave a page half written, but only of the last transaction, which nobody was told of. Older pages have
- * other salts. So more than one commit of this log behind the damage means that acknowledged writes are lost.
+ * A power failure can leave a page half written, but only of the last transaction, which was never acknowledged. Older
+ * pages have other salts. So more than one commit of this log after the damage means that acknowledged writes are lost.
  *
  * https://sqlite.org/fileformat2.html#the_write_ahead_log
  */
@@ -11,15 +11,15 @@ import { closeSync, openSync, readSync } from 'node:fs';
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** Checksums are of words in the byte order that the last bit says. */
+/** The byte order of the words in checksums is given by the last bit. */
 const MAGIC = 0x377f0682;
 
 export interface LogDamage {
-  /** Commits behind the damage, which SQLite will not read; null when the header of the log is damaged. */
+  /** Commits after the damage, which SQLite will not read; null if the header of the log is damaged. */
   commits: number | null;
 }
 
-/** Undefined when there is no log, it is whole, or what is damaged can only be its last transaction. */
+/** Undefined if there is no log, it is intact, or the damage can only concern its last transaction. */
 export function findDamage(databasePath: string): LogDamage | undefined {
   let file: number;
   try {

@@ -5,15 +5,15 @@ import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'no
 /** A value that can be bound to a `?`. */
 export type Value = SQLInputValue;
 
-/** Older ones can lose commits when a WAL is reset: https://sqlite.org/wal.html#walresetbug */
+/** Older versions can lose commits when a WAL is reset: https://sqlite.org/wal.html#walresetbug */
 const OLDEST_SQLITE = [3, 51, 3] as const;
-/** How long a statement waits for another process that holds the write lock; this blocks the thread. */
+/** How long a statement waits for another process's write lock; this blocks the thread. */
 const BUSY_MS = 5_000;
 /**
- * Page cache of a connection; the operating system caches the file too. Larger ones make no run faster (150,000 and
- * 400,000 records under random ids) and the process larger, and commits slower: when a B-tree splits, SQLite gives a page
- * a number beyond the end of the file for a moment, and walks through the whole cache to forget it again. With 32 MiB
- * that was 15 % of the writer's time in random order (137 µs a queue call, with 8 MiB 112).
+ * Page cache of a connection; the operating system also caches the file. Larger caches make no run faster (150,000 and
+ * 400,000 records with random ids), and make the process larger and commits slower: when a B-tree splits, SQLite
+ * temporarily gives a page a number beyond the end of the file, and then scans the whole cache to remove it. With 32 MiB
+ * that was 15 % of the writer's time in random order (137 µs per queue call; 112 µs with 8 MiB).
  */
 const WRITER_CACHE_KIB = 8_192;
 const READER_CACHE_KIB = 16_384;
@@ -23,29 +23,29 @@ const READER_CACHE_KIB = 16_384;
  */
 const CHECKPOINT_PAGES = 4_000;
 
-/** Bytes to which the WAL file is cut after a checkpoint, once it has grown beyond that. */
+/** Bytes to which a larger WAL file is truncated after a checkpoint. */
 const LOG_SIZE_LIMIT = 67_108_864;
 
 export interface DatabaseOptions {
   readOnly?: boolean;
-  /** `FULL`: commits wait for the disk and survive a power cut. `OFF` is for tests. */
+  /** `FULL`: commits wait for the disk and survive a power failure. `OFF` is for tests. */
   synchronous?: 'FULL' | 'OFF';
   /** How long a statement waits for the lock, in milliseconds. */
   busyMs?: number;
 }
 
 /**
- * A connection with a cache of prepared statements. There are no iterators: one left open would keep the WAL from
- * being reset (measured: it grew to 417 MB).
+ * A connection with a cache of prepared statements. It has no iterators: an open one would keep the WAL from being reset
+ * (measured: it grew to 417 MB).
  *
- * Deleted content is always overwritten with zeros (`secure_delete`), for erasing people: inserting, changing and
- * pruning 200,000 rows took the same time with it and without.
+ * Deleted content is always overwritten with zeros (`secure_delete`), for erasing people. Inserting, changing and pruning
+ * 200,000 rows took the same time with and without it.
  */
 export class Database {
   readonly #handle: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
 
-  /** Opens the file, making it unless `readOnly`. Throws an Error with a sentence if this SQLite is too old. */
+  /** Opens the file, and creates it unless `readOnly`. Throws an Error if this SQLite is too old. */
   constructor(path: string, options: DatabaseOptions = {}) {
     const { readOnly = false, synchronous = 'FULL', busyMs = BUSY_MS } = options;
     if (!readOnly) makeForOwner(path);
@@ -80,7 +80,7 @@ export class Database {
     return rows.map((row) => toObject(names, row) as Row);
   }
 
-  /** Runs a statement; returns how many rows it changed. */
+  /** Runs a statement; returns the number of changed rows. */
   run(sql: string, ...values: Value[]): number {
     return Number(this.#statement(sql).statement.run(...values).changes);
   }
@@ -91,8 +91,8 @@ export class Database {
   }
 
   /**
-   * Copies the database into another file, so many pages at a time, in a thread of its own; this connection may be used in
-   * between, but its first step must not meet an open transaction. What `onStep` throws ends it.
+   * Copies the database into another file, `pages` pages per step, in a thread of its own. This connection may be used
+   * between steps, but no transaction may be open at the first step. An error thrown by `onStep` ends the copy.
    */
   async copyTo(
     file: string,
@@ -101,7 +101,7 @@ export class Database {
     await backup(this.#handle, file, { rate: options.pages, progress: options.onStep });
   }
 
-  /** Whether a transaction is open. SQLite itself may have rolled one back, as when the disk is full. */
+  /** Whether a transaction is open. SQLite may have rolled it back itself, for example because the disk is full. */
   get inTransaction(): boolean {
     return this.#handle.isTransaction;
   }
@@ -111,7 +111,7 @@ export class Database {
     this.#handle.close();
   }
 
-  /** Never evicts: the number of different statements is bounded by the source, because values are always bound. */
+  /** Never evicts: values are always bound, so the source code limits the number of different statements. */
   #statement(sql: string): Prepared {
     let prepared = this.#statements.get(sql);
     if (prepared === undefined) {
@@ -132,18 +132,18 @@ export class Database {
 
 interface Prepared {
   statement: StatementSync;
-  /** Of the columns, once they have been asked for. */
+  /** The names of the columns, once they are needed. */
   names: readonly string[] | undefined;
 }
 
-/** Measured with twelve columns: 0.8 µs, where the object that SQLite's binding makes takes 1.1, and 2.6 with a copy. */
+/** Measured with twelve columns: 0.8 µs; the object made by SQLite's binding takes 1.1 µs, or 2.6 µs with a copy. */
 function toObject(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (let at = 0; at < names.length; at += 1) object[names[at] as string] = row[at];
   return object;
 }
 
-/** Opens a database for `use` alone. */
+/** Opens a database only for `use`. */
 export function withDatabase<Result>(
   path: string,
   options: DatabaseOptions,
@@ -157,7 +157,7 @@ export function withDatabase<Result>(
   }
 }
 
-/** The version of the schema; 0 when there are no tables. */
+/** The schema version; 0 if there are no tables. */
 export function schemaVersion(db: Database): number {
   return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
 }
@@ -171,7 +171,7 @@ export const FULL = 13;
 export const CANTOPEN = 14;
 export const NOTADB = 26;
 
-/** Those that are about the file, the disk or another process, and not about the statement. */
+/** Codes about the file, the disk or another process, not about the statement. */
 const OUTSIDE_CODES: ReadonlySet<number | undefined> = new Set([
   BUSY,
   6, // SQLITE_LOCKED
@@ -185,13 +185,13 @@ const OUTSIDE_CODES: ReadonlySet<number | undefined> = new Set([
   NOTADB,
 ]);
 
-/** The primary result code of an error that SQLite has thrown; undefined for any other error. */
+/** The primary result code of an error thrown by SQLite; undefined for any other error. */
 export function resultCode(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' ? code & 0xff : undefined;
 }
 
-/** Whether the database cannot be used now; false when the statement is at fault. */
+/** Whether the error means that the database cannot be used now; false if the statement is wrong. */
 export function isOutside(error: unknown): boolean {
   return OUTSIDE_CODES.has(resultCode(error));
 }
@@ -201,12 +201,12 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
-/** Readable by its owner alone from the first byte on, whatever the umask; SQLite gives the WAL the same mode. */
+/** Creates the file readable only by its owner, whatever the umask; SQLite gives the WAL the same mode. */
 function makeForOwner(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch {
-    // It exists, or cannot be made, which SQLite will report.
+    // The file exists, or cannot be created, which SQLite will report.
   }
 }
 
@@ -225,30 +225,30 @@ function refuseOldSqlite(handle: DatabaseSync): void {
 }
 
 /**
- * How SQLite reads a statement that is written for both databases. What these rules do not cover is written twice, as
+ * How a statement for both databases is translated for SQLite. What these rules do not cover is written twice, as
  * `{ sqlite, postgres }`.
  */
 const RULES: readonly (readonly [RegExp, string])[] = [
-  // Numbered parameters: `$` begins a name in SQLite.
+  // Numbered parameters: in SQLite `$` starts a name.
   [/\$(\d+)/g, '?$1'],
-  // Columns have the type of what is stored, and texts compare by their bytes.
+  // Values have the type that was stored, and texts are compared by bytes.
   [/::[a-z]+(?:\[\])?/g, ''],
   [/ collate "C"/g, ''],
   // There is one writer: nobody else can change what it has read.
   [/\s+for (?:no key update|update|key share|share)(?: of \w+)?(?: skip locked| nowait)?/g, ''],
   [/\bstrpos\(/g, 'instr('],
-  // Of one null these are null on SQLite, and the other value on PostgreSQL: do not give them any.
+  // With a null these return null on SQLite and the other value on PostgreSQL: do not pass nulls.
   [/\bgreatest\(/g, 'max('],
   [/\bleast\(/g, 'min('],
-  // Lists arrive as JSON.
+  // Lists are passed as JSON.
   [/\bunnest\((\?\d+)\) as (\w+) \((\w+)\)/g, '(select value as $3 from json_each($1)) as $2'],
   [/<> all\((\?\d+)\)/g, 'not in (select value from json_each($1))'],
   [/= any\((\?\d+)\)/g, 'in (select value from json_each($1))'],
-  // PostgreSQL takes it for a comment. Needed where SQLite, which has no statistics here, would scan.
+  // A comment for PostgreSQL. Needed where SQLite, which has no statistics here, would scan the table.
   [/\/\* use (\w+) \*\//g, 'indexed by $1'],
-  // SQLite plans by the value of a bare `limit ?`, and so prepares the statement anew each time that one is bound; an
-  // expression it does not look into. Measured: 2 µs instead of 9 for what is due in a lane, 5 instead of 70 for
-  // prunable jobs. Without a limit, the value is null.
+  // SQLite plans by the value of a bare `limit ?`, and prepares the statement again whenever the value is bound; it does
+  // not evaluate an expression. Measured: 2 µs instead of 9 for what is due in a lane, 5 instead of 70 for prunable jobs.
+  // A null means no limit.
   [/\blimit (\?\d*)/g, 'limit coalesce($1, -1)'],
 ];
 

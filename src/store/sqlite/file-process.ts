@@ -1,4 +1,4 @@
-/** The process that works on whole files for `file-tasks.ts`: gets its task over IPC, answers, and ends. */
+/** The process that works on whole files for `file-tasks.ts`: receives its task over IPC, sends the result, and ends. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import type { Scrubbed } from '../store.ts';
@@ -9,7 +9,7 @@ import type { FileAnswer, FileTask, FileTasks, ScrubTask } from './file-tasks.ts
 
 const TASKS: FileTasks = {
   writeSnapshot,
-  /** Nothing gets a name when nobody waits for it any more. */
+  /** An unfinished backup is not named when its parent has ended. */
   finishBackup: (input) => finishBackup({ ...input, isWanted }),
   findDamage,
   scrub,
@@ -20,30 +20,30 @@ const isWanted = () => process.ppid === parent;
 
 process.once('message', ({ task, input, from }: FileTask) => {
   parent = from;
-  // Scrubbing holds up those who write.
+  // Scrubbing blocks writers.
   if (task !== 'scrub') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   let answer: FileAnswer;
   try {
-    if (!isWanted()) throw new Error('Whoever wanted this is gone');
+    if (!isWanted()) throw new Error('The process that requested this has ended');
     answer = { done: TASKS[task](input as never) };
   } catch (error) {
     const { message } = explainUnusable(error, (input as { path: string }).path) as Error;
     answer = { failed: message };
   }
-  // Whoever would take it away was killed; a whole backup has another name by now.
+  // The process that would remove the file was killed; a finished backup has its final name.
   if (!isWanted() && 'file' in (input as object)) removeUnfinished((input as { file: string }).file);
   process.send?.(answer, () => process.disconnect?.());
 });
 
-/** How many mistakes are told. */
+/** Maximum number of problems reported. */
 const MOST_MISTAKES = 3;
 
 function findDamage({ path, full }: { path: string; full: boolean }): string[] {
   if (full) return inspect(path).mistakes;
   try {
     return withDatabase(path, { readOnly: true }, (db) => {
-      // Table by table: a read of the whole file keeps the write-ahead log from being reset for longer. Measured with 180
-      // MB: 1.3 s, the longest table 0.3; with 1.7 GB, most of them in one table: 3.3 s and 2.0.
+      // Table by table: a read of the whole file would keep the write-ahead log from being reset for longer. Measured with
+      // 180 MB: 1.3 s, the longest table 0.3 s; with 1.7 GB, most of them in one table: 3.3 s and 2.0 s.
       const tables = db.all<{ name: string }>(
         "select name from sqlite_schema where type = 'table' order by name",
       );
@@ -63,13 +63,13 @@ function findDamage({ path, full }: { path: string; full: boolean }): string[] {
 /** How long to wait for readers and writers that keep the log from being emptied. */
 const PATIENCE_MS = 10_000;
 const PAUSE_MS = 50;
-/** How long one try waits for them, and blocks writers. */
+/** How long one try waits, and blocks writers. */
 const BUSY_MS = 20;
 const CHUNK_BYTES = 1_048_576;
 
 /**
- * Removes erased content from the disk. Opens the database for each step: this process may have no connection open
- * while `holds` reads the file.
+ * Removes erased content from the disk. Opens the database for each step: this process may have no open connection while
+ * `holds` reads the file.
  */
 function scrub({ path, traces, rewriteBytes }: ScrubTask): Scrubbed {
   let logEmptied = withDatabase(path, { busyMs: BUSY_MS }, emptyLog);
@@ -95,8 +95,8 @@ function emptyLog(db: Database): boolean {
 }
 
 /**
- * Rewrites every page. Blocks all writers, for some 1 s per 100 MB. Needs as much free space beside the file and in the
- * directory for temporary files; without it nothing is changed and false is returned.
+ * Rewrites every page. Blocks all writers, for about 1 s per 100 MB. Needs as much free space beside the file and in the
+ * directory for temporary files; without it, changes nothing and returns false.
  */
 function rewrite(db: Database): boolean {
   try {

@@ -1,4 +1,4 @@
-/** Claiming due jobs for a node, fairly between teams, and the heartbeats of those that run. */
+/** Claiming due jobs for a node, fairly between teams, and heartbeats of running ones. */
 
 import type { AttemptLease } from '../../model/job.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
@@ -11,9 +11,9 @@ import type { Tx, View } from '../transaction.ts';
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
 /**
- * Team by team, so that no team has to wait behind another's backlog: the one with the fewest running jobs first, on a
- * tie the one served longest ago. Without that tie-break a team with a backlog would always have the job that is due
- * longest, and on a node with one slot no other team would ever be served.
+ * Claims job by job, so that no team waits behind another's backlog: from the team with the fewest running jobs or, on a
+ * tie, the team served longest ago. Without that tie-break, a team with a backlog would always have the job due longest,
+ * and on a node with one slot no other team would ever be served.
  */
 export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
   const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
@@ -37,15 +37,15 @@ export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
   return claimed;
 }
 
-/** A team that has waiting jobs. */
+/** A team with waiting jobs. */
 interface WaitingTeam {
   teamId: string;
   running: number;
   /** Its own quota of running jobs; null if it has none. */
   most: number | null;
-  /** When one of its jobs was last claimed. */
+  /** When a job of the team was last claimed. */
   claimedAt: number;
-  /** The priorities of its waiting jobs, highest first; one is dropped when no job of it is due. */
+  /** The priorities of its waiting jobs, highest first; a priority is dropped when none of its jobs is due. */
   priorities: number[];
   /** Ids of its workflows that this node must not run, as JSON. */
   except: string;
@@ -60,8 +60,8 @@ function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
   return (one.next?.run_at ?? 0) < (other.next?.run_at ?? 0);
 }
 
-// Each step skips to the next team, and within it to the next priority, in the partial index `job_due`, whose condition
-// it repeats. The cost grows with teams and their priorities, not with waiting jobs. Parked jobs are not in the index.
+// Each step seeks the next team, and within it the next priority, in the partial index `job_due`, whose condition it
+// repeats. The cost grows with teams and their priorities, not with waiting jobs. Parked jobs are not in the index.
 const WAITING = `
   with recursive
     waiting (team_id) as (
@@ -131,7 +131,7 @@ async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): 
   return [...teams.values()];
 }
 
-/** Served by the index `job_running` alone. */
+/** Reads only the index `job_running`. */
 async function runningByTeam(view: View): Promise<Map<string, number>> {
   const rows = await view.db.all<{ team_id: string; running: number }>(
     `select team_id, count(*) as running from job indexed by job_running where state = 'running' group by team_id`,
@@ -144,7 +144,7 @@ const NEXT = `
   where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
     and workflow_id not in (select value from json_each(?))`;
 
-/** The team's next job: of the highest priority at which one is due, the one due longest. */
+/** The team's next job: the one due longest, of the highest priority with a due job. */
 async function nextJob(tx: Tx, team: WaitingTeam): Promise<DueJob | undefined> {
   for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
     const at = [team.teamId, priority, team.except];

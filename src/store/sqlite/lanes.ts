@@ -1,4 +1,4 @@
-/** Lanes: the webhooks that have deliveries due, and loading what is due in one of them. */
+/** Lanes: webhooks with due deliveries, and loading the due deliveries of one. */
 
 import {
   DELIVERY_CLASSES,
@@ -32,7 +32,7 @@ export const DUE_OF_NAMED = `
   where ${HAS_DUE}`;
 const LANE = `select ${COLUMNS} from webhook where webhook.team_id = $2 and webhook.id = $3 and ${HAS_DUE}`;
 
-/** The lanes of a page in which something is due. */
+/** The lanes of a page that have due deliveries. */
 export async function dueLanes(view: View, page: LanePage): Promise<DueLane[]> {
   const rows = await view.db.all<LaneRow<DueLane>>(DUE_OF_NAMED, view.now, JSON.stringify(page));
   return rows.map((row) => toLane(row));
@@ -43,7 +43,7 @@ export async function lane(view: View, { teamId, webhookId }: LaneName): Promise
   return row && toLane(row);
 }
 
-// Ids are read from the indexes alone: the sender may hold most of them already, and then their events need not be read.
+// Ids are read from indexes alone: the sender may already have most deliveries, and need not read their events again.
 const OF_A_LANE = `state = 'waiting' and team_id = $1 and webhook_id = $2`;
 const dueOfAClass = (isDue: string) => `
   select id from delivery indexed by delivery_due
@@ -80,13 +80,13 @@ export async function load(
   if (wanted.length === 0) return [];
   const rows = await view.db.all<DueRow>(BY_ID, teamId, webhookId, wanted);
   if (ordered) return rows.map(toDue);
-  // Those that were never tried are due, unless the clock was set back; then those dated far ahead, if no other is.
+  // New deliveries are due, unless the clock was set back; if no delivery is due, those dated far ahead are.
   const isDue = ({ place, dueAt }: DueRow) => place > 0 || dueAt <= view.now;
   const hasLive = rows.some(({ place, dueAt }) => place === 0 && dueAt <= view.now);
   return rows.filter((row) => isDue(row) || (!hasLive && row.dueAt > view.now + LONGEST_WAIT_MS)).map(toDue);
 }
 
-/** Of those that were never tried the first by sequence, of others the longest due. */
+/** New deliveries by sequence, then retries and replays by due time. */
 async function idsOf(view: View, input: Parameters<Store['deliveries']['load']>[0]): Promise<string[]> {
   const { teamId, webhookId, limits, ordered } = input;
   if (ordered) return ids(view, IN_ORDER, teamId, webhookId, limits.live);
@@ -98,7 +98,7 @@ async function idsOf(view: View, input: Parameters<Store['deliveries']['load']>[
   return found;
 }
 
-/** If nothing is due, deliveries dated before the clock was set back. */
+/** Due retries or replays or, if there are none, those dated before the clock was set back. */
 async function dueLater(
   view: View,
   { teamId, webhookId }: LaneName,

@@ -1,4 +1,4 @@
-/** Brings a database file to the newest schema: numbered .sql files, in one transaction. */
+/** Migrates a database file to the newest schema: numbered .sql files, in one transaction. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
@@ -10,17 +10,17 @@ import { type Ownership, takeOwnership } from './owner.ts';
 const WAL_MS = 5_000;
 
 /**
- * Runs the pending migrations. An existing database is first backed up into `backups/` beside it. Several processes
- * may do this at the same time: migrations run under the write lock. Throws an Error with a sentence when the schema
- * is newer than this code, or it is older and a server is running on it.
+ * Runs the pending migrations. An existing database is first backed up into `backups/` beside it. Several processes may
+ * call this at the same time: migrations run under the write lock. Throws an Error when the schema is newer than this code,
+ * or when it is older and a server is running on it.
  */
 export function migrate(input: {
   path: string;
   log: Logger;
   now: number;
-  /** Whether this process owns the data directory. Else it takes it meanwhile: no server may be running. */
+  /** Whether this process owns the data directory. Otherwise it takes ownership meanwhile: no server may be running. */
   own?: boolean;
-  /** Where the .sql files are; `../migrations/` by default. */
+  /** The directory with the .sql files (default: `../migrations/`). */
   directory?: string;
 }): void {
   const migrations = listMigrations('sqlite', input.directory);
@@ -29,13 +29,13 @@ export function migrate(input: {
   let ownership: Ownership | undefined;
   try {
     useWal(db);
-    // Migrations may rebuild tables that others refer to.
+    // Migrations may rebuild tables that other tables refer to.
     db.exec('pragma foreign_keys = off');
     const found = schemaVersion(db);
     if (found > newest) {
       throw new Error(
         `The database ${input.path} has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
-          'Run the newer flowhook again, or put back the backup that it made before it migrated: `flowhook backup list`',
+          'Run the newer flowhook again, or restore the backup made before the migration: `flowhook backup list`',
       );
     }
     if (found === newest) return;
@@ -49,7 +49,7 @@ export function migrate(input: {
   }
 }
 
-/** The schema version of a file, and its pending migrations. Changes nothing, and creates no file. */
+/** The schema version of a file, and its pending migrations. Changes nothing and creates no file. */
 export function lookAtSchema(path: string): SchemaState {
   return schemaState('sqlite', existsSync(path) ? withDatabase(path, { readOnly: true }, schemaVersion) : 0);
 }
@@ -68,7 +68,7 @@ function useWal(db: Database): void {
   }
 }
 
-/** All or none: a process that opens a new database meanwhile must not take it for one of an older version. */
+/** All or none: another process that opens a new database meanwhile must not take it for one of an older version. */
 function run(db: Database, migrations: readonly Migration[]): void {
   db.exec('begin immediate');
   try {

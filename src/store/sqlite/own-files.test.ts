@@ -183,7 +183,7 @@ test('commits behind a damaged page of the log are reported, and a whole log is 
   assert.deepEqual(await reopened(undefined), { teams: 20, damage: [] });
   const inside = await reopened(start + 8_000);
   assert.ok(inside.teams < 20);
-  assert.match(inside.damage[0]?.message ?? '', /\d+ commits behind the damage are lost/);
+  assert.match(inside.damage[0]?.message ?? '', /\d+ commits after the damage are lost/);
   const header = await reopened(8);
   assert.match(header.damage[0]?.message ?? '', /header cannot be read/);
   const { length } = await readFile(join(directory, 'flowhook.db-wal'));

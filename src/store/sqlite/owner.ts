@@ -1,4 +1,4 @@
-/** Exclusive ownership of a data directory, by a lock that dies with its holder, and a watch over its files. */
+/** Exclusive ownership of a data directory, by a lock that ends with its process, and a watch over its files. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError, Problem } from '../../model/error.ts';
@@ -12,19 +12,19 @@ export interface Ownership {
 }
 
 /**
- * Takes the directory of a database file for this process, by a lock on `owner.db` beside it. Throws an InUseError
- * when another one has it.
+ * Takes the directory of a database file for this process, by a lock on `owner.db` beside it. Throws an InUseError if
+ * another process has it.
  */
 export function takeOwnership(databasePath: string): Ownership {
   const directory = dirname(databasePath);
   return holdFile(
     join(directory, 'owner.db'),
     `The data directory ${directory} is in use by another flowhook server. ` +
-      'Stop that one first, or give this one a directory of its own with FLOWHOOK_DATA',
+      'Stop that server first, or set another directory for this one with FLOWHOOK_DATA',
   );
 }
 
-/** Whether another process owns the directory of a database file. Creates nothing. */
+/** Whether another process owns the directory of a database file. Read-only. */
 export function isOwned(databasePath: string): boolean {
   const path = join(dirname(databasePath), 'owner.db');
   if (!existsSync(path)) return false;
@@ -38,15 +38,15 @@ export function isOwned(databasePath: string): boolean {
 }
 
 /**
- * Holds `BEGIN EXCLUSIVE` on a file, which is created if missing and stays empty.
+ * Holds `BEGIN EXCLUSIVE` on a file, which is created if necessary and stays empty.
  *
- * @param refusal the error's sentence when another process holds it
+ * @param refusal the error message when another process has the lock
  * @throws InUseError
  */
 export function holdFile(path: string, refusal: string): Ownership {
   let database: Database | undefined;
   try {
-    // Opening reads the file, so the lock may already be hit here.
+    // Opening reads the file, so it may already meet the lock.
     database = new Database(path, { busyMs: 0 });
     database.exec('begin exclusive');
   } catch (error) {
@@ -58,27 +58,27 @@ export function holdFile(path: string, refusal: string): Ownership {
   return { release: () => held.close() };
 }
 
-/** How old the last look may be when something is written: a look takes some 10 µs. */
+/** Maximum age of the last check when something is written: a check takes about 10 µs. */
 const FRESH_MS = 50;
-/** How often somebody looks while nothing is written. */
+/** Interval of checks while nothing is written. */
 const EVERY_MS = 1_000;
 
 /**
- * Notices when the files of a running server are moved away, deleted or replaced, and tells when the log becomes large.
- * Writes would go on in files that nobody finds again, and without `owner.db` a second server could start on the same data.
+ * Detects that the files of a running server were moved, deleted or replaced, and reports when the log becomes large.
+ * Writes would continue in files that nobody finds, and without `owner.db` a second server could start on the same data.
  */
 export class OwnFiles {
   readonly #path: string;
   readonly #log: Logger;
   readonly #seen = new Map<string, string>();
-  /** The last one holds the file that is there; earlier ones hold files that are gone. */
+  /** The last one locks the existing file; earlier ones lock files that were deleted. */
   readonly #owned: Ownership[];
   readonly #timer: NodeJS.Timeout;
   #problem: Problem | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #isLogLarge = false;
 
-  /** Call it when the database is open, so that all its files are there. */
+  /** Call this when the database is open, so that all its files exist. */
   constructor({ path, ownership, log }: { path: string; ownership: Ownership; log: Logger }) {
     this.#path = path;
     this.#log = log;
@@ -90,7 +90,7 @@ export class OwnFiles {
     }, EVERY_MS).unref();
   }
 
-  /** Why nothing may be written at the moment; undefined while all files are the ones that were opened. */
+  /** Why nothing may be written now; undefined while all files are the ones that were opened. */
   get problem(): Problem | undefined {
     if (performance.now() - this.#lookedAt > FRESH_MS) this.#look();
     return this.#problem;
@@ -101,26 +101,26 @@ export class OwnFiles {
     for (const ownership of this.#owned) ownership.release();
   }
 
-  /** Never throws: it is called by a timer, and by every write. */
+  /** Never throws: a timer and every write call it. */
   #look(): void {
     this.#lookedAt = performance.now();
     const sentence = this.#mistake();
     if (sentence === this.#problem?.message) return;
     this.#problem = sentence === undefined ? undefined : new Problem('data_moved', { sentence });
-    if (sentence === undefined) this.#log.warn({ path: this.#path }, 'files.back: writing goes on');
+    if (sentence === undefined) this.#log.warn({ path: this.#path }, 'files.back: writing continues');
     else this.#log.error({ path: this.#path, why: sentence }, 'files.gone: nothing is written');
   }
 
-  /** Tells once that the log is large, and once that it no longer is. */
+  /** Logs once that the log is large, and once that it no longer is. */
   #lookAtLog(): void {
     const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     if (bytes > MOST_LOG_BYTES === this.#isLogLarge) return;
     this.#isLogLarge = !this.#isLogLarge;
     if (!this.#isLogLarge) this.#log.info({ bytes }, 'log.reset');
-    else this.#log.warn({ bytes }, 'log.large: another program reads an old state of the database');
+    else this.#log.warn({ bytes }, 'log.large: another program is reading an old state of the database');
   }
 
-  /** What is wrong with the files; undefined when they are those that were opened. */
+  /** What is wrong with the files; undefined while they are the ones that were opened. */
   #mistake(): string | undefined {
     const owner = join(dirname(this.#path), 'owner.db');
     let file = this.#path;
@@ -134,9 +134,9 @@ export class OwnFiles {
   }
 
   /**
-   * Whether the file is the one that was there first.
+   * Whether the file is the one that was opened.
    *
-   * @throws when it cannot be looked at, for example because the directory is now a link to itself
+   * @throws when it cannot be read, for example because the directory is now a link to itself
    */
   #isSame(file: string): boolean {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -146,41 +146,41 @@ export class OwnFiles {
     return first === undefined || first === identity;
   }
 
-  /** Takes the lock again after its file was deleted or replaced; a sentence when another server was quicker. */
+  /** Takes the lock again after its file was deleted or replaced; returns a sentence if another server was faster. */
   #retake(file: string): string | undefined {
     try {
       this.#owned.push(takeOwnership(this.#path));
     } catch (error) {
       const why =
         error instanceof InUseError
-          ? 'another server has taken the directory. Stop one of the two'
-          : `cannot be made again: ${(error as Error).message}. Restart the service`;
+          ? 'another server has taken the directory. Stop one of the two servers'
+          : `cannot be created again: ${(error as Error).message}. Restart the service`;
       return `The file owner.db of the data directory was deleted or replaced, and ${why}`;
     }
     this.#seen.delete(file);
     this.#isSame(file);
-    this.#log.warn({ file }, 'owner.retaken: the file was deleted or replaced while the server ran');
+    this.#log.warn({ file }, 'owner.retaken: the file was deleted or replaced while the server was running');
     return undefined;
   }
 }
 
 function moved(file: string): string {
   return (
-    `The file ${shortName(file)} was moved, deleted or replaced while the server ran: nothing is written. ` +
-    'Put the same file back, or stop the server before its files are touched'
+    `The file ${shortName(file)} was moved, deleted or replaced while the server was running: nothing is written. ` +
+    'Restore the same file, or stop the server before you change its files'
   );
 }
 
 function unreadable(file: string, error: Error): string {
-  // Callers read this too, and need not know where the directory is.
+  // Callers of the API read this too, and need not know the directory.
   const [why] = error.message.split(', stat ');
   return (
-    `The file ${shortName(file)} of the data directory cannot be looked at (${why}): nothing is written. ` +
-    'Make it readable again, in its place'
+    `The file ${shortName(file)} of the data directory cannot be read (${why}): nothing is written. ` +
+    'Restore access to the file'
   );
 }
 
-/** By the names that the documentation has, whatever the file of the database is called. */
+/** The name used in the documentation, whatever the database file is called. */
 function shortName(file: string): string {
   if (file.endsWith('owner.db')) return 'owner.db';
   return file.endsWith('-wal') ? 'flowhook.db-wal' : 'flowhook.db';

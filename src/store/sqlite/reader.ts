@@ -19,7 +19,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   };
 }
 
-/** Turns operations that read into functions, on a connection; a database that cannot be used becomes a Problem. */
+/** Turns operations that read into functions, on a connection. If the database cannot be used, they throw a Problem. */
 export function reading(db: Database, clock: Clock) {
   const sql = new SqliteSql(db);
   return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>

@@ -1,4 +1,4 @@
-/** The operations' way to a connection of SQLite: what is asked for runs at once, and is answered by a promise. */
+/** Runs statements of operations on a connection of SQLite: synchronously, with the result in a promise. */
 import { type Either, type Part, type Sql, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import type { Value as Bound, Database } from './database.ts';
 
@@ -8,7 +8,7 @@ export class SqliteSql implements Sql {
   #over = false;
   #snapshots = 0;
 
-  /** @param inTransaction whether statements may only run in the transaction that is open now */
+  /** @param inTransaction whether statements may run only in the transaction that is open now */
   constructor(db: Database, { inTransaction = false } = {}) {
     this.#db = db;
     this.#inTransaction = inTransaction;
@@ -32,7 +32,7 @@ export class SqliteSql implements Sql {
     return either.sqlite;
   }
 
-  /** Reads that run between others of a snapshot belong to it: they wait for nothing but each other. */
+  /** Reads of concurrent snapshots share one transaction; none waits for anything else. */
   async snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
     if (this.#snapshots === 0) this.#db.run('begin');
     this.#snapshots += 1;
@@ -45,14 +45,14 @@ export class SqliteSql implements Sql {
   }
 
   /**
-   * Refuses every further statement. When one of several concurrent parts of an operation fails, what the others would
-   * run next must not run after the rollback.
+   * Refuses all further statements. When one of several concurrent parts of an operation fails, the statements that the
+   * others would run next must not run after the rollback.
    */
   end(): void {
     this.#over = true;
   }
 
-  /** On a full disk SQLite itself rolls back; what was sent together with the failed statement would be committed alone. */
+  /** On a full disk SQLite itself rolls back; statements sent together with the failed one would be committed alone. */
   #open(): Database {
     this.#over ||= this.#inTransaction && !this.#db.inTransaction;
     if (this.#over) throw new Error('The transaction of this statement is over');
@@ -60,7 +60,7 @@ export class SqliteSql implements Sql {
   }
 }
 
-/** Mostly the very values: only what SQLite has no type for is replaced. */
+/** Usually the values themselves; only types that SQLite does not have are converted. */
 function bindable(values: readonly Value[]): readonly Bound[] {
   return values.some((value) => typeof value === 'boolean' || Array.isArray(value))
     ? values.map(toBound)

@@ -27,7 +27,7 @@ export interface SqliteOptions {
   path: string;
   clock: Clock;
   publicUrl: () => string;
-  /** For teams that have no quotas of their own. */
+  /** For teams without quotas of their own. */
   quotas: Quotas;
   log: Logger;
   synchronous: 'FULL' | 'OFF';
@@ -44,7 +44,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   let files: OwnFiles | undefined;
   try {
     ownership = options.own ? takeOwnership(path) : undefined;
-    if (options.own) tellDamage(path, log);
+    if (options.own) reportDamage(path, log);
     migrate({ path, log, now: clock(), own: options.own });
     reader = new Database(path, { readOnly: true });
     const watchers = new Set<(touched: Touched) => void>();
@@ -68,17 +68,17 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Before SQLite opens the log: afterwards the commits behind the damage are overwritten. */
-function tellDamage(path: string, log: Logger): void {
+/** Must run before SQLite opens the log, which then overwrites the commits after the damage. */
+function reportDamage(path: string, log: Logger): void {
   const damage = findDamage(path);
   if (damage === undefined) return;
   const lost =
     damage.commits === null
-      ? 'its header cannot be read, so all that it held is lost'
-      : `${damage.commits} commits behind the damage are lost`;
+      ? 'its header cannot be read, so all its content is lost'
+      : `${damage.commits} commits after the damage are lost`;
   log.error(
     { path: `${path}-wal`, commits: damage.commits },
-    `log.damaged: ${lost}. Check the disk; \`flowhook backup list\` shows the backups`,
+    `log.damaged: ${lost}. Check the disk; \`flowhook backup list\` lists the backups`,
   );
 }
 
@@ -92,12 +92,12 @@ function compose(parts: {
 }): Store {
   const { path, reader, writer, clock, watchers, ownership } = parts;
   let closing: Promise<void> | undefined;
-  /** One scrub at a time. */
+  /** Only one scrub runs at a time. */
   let scrubbing: Promise<unknown> = Promise.resolve();
 
   const onReader = reading(reader, clock);
 
-  /** The writer refuses calls after `close` by itself. */
+  /** Refuses reads after `close`; the writer itself refuses writes. */
   function untilClosed<Input, Result>(operation: (input: Input) => Promise<Result>) {
     return async (input: Input): Promise<Result> => {
       if (closing !== undefined) throw new Problem('stopping');

@@ -1,36 +1,36 @@
 /**
  * Copies a database in use into another file, a few pages at a time, on the connection that writes.
  *
- * A backup that reads one snapshot keeps the write-ahead log from being reset for as long as it takes. This holds no read
- * open: what is written meanwhile goes into the copy as well, which in the end is the state of one commit. Only the
- * connection that writes can do that; SQLite starts over whenever another one has committed.
+ * A backup that reads one snapshot keeps the write-ahead log from being reset for its whole duration. This copy has no
+ * open read: writes made meanwhile go into the copy as well, so that in the end it is the state of one commit. Only the
+ * connection that writes can do that; SQLite starts over whenever another connection commits.
  */
 import { close, fdatasync, open } from 'node:fs';
 import type { Database } from './database.ts';
 
-/** Pages of a step, 4 MiB: the writes wait for it, some 5 ms, and it must be more than they add meanwhile. */
+/** Pages per step, 4 MiB: writes wait about 5 ms for a step, and it must copy more than they add meanwhile. */
 const PAGES = 1_024;
-/** Steps after which the copy is flushed, beside the writes: they would wait for all of it at the end. */
+/** Steps between flushes of the copy, which run beside writes; a single flush at the end would delay them. */
 const FLUSH_STEPS = 8;
 /**
- * How often it starts over, and how many steps in a row bring nothing. Somebody who commits all the time would keep it
- * from ever coming to an end.
+ * Maximum number of restarts, and of consecutive steps without progress. Otherwise a process that keeps committing would
+ * keep the copy from ever ending.
  */
 const MOST_RESTARTS = 5;
 const MOST_IDLE = 10_000;
 
 export interface StepCopy {
-  /** Resolves after the first step, during which nothing may be written, or when it has failed. */
+  /** Resolves after the first step, during which nothing may be written, or when the copy has failed. */
   begun: Promise<void>;
-  /** Resolves when the file is the whole database, in WAL mode; not all of it is on the disk then. */
+  /** Resolves when the file contains the whole database, in WAL mode; parts may not have been flushed yet. */
   done: Promise<void>;
-  /** Makes `done` reject, if there is still something to do. */
+  /** Makes `done` reject, unless the copy is complete. */
   stop(): void;
 }
 
 /**
  * @param file an empty file
- * @param options.pages of each step; 1,024 by default
+ * @param options.pages pages per step (default: 1,024)
  * @param options.onStep called after each step
  */
 export function copyInSteps(
@@ -48,7 +48,7 @@ export function copyInSteps(
   const done = db
     .copyTo(file, {
       pages,
-      // What this throws ends the copy.
+      // An error thrown here ends the copy.
       onStep({ totalPages, remainingPages }) {
         begun.resolve();
         const before = copied;
@@ -57,7 +57,7 @@ export function copyInSteps(
         idle = copied === before ? idle + 1 : 0;
         if (isStopped) throw new Error('The copy was stopped');
         if (restarts > MOST_RESTARTS || idle > MOST_IDLE)
-          throw new Error('Another process kept writing while it was copied');
+          throw new Error('Another process kept writing while the database was copied');
         steps += 1;
         if (steps % FLUSH_STEPS === 0) flush();
         onStep();
@@ -73,7 +73,7 @@ export function copyInSteps(
   };
 }
 
-/** Flushes what has been written of a file, one flush at a time. A failure shows when the whole file is flushed. */
+/** Flushes the written part of a file, one flush at a time. A failure is found when the whole file is flushed. */
 function flushing(file: string): () => void {
   let isUnderWay = false;
   return () => {

@@ -1,4 +1,4 @@
-/** The writer thread: owns the only connection that writes; runs one batch at a time and answers after its commit. */
+/** The writer thread: owns the only connection that writes; runs one batch at a time and replies after its commit. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
 import { type Batch, type BatchResult, type PackedError, packError, runBatch } from './batch.ts';
@@ -6,18 +6,17 @@ import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
 import { copyInSteps, type StepCopy } from './step-copy.ts';
 
-/** How often it checks for commits of other processes. */
+/** Interval of checks for commits of other processes. */
 const FOREIGN_POLL_MS = 250;
-/** How often it checks whether a failed disk can be written again. */
+/** Interval of checks whether a failed disk can be written again. */
 const PROBE_MS = 1_000;
-/** What the thread is started with. */
 export interface WriterData {
   path: string;
   synchronous: 'FULL' | 'OFF';
   quotas: Quotas;
 }
 
-/** Messages to the thread. Batches are answered in order. `copyTo` copies the database in steps; null stops that. */
+/** Messages to the thread. Batches are answered in order. `copyTo` copies the database in steps; null stops the copy. */
 export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: true };
 
 /** Messages from the thread. */
@@ -35,7 +34,7 @@ if (parentPort !== null) serve(parentPort, workerData as WriterData);
 
 function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): void {
   const db = new Database(path, { synchronous });
-  // This number changes only when another connection commits, and in this process only this connection does.
+  // This number changes only when another connection commits. In this process only this connection does.
   let seen = dataVersion(db);
   const poll = setInterval(() => {
     const found = dataVersion(db) ?? seen;
@@ -46,7 +45,7 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   let probing: NodeJS.Timeout | undefined;
 
   let copy: StepCopy | undefined;
-  /** One message at a time: operations await what they ask for, and the first step of a copy must meet no transaction. */
+  /** One message at a time: operations are asynchronous, and no transaction may be open at the first step of a copy. */
   let last: Promise<unknown> = Promise.resolve();
 
   port.on('message', (message: ToWriter) => {
@@ -84,7 +83,7 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     port.close();
   }
 
-  /** Needed because a node that is not ready gets no requests, and so no write would show that the disk works again. */
+  /** Needed because a node that is not ready gets no requests, so that no write would show that the disk works again. */
   function probe(): void {
     probing ??= setTimeout(() => {
       probing = undefined;
@@ -98,16 +97,16 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   }
 }
 
-/** Empties the WAL; closing alone would not while another process has the file open. */
+/** Empties the WAL; closing the connection does not, while another process has the file open. */
 function emptyLog(db: Database): void {
   try {
     db.exec('pragma busy_timeout = 200; pragma wal_checkpoint(truncate)');
   } catch {
-    // Somebody is reading, or the disk is full: the data is as safe in the WAL as in the file.
+    // Another process is reading, or the disk is full: the data is as safe in the WAL as in the file.
   }
 }
 
-/** Undefined while the file cannot be read; the next write will report that to its caller. */
+/** Undefined while the file cannot be read; the next write reports that to its caller. */
 function dataVersion(db: Database): number | undefined {
   try {
     return db.get<{ data_version: number }>('pragma data_version')?.data_version;

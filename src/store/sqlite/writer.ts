@@ -1,14 +1,14 @@
 /**
  * The main side of the writer thread: collects write operations and sends them over in batches.
  *
- * Operations that wait at the same moment become *one* message and one commit, so that batches grow with the load and
- * nothing waits for a timer. Measured behind a bare Fastify POST at 64 connections, relative to the same route without a
- * store: 91 % with two batches in flight, 77–87 % with one, 58 % with one message per operation. In the whole service one,
- * two and four batches in flight make no difference (`npm run bench queue`: 0.26, 0.24 and 0.23 of bare Fastify).
+ * Operations that wait at the same moment become *one* message and one commit, so that batches grow with the load and no
+ * timer is needed. Measured behind a bare Fastify POST at 64 connections, relative to the same route without a store: 91 %
+ * with two batches in flight, 77–87 % with one, 58 % with one message per operation. In the whole service, one, two and
+ * four batches in flight make no difference (`npm run bench queue`: 0.26, 0.24 and 0.23 of bare Fastify).
  *
- * When more wait than fit into one batch, teams take turns (`nextBatch`).
+ * When more operations wait than fit into one batch, teams take turns (`nextBatch`).
  *
- * A thread that dies is restarted: it holds no state but its connection.
+ * If the thread dies, it is restarted: its only state is its connection.
  */
 
 import { once } from 'node:events';
@@ -26,9 +26,9 @@ import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
 const MAX_BATCH = 512;
 const MAX_IN_FLIGHT = 2;
-/** Operations that may wait; more are refused as `overloaded`. */
+/** Maximum number of waiting operations; more are refused as `overloaded`. */
 const MAX_WAITING = 20_000;
-/** How long after its death the thread is restarted. */
+/** Delay before a dead thread is restarted. */
 const RESTART_MS = 1_000;
 
 interface Waiting extends Call {
@@ -42,20 +42,20 @@ export interface WriterOptions extends WriterData {
   clock: Clock;
   publicUrl: () => string;
   log: Logger;
-  /** Why nothing may be written at the moment, besides what the thread finds out. */
+  /** Returns why nothing may be written now, apart from errors that the thread finds. */
   obstacle?: () => Problem | undefined;
   /** Called after every commit that touched something, and after commits of other processes. */
   onTouched: (touched: Touched) => void;
-  /** How many operations may wait; 20,000 by default. */
+  /** Maximum number of waiting operations (default: 20,000). */
   maxWaiting?: number;
-  /** 1 s by default. */
+  /** Default: 1 s. */
   restartMs?: number;
 }
 
 /** Starts the thread; resolves when it can write, rejects if it cannot open the database. */
 export async function startWriter(options: WriterOptions): Promise<Writer> {
   const { path, synchronous, quotas } = options;
-  // With this file's own ending, so that the compiled form finds the compiled thread.
+  // The extension of this file, so that the compiled code finds the compiled thread.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const workerData = { path, synchronous, quotas } satisfies WriterData;
   const writer = new Writer(() => new Worker(script, { workerData }), options);
@@ -78,23 +78,23 @@ export class Writer {
   #restarting: Promise<void> | undefined;
   #copying: PromiseWithResolvers<void> | undefined;
   readonly #closed = new AbortController();
-  /** Set by `close`: why calls are refused. */
+  /** Set by `close`: calls are then refused with it. */
   #ended: Problem | undefined;
   #closing: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
-  /** @param open starts a thread, which posts one message when it can write */
+  /** @param open starts a thread, which sends a message when it can write */
   constructor(open: () => Worker, options: WriterOptions) {
     this.#open = open;
     this.#options = options;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
   }
 
-  /** Resolves when the thread can write, rejects if it cannot open the database. To be called once. */
+  /** Resolves when the thread can write; rejects if it cannot open the database. Call it once. */
   async start(): Promise<void> {
     const thread = this.#open();
     let cause = new Error('The writer thread has ended');
-    // Not `once`, which rejects when an error comes first.
+    // Not `once`, which rejects if an error comes first.
     const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
     await Promise.race([
       once(thread, 'message'),
@@ -130,8 +130,8 @@ export class Writer {
   }
 
   /**
-   * Copies the database into an empty file, in steps between the batches: see `step-copy.ts`. One copy at a time. Rejects
-   * when another process writes all the time, when the signal aborts it, and when the thread ends.
+   * Copies the database into an empty file, in steps between batches (see `step-copy.ts`). One copy at a time. Rejects when
+   * another process keeps writing, when the signal aborts it, and when the thread ends.
    */
   async copyTo(file: string, signal?: AbortSignal): Promise<void> {
     if (this.#ended !== undefined || this.#thread === undefined) throw new Problem('database_unavailable');
@@ -149,7 +149,7 @@ export class Writer {
     }
   }
 
-  /** Why writes fail at the moment; undefined if none is known to. */
+  /** Why writes fail now; undefined if none is known to. */
   get trouble(): Problem | undefined {
     if (this.#ended !== undefined || this.#thread === undefined) return new Problem('database_unavailable');
     return this.#trouble === undefined ? this.#options.obstacle?.() : new Problem(this.#trouble);
@@ -158,11 +158,11 @@ export class Writer {
   /** How long the oldest unanswered operation has waited, in milliseconds. */
   get waitMs(): number {
     const now = performance.now();
-    // One that waits may be older than those in flight: teams take turns.
+    // A waiting operation may be older than those in flight, because teams take turns.
     return now - Math.min(this.#inFlight[0]?.[0]?.at ?? now, this.#waiting[0]?.at ?? now);
   }
 
-  /** Waits until every accepted operation has been answered, then ends the thread. Calling it twice is harmless. */
+  /** Waits until every accepted operation has a result, then ends the thread. Calling it twice is harmless. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -223,12 +223,12 @@ export class Writer {
       if (answer.ok) call.resolve(answer.value);
       else call.reject(unpackError(answer.error));
     }
-    // Sends what has gathered meanwhile first, so that the thread is never idle while something waits.
+    // First sends the operations that are waiting, so that the thread is never idle while some are.
     this.#flush();
     if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
   }
 
-  /** Logs it once, however many batches fail. */
+  /** Logs the trouble once, however many batches fail. */
   #noteTrouble(trouble: DiskTrouble, answer: Answer | undefined): void {
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
@@ -240,7 +240,7 @@ export class Writer {
   #recover(): void {
     this.#trouble = undefined;
     this.#options.log.warn({ path: this.#options.path }, 'disk.recovered');
-    // Writes refused meanwhile can be tried again.
+    // Refused writes can be tried again.
     this.#options.onTouched(ANYTHING);
   }
 
@@ -257,7 +257,7 @@ export class Writer {
     if (this.#ended === undefined) this.#restarting = this.#restart();
   }
 
-  /** Tries until a thread can write. Until then every operation is refused. */
+  /** Tries until a thread can write. Until then all operations are refused. */
   async #restart(): Promise<void> {
     const { log, onTouched, restartMs = RESTART_MS } = this.#options;
     const { signal } = this.#closed;
@@ -267,7 +267,7 @@ export class Writer {
       await this.start().catch((error) => log.error({ err: error }, 'writer.not_restarted'));
     }
     log.warn({}, 'writer.restarted');
-    // Batches in flight may have been committed without any watcher hearing of it.
+    // Batches in flight may have been committed without notifying any watcher.
     onTouched(ANYTHING);
   }
 
@@ -277,11 +277,11 @@ export class Writer {
 }
 
 /**
- * Takes the calls of the next batch out of those that wait. While all of them fit, they are taken as they are. Otherwise
- * teams take turns: one call of each, then a second of each, and so on, so that the calls of a team that asks for little
- * do not wait for all those of another. Calls of no team (claims, settlements) are for all of them, and go first.
+ * Splits the waiting calls into the next batch and the rest. While all of them fit, all are taken. Otherwise teams take
+ * turns: one call of each team, then a second of each, and so on, so that a team with few calls does not wait for all
+ * calls of another. Calls without a team (claims, settlements) serve all teams, and come first.
  *
- * The calls of a team stay in their order, in the batch as well as across batches.
+ * The calls of one team stay in order, within a batch and across batches.
  */
 export function nextBatch<Call extends { input: unknown }>(
   waiting: Call[],
@@ -291,7 +291,7 @@ export function nextBatch<Call extends { input: unknown }>(
   const round = roundsOf(waiting);
   const inRound: number[] = [];
   for (const number of round) inRound[number] = (inRound[number] ?? 0) + 1;
-  // Whole rounds are taken while they fit, and of the one after them the oldest calls.
+  // Takes as many whole rounds as fit, and the oldest calls of the next round.
   let free = most;
   let whole = 0;
   for (let calls = inRound[0] ?? 0; calls <= free; calls = inRound[whole] ?? 0) {
@@ -309,7 +309,7 @@ export function nextBatch<Call extends { input: unknown }>(
   return { batch, left };
 }
 
-/** For each call, how many rounds come before its own: calls of its team that are older; 0 for calls of no team. */
+/** The round of each call: one more than the number of older calls of its team; 0 for calls without a team. */
 function roundsOf(waiting: readonly { input: unknown }[]): number[] {
   const before = new Map<string, number>();
   return waiting.map(({ input }) => {
