@@ -185,7 +185,7 @@ function tryingProducer(
   const invalidRecord = (): RunFailure | undefined => {
     const [first] = found.invalid;
     if (first === undefined || definition.onInvalid !== 'fail') return undefined;
-    return new RunFailure('invalid_record', `Record ${first.position} is not valid: ${first.reason}`);
+    return new RunFailure('invalid_record', `Record ${first.position} is invalid: ${first.reason}`);
   };
   const producer: Producer = {
     what: 'run',

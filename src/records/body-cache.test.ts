@@ -1,4 +1,4 @@
-/** Bodies in files: when they are built, how they are followed, and when they go. On a real store and directory. */
+/** The cache of bodies in files, with a real store and directory. */
 import assert from 'node:assert/strict';
 import { writeSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -70,7 +70,7 @@ async function all(body: OpenBody | undefined): Promise<string> {
 
 const BODY = '[{"id":"a","name":"Ada"},{"id":"b","name":"Grace"}]';
 
-/** A thread that writes as many bytes of the body as the test says, until it is to complete or to give up. */
+/** A writer that writes as many bytes of the body as the test says, until it completes or aborts the body. */
 function slowWriter() {
   const steps: { to: number; ended?: 'complete' | 'not_written' }[] = [];
   let wake = () => {};
@@ -98,7 +98,7 @@ function slowWriter() {
   return { writer: { write, close: async () => {} }, tell };
 }
 
-test('opens a body that is built, and builds it again when its file is gone', async (t) => {
+test('opens a complete body, and builds it again if its file is missing', async (t) => {
   const { directory, bodies, of, make, untilMade, files } = await setUp(t);
   assert.deepEqual(await files(), [], 'what an earlier process left is removed');
   assert.equal(bodies.bytesOf(of), undefined);
@@ -115,7 +115,7 @@ test('opens a body that is built, and builds it again when its file is gone', as
   assert.equal((await files()).length, 1);
 });
 
-test('readers follow the file, early and late ones, and it is completed when they have left', async (t) => {
+test('early and late readers follow the file, and it is completed after they have left', async (t) => {
   const { writer, tell } = slowWriter();
   const { make, untilMade } = await setUp(t, { writer });
   tell(10);
@@ -130,7 +130,7 @@ test('readers follow the file, early and late ones, and it is completed when the
   await untilMade();
 });
 
-test('builds no body that is larger than the cache, and nothing for a while where a file could not be written', async (t) => {
+test('builds no body that is larger than the cache, and pauses after a file could not be written', async (t) => {
   const { writer, tell } = slowWriter();
   const { make, bodies, files } = await setUp(t, { writer });
   tell(0, 'not_written');
@@ -143,26 +143,26 @@ test('builds no body that is larger than the cache, and nothing for a while wher
   assert.equal(await small.make(), undefined);
 });
 
-test('a reader is broken off where the rest cannot be written', async (t) => {
+test('a reader is aborted if the rest cannot be written', async (t) => {
   const { writer, tell } = slowWriter();
   const { make, bodies, of } = await setUp(t, { writer });
   tell(10);
   const reading = await make();
-  const broken = assert.rejects(all(reading), /not written/);
+  const broken = assert.rejects(all(reading), /could not be written/);
   tell(20, 'not_written');
   await broken;
   assert.equal(reading?.broken.aborted, true);
   assert.equal(bodies.bytesOf(of), undefined);
 });
 
-test('a body that outgrows the cache with its last bytes is given up, and nothing waits for it', async (t) => {
+test('a body that outgrows the cache with its last bytes is discarded without blocking anything', async (t) => {
   const { writer, tell } = slowWriter();
   const { bodies, place, of, files } = await setUp(t, { writer, maxBytes: BODY.length - 1 });
-  // Only when it is written is it known to be longer than expected.
+  // The body turns out to be longer than expected.
   const longer: Body = { ...of, version: { ...of.version, bytes: 1 }, format: 'csv' };
   tell(10);
   const reading = await bodies.open(longer);
-  const broken = assert.rejects(all(reading), /more than the cache may hold/);
+  const broken = assert.rejects(all(reading), /exceed the size limit of the cache/);
   tell(BODY.length, 'complete');
   await broken;
   await bodies.forget(place);
@@ -170,7 +170,7 @@ test('a body that outgrows the cache with its last bytes is given up, and nothin
   assert.equal(bodies.size.bytes, 0);
 });
 
-test('a body that has no room beside what is being built is not cached, and breaks off nobody', async (t) => {
+test('a body without room beside the ones being built is not cached, and aborts no reader', async (t) => {
   const { writer, tell } = slowWriter();
   const { bodies, of, make, untilMade } = await setUp(t, { writer, maxBytes: BODY.length + 20 });
   tell(30);
@@ -180,7 +180,7 @@ test('a body that has no room beside what is being built is not cached, and brea
   tell(BODY.length, 'complete');
   assert.equal(await text, BODY);
   await untilMade();
-  // What is complete makes room.
+  // Complete bodies are evicted.
   tell(BODY.length, 'complete');
   assert.equal(await all(await bodies.open(ndjson)), BODY);
   assert.equal(bodies.bytesOf(of), undefined);
@@ -199,7 +199,7 @@ test('a tick removes the bodies of pruned versions only', async (t) => {
   assert.deepEqual(await files(), []);
 });
 
-test('forgetting a workflow removes its files and breaks off their readers', async (t) => {
+test('forgetting a workflow removes its files and aborts their readers', async (t) => {
   const { writer, tell } = slowWriter();
   const { bodies, place, of, make, untilMade, files } = await setUp(t, { writer });
   tell(BODY.length, 'complete');
@@ -216,7 +216,7 @@ test('forgetting a workflow removes its files and breaks off their readers', asy
   assert.equal(bodies.size.bytes, 0);
 });
 
-test('a body that is removed while it is being opened is built anew', async (t) => {
+test('a body that is removed while it is being opened is rebuilt', async (t) => {
   const { bodies, place, of, make, untilMade } = await setUp(t);
   await all(await make());
   await untilMade();
@@ -226,7 +226,7 @@ test('a body that is removed while it is being opened is built anew', async (t) 
   assert.equal(bodies.bytesOf(of), BODY.length);
 });
 
-test('the body of a version is built ahead when that of the previous version was read, once for each read', async (t) => {
+test('a body is built ahead of time only if that of the previous version was read', async (t) => {
   const { store, bodies, place, of, make, untilMade } = await setUp(t);
   const next = async (name: string) => {
     await publishRun(store, place, { a: name });
@@ -239,14 +239,14 @@ test('the body of a version is built ahead when that of the previous version was
   assert.equal(await bodies.buildAhead({ ...place, workflowId: 'other' }), false);
   assert.equal(await bodies.buildAhead(place), true);
   while (bodies.bytesOf(second) === undefined) await new Promise(setImmediate);
-  // Nobody reads it.
+  // Nobody reads this body.
   await next('A. Lovelace');
   assert.equal(await bodies.buildAhead(place), false);
   assert.equal(await all(await bodies.open(second)), '[{"id":"a","name":"Ada L."}]');
   assert.equal(await bodies.buildAhead(place), true);
 });
 
-test('builds nothing once it is stopped', async (t) => {
+test('builds nothing after `stop`', async (t) => {
   const { bodies, make } = await setUp(t);
   await bodies.stop();
   assert.equal(await make(), undefined);

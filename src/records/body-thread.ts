@@ -1,6 +1,6 @@
 /**
- * The body thread: reads whole versions on a read-only connection of its own, formats and compresses them, and writes
- * them into files that the main thread has opened. So a large read does not block the event loop.
+ * The body thread: reads whole versions on its own read-only connection, formats and compresses them, and writes them
+ * to files that the main thread has opened, so that large reads do not block the event loop.
  */
 import { writeSync } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -9,20 +9,19 @@ import { openReader } from '../store/open.ts';
 import type { StoreReader } from '../store/store.ts';
 import { type Body, bodyOf, VersionGoneError } from './read.ts';
 
-/** What the thread is started with. */
 export interface BodyThreadData {
   databaseUrl: string;
 }
 
-/** Messages to the thread. Every body that is begun is answered with a last message, also after `stop`. */
+/** Messages to the thread. It sends a final message for every `begin`, even after `stop`. */
 export type ToBodies =
   | { body: number; begin: Body; fd: number }
   | { body: number; stop: true }
   | { close: true };
 
 /**
- * Messages from the thread. `length`: bytes in the file so far. `not_written`: it was stopped, or writing the file
- * failed. `gone`: the version is no longer complete (pruned or erased from), so readers must be broken off.
+ * Messages from the thread. `length`: number of bytes in the file so far. `not_written`: stopped, or writing the file
+ * failed. `gone`: the version is no longer complete (pruned or erased from), so readers must be aborted.
  */
 export type FromBodies = { body: number } & (
   | { length: number }
@@ -31,8 +30,8 @@ export type FromBodies = { body: number } & (
 );
 
 /** Bytes written between two `length` messages: each message wakes the event loop and all readers of the file. */
-const TELL_BYTES = 1_048_576;
-/** On Linux it applies to the calling thread only, so that requests and writes take precedence. */
+const REPORT_BYTES = 1_048_576;
+/** On Linux, niceness applies to the calling thread only, so that requests and writes take precedence. */
 const NICENESS = 19;
 
 if (parentPort !== null) {
@@ -41,19 +40,19 @@ if (parentPort !== null) {
 }
 
 function serve(port: MessagePort, store: StoreReader): void {
-  const going = new Set<number>();
+  const active = new Set<number>();
 
   port.on('message', async (message: ToBodies) => {
     if ('close' in message) {
       await store.close();
       port.close();
     } else if ('stop' in message) {
-      going.delete(message.body);
+      active.delete(message.body);
     } else {
       const { body } = message;
-      going.add(body);
+      active.add(body);
       port.postMessage({ body, ...(await make(message)) } satisfies FromBodies);
-      going.delete(body);
+      active.delete(body);
     }
   });
 
@@ -64,20 +63,20 @@ function serve(port: MessagePort, store: StoreReader): void {
   }): Promise<{ ended: 'complete' | 'not_written' } | { failed: { gone: boolean; sentence: string } }> {
     const { body, begin, fd } = asked;
     let length = 0;
-    let told = 0;
-    const tell = () => {
-      if (length > told) port.postMessage({ body, length } satisfies FromBodies);
-      told = length;
+    let reported = 0;
+    const report = () => {
+      if (length > reported) port.postMessage({ body, length } satisfies FromBodies);
+      reported = length;
     };
     try {
       for await (const bytes of bodyOf(store, begin)) {
-        if (!going.has(body) || !writeAll(fd, bytes, length)) return { ended: 'not_written' };
+        if (!active.has(body) || !writeAll(fd, bytes, length)) return { ended: 'not_written' };
         length += bytes.length;
-        // The first bytes are reported at once.
-        if (told === 0 || length - told >= TELL_BYTES) tell();
+        // The first bytes are reported immediately.
+        if (reported === 0 || length - reported >= REPORT_BYTES) report();
         if (begin.encoding === 'identity') free(bytes);
       }
-      tell();
+      report();
       return { ended: 'complete' };
     } catch (error) {
       const gone = error instanceof VersionGoneError;
@@ -86,12 +85,12 @@ function serve(port: MessagePort, store: StoreReader): void {
   }
 }
 
-/** Frees a page's memory at once: leaving it to the garbage collector took a sixth of the time. */
+/** Frees a page's memory immediately: leaving it to the garbage collector took a sixth of the time. */
 function free({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** Returns whether the write succeeded: it fails when the disk is full. */
+/** Returns whether the write succeeded: it fails if the disk is full. */
 function writeAll(fd: number, bytes: Uint8Array, at: number): boolean {
   try {
     for (let done = 0; done < bytes.length; )

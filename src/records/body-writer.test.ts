@@ -1,4 +1,4 @@
-/** Writing bodies into files by the real thread. */
+/** Writes bodies to files with the real thread. */
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
@@ -53,7 +53,7 @@ async function setUp(t: TestContext) {
   return { store, place, body, path, threads, writer, write };
 }
 
-test('writes a body and tells how far it is', async (t) => {
+test('writes a body and reports the progress', async (t) => {
   const { path, write } = await setUp(t);
   const lengths: number[] = [];
   assert.equal(await write({ onLength: (length) => lengths.push(length) }), 'complete');
@@ -61,7 +61,7 @@ test('writes a body and tells how far it is', async (t) => {
   assert.equal(await readFile(path, 'utf8'), BODY);
 });
 
-test('writes several at a time, compressed where that is asked for', async (t) => {
+test('writes several bodies at a time, compressed if requested', async (t) => {
   const { body, path, threads, write } = await setUp(t);
   const other = await open(`${path}.gz`, 'w+');
   t.after(() => other.close());
@@ -71,7 +71,7 @@ test('writes several at a time, compressed where that is asked for', async (t) =
   assert.equal(threads.length, 1);
 });
 
-test('stops when it is told to, and when the file takes no more', async (t) => {
+test('stops when aborted, and when writing fails', async (t) => {
   const { path, write } = await setUp(t);
   assert.equal(await write({ signal: AbortSignal.abort() }), 'not_written');
   const readOnly = await open(path, 'r');
@@ -79,13 +79,13 @@ test('stops when it is told to, and when the file takes no more', async (t) => {
   assert.equal(await write({ fd: readOnly.fd }), 'not_written');
 });
 
-test('says that a version is no longer whole', async (t) => {
+test('reports that a version is no longer complete', async (t) => {
   const { body, write } = await setUp(t);
   const erased = { ...body, version: { ...body.version, erasures: 7 } };
   await assert.rejects(write({ body: erased }), VersionGoneError);
 });
 
-test('a thread that dies costs the bodies under way, and the next has another', async (t) => {
+test('if the thread dies, its bodies fail, and the next body starts another thread', async (t) => {
   const { threads, write } = await setUp(t);
   const lost = write();
   while (threads.length === 0) await new Promise(setImmediate);
@@ -95,12 +95,12 @@ test('a thread that dies costs the bodies under way, and the next has another', 
   assert.equal(threads.length, 2);
 });
 
-test('a team that has many bodies written does not keep those of others waiting', async () => {
-  const begun: string[] = [];
-  // The thread's end of the messages: it ends a body when the test says so.
+test('a team with many bodies does not block other teams', async () => {
+  const started: string[] = [];
+  // The thread's end of the messages: completes a body when the test says so.
   const thread = Object.assign(new EventEmitter(), {
     postMessage(message: ToBodies) {
-      if ('begin' in message) begun.push(message.begin.place.teamId);
+      if ('begin' in message) started.push(message.begin.place.teamId);
       if ('close' in message) thread.emit('exit');
     },
   });
@@ -120,18 +120,18 @@ test('a team that has many bodies written does not keep those of others waiting'
   const all = Array.from({ length: 8 }, () => write('flood'));
   const ended = write('flood', stop);
   await turn();
-  assert.deepEqual(begun, ['flood', 'flood', 'flood'], 'one place is left for others');
+  assert.deepEqual(started, ['flood', 'flood', 'flood'], 'one place is reserved for other teams');
   all.push(write('small'));
   await turn();
-  assert.deepEqual(begun.splice(3), ['small'], 'it begins at once');
+  assert.deepEqual(started.splice(3), ['small'], 'the write starts immediately');
   all.push(write('third'));
   await turn();
-  assert.deepEqual(begun.splice(3), [], 'every place is taken');
+  assert.deepEqual(started.splice(3), [], 'every place is taken');
   end(1);
   await turn();
-  assert.deepEqual(begun.splice(3), ['third'], 'the first place that is free goes to it');
+  assert.deepEqual(started.splice(3), ['third'], 'the team gets the first free place');
   stop.abort();
-  assert.equal(await ended, 'not_written', 'waiting ends as well');
+  assert.equal(await ended, 'not_written', 'an abort also ends the wait');
   for (let body = 2; body <= all.length; body++) {
     end(body);
     await turn();

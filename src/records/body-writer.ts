@@ -1,4 +1,4 @@
-/** The main thread's side of the body thread, which starts with the first body and ends after a minute without one. */
+/** The main thread's side of the body thread, which starts with the first body and ends after a minute without any. */
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
@@ -7,9 +7,12 @@ import { startWorker, Thread, ThreadEndedError } from '../std/thread.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { type Body, VersionGoneError } from './read.ts';
 
-/** Bodies written at a time: a team alone has three of them written. In the thread teams take turns page by page. */
+/**
+ * Maximum number of bodies written at the same time; a team that is alone may have three. Within the thread, teams
+ * take turns page by page.
+ */
 const MAX_WRITING = 4;
-/** The thread costs some 10 MB, and 50 ms to start. */
+/** The thread uses about 10 MB, and takes 50 ms to start. */
 const IDLE_MS = 60_000;
 
 interface Writing {
@@ -34,11 +37,11 @@ export class BodyWriter {
   }
 
   /**
-   * Writes a body into an open file, which stays open, when it is its team's turn; `onLength` is called with its length
-   * so far. Settles when nothing writes to the file any more: `not_written` when the signal ended it, writing failed, or
-   * the thread died.
+   * Writes a body to an open file, without closing it, when it is the team's turn. Calls `onLength` with the number
+   * of bytes so far. Settles when nothing writes to the file anymore: with `not_written` if the signal was aborted,
+   * writing failed, or the thread died.
    *
-   * @throws VersionGoneError, or an Error when the records could not be read
+   * @throws VersionGoneError, or an Error if the records could not be read
    */
   async write(input: Writing): Promise<'complete' | 'not_written'> {
     const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
@@ -58,13 +61,13 @@ export class BodyWriter {
     const thread = this.#thread ?? this.#start();
     this.#count += 1;
     const number = this.#count;
-    const written = thread.call(number, { body: number, begin: body, fd }, (answer) => {
-      if ('ended' in answer) return answer.ended;
-      if ('failed' in answer) {
-        const { gone, sentence } = answer.failed;
+    const written = thread.call(number, { body: number, begin: body, fd }, (message) => {
+      if ('ended' in message) return message.ended;
+      if ('failed' in message) {
+        const { gone, sentence } = message.failed;
         throw gone ? new VersionGoneError(sentence) : new Error(sentence);
       }
-      onLength(answer.length);
+      onLength(message.length);
       return undefined;
     });
     const forget = onAbort(signal, () => thread.send({ body: number, stop: true }));
@@ -82,7 +85,7 @@ export class BodyWriter {
     }
   }
 
-  /** Ends the thread; call it when nothing is being written. Calling it twice is harmless. */
+  /** Ends the thread. Call it only while nothing is being written. Calling it twice is harmless. */
   async close(): Promise<void> {
     clearTimeout(this.#idle);
     const thread = this.#thread;

@@ -9,18 +9,20 @@ import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, pageRows } from './read.ts';
 
-/** The texts of records that are compared in one turn of the event loop: a few milliseconds. */
+/** Number of characters compared in one turn of the event loop: a few milliseconds. */
 const COMPARED_CHARACTERS = 65_536;
 
-/** A range of versions; `since` 0 means before the first version. */
+/** A range of versions. `since` 0: from before the first version. */
 export interface Span {
   since: number;
   until: DataVersion;
 }
 
 /**
- * @throws Problem `workflow_not_found`; `version_not_found` when a version was never published, or `until` is
- *   pruned; `version_pruned` when `since` is; `field_invalid` when `until` comes before `since`
+ * Resolves the requested range of versions.
+ *
+ * @throws Problem `workflow_not_found`; `version_not_found` if a version was never published, or `until` was pruned;
+ *   `version_pruned` if `since` was pruned; `field_invalid` if `until` precedes `since`
  */
 export async function openSpan(
   store: Store,
@@ -31,28 +33,28 @@ export async function openSpan(
   const { since } = asked;
   if (since > newest.number) {
     throw new Problem('version_not_found', {
-      sentence: `No such version: ${since} was never published, the newest is ${newest.number}. After a backup was restored, read everything again`,
+      sentence: `No such version: ${since} was never published, the newest is ${newest.number}. If a backup was restored, read all records again`,
     });
   }
   if (since !== 0 && since < newest.oldest) throw new Problem('version_pruned');
   if (asked.until !== undefined && asked.until < since) {
     throw new Problem('field_invalid', {
-      sentence: 'The query parameter `until` must not come before `since`',
+      sentence: 'The query parameter `until` must not be lower than `since`',
     });
   }
   const until =
     asked.until === 0
       ? { ...newest, number: 0, total: 0 }
-      : await openVersion(store, place, asked.until, 'Leave `until` out to read up to the newest');
+      : await openVersion(store, place, asked.until, 'Leave `until` out to read up to the newest version');
   return { since, until };
 }
 
 /**
- * The bytes of a body with all changes, as a JSON array or as NDJSON: `{ type, id, version, record }` (added) or
- * `{ type, id, version, fields }` (changed, removed), where `fields` is `[{ key, value, previousValue }]`.
+ * Yields the bytes of a body with all changes, as a JSON array or as NDJSON: `{ type, id, version, record }` (added)
+ * or `{ type, id, version, fields }` (changed, removed), where `fields` is `[{ key, value, previousValue }]`.
  *
- * @throws VersionGoneError when `since` was pruned or records were erased meanwhile: the connection must then be
- *   broken off
+ * @throws VersionGoneError if `since` was pruned or records were erased in the meantime: the connection must then be
+ *   aborted
  */
 export async function* readChanges(
   store: Store,
@@ -87,9 +89,8 @@ export async function* readChanges(
 }
 
 /**
- * A record that came to the same value again has not changed.
- *
- * Others have their turn in between: comparing a page at once would keep them waiting for half a second.
+ * Omits records whose value is the same again. Yields to other tasks regularly: comparing a page in one go would
+ * block them for half a second.
  */
 async function linesOf(teamId: string, rows: readonly ChangedRow[]): Promise<string[]> {
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** Erasing on a real store: that it may be broken off anywhere, and how long it holds others up. */
+/** Erasing from a real store: interruptions, and how long it blocks the event loop. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -39,7 +39,7 @@ async function publish(
   await store.records.publish({ held, guards, mode: 'replace', fields: ['id'], state });
 }
 
-/** Two records of the person, one of which had another address before, in two workflows; an error and a state. */
+/** Two records of the person in two workflows, one with an earlier address; an error, and a state. */
 async function plant(store: Store) {
   const people = await makeWorkflow(store);
   const crm = await makeWorkflow(store, { id: 'crm' });
@@ -62,7 +62,7 @@ const request = (teamId: string) => ({
 });
 const depsOf = (store: Store) => ({ store, sealer, directories: [], forget: async () => {} });
 
-/** The store, whose erasure fails at one write, as if the process had been killed before it. */
+/** A store whose erasure fails at one write, as if the process had been killed before it. */
 function failingAt(store: Store, count: number): Store {
   let writes = 0;
   const failing = <Operation extends (input: never) => Promise<unknown>>(operation: Operation) =>
@@ -80,7 +80,7 @@ function failingAt(store: Store, count: number): Store {
   return { ...store, erasure, audit: { ...store.audit, add: failing(store.audit.add) } };
 }
 
-test('an erasure that was broken off anywhere is completed by the next one', async (t) => {
+test('an erasure that was interrupted at any write is completed by the next one', async (t) => {
   for (let count = 0; ; count += 1) {
     const { store } = await openEmptyStore(t);
     const { people, crm } = await plant(store);
@@ -109,7 +109,7 @@ test('an erasure that was broken off anywhere is completed by the next one', asy
   }
 });
 
-test('an erasure whose scrubbing fails, as on a full disk, is in the audit all the same', async (t) => {
+test('an erasure whose scrubbing fails, as on a full disk, is in the audit log', async (t) => {
   const { store } = await openEmptyStore(t);
   const { people } = await plant(store);
   const scrub = () => Promise.reject(new Error('the disk is full'));
@@ -122,7 +122,7 @@ test('an erasure whose scrubbing fails, as on a full disk, is in the audit all t
   );
 });
 
-test('a person in the log and the progress of a run is found, exported and erased', async (t) => {
+test('a person in the log and progress of a run is found, exported and erased', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const held = await makeRunning(store, at);
@@ -153,7 +153,7 @@ test('a person in the log and the progress of a run is found, exported and erase
   assert.deepEqual(job?.progress, { ...progress, message: '[erased]' });
 });
 
-test('an export contains nothing of others, although events concern several people', async (t) => {
+test('an export contains no data of other people, although events concern several people', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const ada = { id: 'a', email: EMAIL, plan: 'gold' };
@@ -193,7 +193,7 @@ test('an export contains nothing of others, although events concern several peop
   assert.ok(placed('event').some((one) => one.id === eventId && JSON.stringify(one).includes('gold')));
 });
 
-test('an id is erased in every workflow, unless one is named', async (t) => {
+test('an id is erased in all workflows by default', async (t) => {
   const { store } = await openEmptyStore(t);
   const { people, crm } = await plant(store);
   const byId = { ...request(people.teamId), email: null, id: 'b' };

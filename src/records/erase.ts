@@ -1,8 +1,8 @@
 /**
- * Erases a person from everything that holds the content of records; `find-person.ts` registers all those places.
+ * Erases a person from everything that contains record contents; `find-person.ts` registers all of these places.
  *
- * Records are erased last: until then another run finds the same ids, so that an erasure that was interrupted (by a
- * `kill -9`) is completed by repeating it.
+ * Records are erased last: until then, another erasure finds the same ids, so that repeating an interrupted erasure
+ * completes it.
  */
 
 import { readdir } from 'node:fs/promises';
@@ -19,20 +19,20 @@ import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.
 import { createRedactor, isAddress, type Person, tracesOf } from './person.ts';
 import { subjectHash, subjectKey } from './suppress.ts';
 
-/** Records, and bytes of records, that one transaction removes. */
+/** Maximum number of records, and of their bytes, that one transaction removes. */
 const MAX_RECORDS = 100;
 const MAX_BYTES = 2 * 1_048_576;
-/** Texts that one transaction rewrites. */
+/** Maximum number of texts that one transaction rewrites. */
 const MAX_TEXTS = 50;
-/** Texts that are searched for in the bytes of the database afterwards. */
+/** Maximum number of texts that are searched for in the bytes of the database afterwards. */
 const MAX_TRACES = 100;
-/** The search is repeated, at most this often, to find what was written during the last pass. */
+/** Maximum number of searches. Each further one finds what was written during the previous one. */
 const MAX_PASSES = 5;
-/** A database up to this size is rewritten when deleting did not overwrite everything; that takes about a second. */
+/** A database up to this size is rewritten if deleting did not overwrite everything, which takes about a second. */
 const REWRITE_BYTES = 100 * 1_048_576;
 
 export interface ErasureDeps {
-  /** With an author, for the audit: see `authoredBy`. */
+  /** With an author for the audit log: see `authoredBy`. */
   store: Store;
   sealer: Sealer;
   /** Where to look for copies of the database. */
@@ -43,20 +43,23 @@ export interface ErasureDeps {
 
 export interface ErasureRequest {
   teamId: string;
-  /** Null: every workflow of the team. */
+  /** Null: all workflows of the team. */
   workflowId: string | null;
   /** Exactly one of `email` and `id` must be set. An `id` is searched for in every workflow in scope. */
   email: string | null;
   id: string | null;
-  /** Reports what would be erased, and changes nothing. */
+  /** Only reports what would be erased. */
   dryRun: boolean;
   /** Also drops the person's records from later runs. */
   suppress: boolean;
-  /** Rewrites a database of any size when traces are left in it. */
+  /** Rewrites a database of any size if traces remain. */
   rewrite?: boolean;
 }
 
-/** Where somebody was found. For `record`, `count` is the number of rows: a record has one for each kept state. */
+/**
+ * A place where the person was found. For `record`, `count` is the number of rows: a record has one row for each
+ * stored state.
+ */
 export interface Found {
   workflowId: string | null;
   place: 'record' | TextPlace | 'definition';
@@ -65,19 +68,22 @@ export interface Found {
 
 export interface ErasureReport {
   dryRun: boolean;
-  /** What was removed or redacted, or would be. */
+  /** What was (or would be) removed or redacted. */
   found: Found[];
-  /** What mentions the person but stays: records of others, and definitions. */
+  /** What mentions the person but is not changed: records of other people, and definitions. */
   left: Found[];
   suppressed: boolean;
-  /** The result of scrubbing the disk; null when that was not done. Traces left after a rewrite are in other rows. */
+  /**
+   * The result of scrubbing the disk; null if that was not done. Traces that remain after a rewrite are in other
+   * rows.
+   */
   disk: Scrubbed | null;
   /** Paths of copies of the database that are older than the erasure and may contain the person. */
   backups: string[];
 }
 
 /**
- * Finds a person and, unless it is a dry run, erases them. Repeating it is harmless.
+ * Finds a person and, unless `dryRun` is set, erases them. Repeating it is harmless.
  *
  * @throws Problem `workflow_not_found`, `field_invalid`
  */
@@ -121,7 +127,7 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
     : await Promise.allSettled([
         store.erasure.scrub({
           traces: tracesOf(person).slice(0, MAX_TRACES),
-          // No rewrite when mentions stay on purpose: they would be found as traces every time.
+          // No rewrite if mentions remain intentionally: they would be found as traces every time.
           rewriteBytes: request.rewrite ? Number.MAX_SAFE_INTEGER : isLeft ? 0 : REWRITE_BYTES,
         }),
       ]);
@@ -162,12 +168,12 @@ export async function openScope(
 }
 
 /**
- * @param advice appended to the sentence
- * @throws Problem `field_invalid` unless the text is an address
+ * @param advice appended to the error sentence
+ * @throws Problem `field_invalid` if the text is not an email address
  */
 export function refuseNoAddress(email: string, advice = ''): void {
   if (isAddress(email)) return;
-  const sentence = `\`email\` must be an address, such as ada@example.com${advice}`;
+  const sentence = `\`email\` must be an email address, such as ada@example.com${advice}`;
   throw new Problem('field_invalid', { sentence });
 }
 
@@ -176,7 +182,7 @@ function personOf({ email, id }: ErasureRequest, { workflows }: Scope): Person {
   if (given.length !== 1 || given[0]?.trim() === '') {
     throw new Problem('field_invalid', { sentence: 'Give either `email` or `id`, as a non-empty string' });
   }
-  if (email !== null) refuseNoAddress(email, '. What is not one can be erased by `id`');
+  if (email !== null) refuseNoAddress(email, '. Records without an address can be erased by `id`');
   return { email, ids: new Map(workflows.map((at) => [at, new Set(id === null ? [] : [id])])) };
 }
 
@@ -185,14 +191,14 @@ interface TheirRow {
   bytes: number;
 }
 
-/** The person's rows by workflow. Repeats the search when it has learned new ids of theirs. */
+/** The person's rows by workflow. Repeats the search if it has found new ids of the person. */
 async function collect(
   store: Store,
   scope: Scope,
   person: Person,
   mentioned: Counts,
 ): Promise<Map<string, TheirRow[]>> {
-  for (let look = 1; ; look += 1) {
+  for (let search = 1; ; search += 1) {
     const known = countIds(person);
     const records = new Map<string, TheirRow[]>();
     mentioned.clear();
@@ -205,7 +211,7 @@ async function collect(
       rows.push({ seq: row.seq, bytes: Buffer.byteLength(row.body) });
       records.set(workflowId, rows);
     }
-    if (countIds(person) === known || look === MAX_PASSES) return records;
+    if (countIds(person) === known || search === MAX_PASSES) return records;
   }
 }
 
@@ -248,7 +254,7 @@ async function removeRecords(
     bytes = 0;
   };
   for (const row of rows) {
-    // All rows of one record follow each other and are removed in one transaction.
+    // All rows of one record are consecutive and are removed in one transaction.
     if (!seqs.has(row.seq) && (seqs.size === MAX_RECORDS || bytes + row.bytes > MAX_BYTES)) await flush();
     seqs.add(row.seq);
     bytes += row.bytes;
@@ -256,7 +262,7 @@ async function removeRecords(
   await flush();
 }
 
-/** Suppresses by the given address or id, and by all ids that were found, because the address may have changed. */
+/** Suppresses the given address or id, and all ids that were found, because the address may have changed. */
 async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Person): Promise<void> {
   const { teamId, email } = request;
   const key = subjectKey(deps.sealer, teamId);
@@ -275,7 +281,7 @@ async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Pers
   }
 }
 
-/** A keyed hash that stands for the person in the audit. */
+/** A keyed hash that represents the person in the audit log. */
 export function subjectOf(
   sealer: Sealer,
   { teamId, email, id }: Pick<ErasureRequest, 'teamId' | 'email' | 'id'>,
@@ -284,7 +290,9 @@ export function subjectOf(
   return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
 }
 
-/** Lists backups, copies made before migrations, and databases replaced by a restore: all are older than the erasure. */
+/**
+ * Lists backups, copies made before migrations, and databases replaced by a restore. All of them predate the erasure.
+ */
 async function backupsIn(directories: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const directory of directories) {

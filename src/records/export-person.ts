@@ -7,12 +7,12 @@ import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, type Person, type Redactor } from './person.ts';
 
 /**
- * Exports the person's own records whole, in every kept version. What belongs to others is reduced to the mention of the
- * person, so that the export does not contain other people's data: the id of a record, those differences of an event
- * that concern the person's own records, the matching lines of other texts.
+ * Exports the person's own records in full, in every stored version. What belongs to others is reduced to the mention
+ * of the person: the id of a record, the differences of an event that concern the person's own records, the matching
+ * lines of other texts. So the export contains no data of other people.
  *
  * @returns JSON objects as text: `place`, `workflowId`, and what was found there
- * @throws Problem `field_invalid` unless it is an address
+ * @throws Problem `field_invalid` if `email` is not an email address
  */
 export function exportPerson(store: Store, whose: { teamId: string; email: string }): AsyncGenerator<string> {
   refuseNoAddress(whose.email);
@@ -25,12 +25,13 @@ async function* find(
 ): AsyncGenerator<string> {
   const { scope } = await openScope(store, { teamId, workflowId: null });
   const person: Person = { email, ids: new Map() };
-  // The first pass only learns the ids of the person's records, by which the second one finds all their versions.
+  // The first pass only collects the ids of the person's records; with these, the second one finds all their
+  // versions.
   for await (const _ of findRecords(store, scope, person));
   for await (const { workflowId, row, theirs } of findRecords(store, scope, person)) {
     const { id, addedIn, removedIn, body } = row;
     const facts = { workflowId, id, fromVersion: addedIn, untilVersion: removedIn };
-    // The record as stored: parsing could change its numbers.
+    // Not parsed, which could change its numbers.
     yield theirs
       ? `{"place":"record",${JSON.stringify(facts).slice(1, -1)},"record":${body}}`
       : JSON.stringify({ place: 'mention', ...facts });
@@ -56,13 +57,13 @@ function isWhole(place: TextPlace): boolean {
   return place === 'response' || place === 'attemptDetails' || place === 'state';
 }
 
-/** An event that an inspector received, reduced like other events; undefined when it is not an event. */
+/** An event that an inspector received, reduced like other events; undefined if it is not an event. */
 function inspectedEventOf({ text, workflowId }: HeldText, redactor: Redactor): object | undefined {
   try {
     const { data } = JSON.parse(text) as { data?: { differences?: unknown } };
     return Array.isArray(data?.differences) ? eventOf(text, redactor.event(text, workflowId)) : undefined;
   } catch {
-    // Anybody may send to an inspector, so the text may have any form.
+    // Anyone may send anything to an inspector, so the text may have any form.
     return undefined;
   }
 }

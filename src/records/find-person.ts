@@ -1,4 +1,4 @@
-/** Finds a person in everything that holds the content of records, page by page. */
+/** Finds a person in everything that contains record contents, page by page. */
 
 import { ownTurn } from '../std/fair-share.ts';
 import type { HeldText, RecordRow, TextPlace } from '../store/operations/find-content.ts';
@@ -14,25 +14,25 @@ export interface Scope {
 }
 
 /**
- * THE register of every place besides the records that may hold content of records, with a function that removes a
- * person from a text there. The order is that of the erasure: responses come before the events that they answer,
- * because the event says whom a response is about. If you add a column that may hold content of records, add it here; if
- * you add a file, remove it in `forget` of `erase.ts`.
+ * The register of all places besides records that may contain record contents, each with a function that removes a
+ * person from a text in that place. Texts are erased in this order: responses before the events that caused them,
+ * because the event shows whom a response is about. If you add a column that may contain record contents, register it
+ * here; if you add a file, delete it in `forget` of `erase.ts`.
  */
 export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor: Redactor) => string>> = {
   state: ({ text }, redactor) => redactor.json(text),
   // A receiver may echo more of an event than the address.
   response: ({ text, about, workflowId }, redactor) =>
-    about !== null && redactor.tells(about, workflowId) ? ERASED : redactor.lines(text),
-  // The request headers are the webhook's own; the response headers may echo anything of the event.
+    about !== null && redactor.concerns(about, workflowId) ? ERASED : redactor.lines(text),
+  // The request headers are set by the webhook; the response headers may echo any part of the event.
   attemptDetails: ({ text, about, workflowId }, redactor) =>
     redactor.json(
-      about !== null && redactor.tells(about, workflowId)
+      about !== null && redactor.concerns(about, workflowId)
         ? JSON.stringify({ ...JSON.parse(text), responseHeaders: {} })
         : text,
     ),
   attemptError: ({ text }, redactor) => redactor.lines(text),
-  // It may quote the error of the last attempt.
+  // The reason may quote the error of the last attempt.
   pausedReason: ({ text }, redactor) => redactor.lines(text),
   jobError: ({ text }, redactor) => redactor.lines(text),
   // NDJSON, one array for each line of the log: [seq, at, level, text].
@@ -41,22 +41,22 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
       .split('\n')
       .map((line) => JSON.stringify((JSON.parse(line) as unknown[]).map((part) => cleanText(part, redactor))))
       .join('\n'),
-  // Numbers are counts, and stay.
+  // All numbers are counts, and stay.
   jobProgress: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
   inspectedRequest: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
-  // Usually an event, but anybody may have sent it: it is replaced as a whole.
+  // Usually an event, but anyone can send anything to an inspector: the text is replaced as a whole.
   inspectedBody: ({ text, workflowId }, redactor) =>
     redactor.mentions(text) || isEventAbout(text, workflowId, redactor) ? ERASED : text,
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
 
-/** Anybody may have sent the text, so it may have any form. */
+/** Anyone may have sent the text, in any form. */
 function isEventAbout(text: string, workflowId: string | null, redactor: Redactor): boolean {
   try {
-    return redactor.tells(text, workflowId);
+    return redactor.concerns(text, workflowId);
   } catch {
     return false;
   }
@@ -67,8 +67,8 @@ function cleanText(value: unknown, redactor: Redactor): unknown {
 }
 
 /**
- * Yields the rows of the person's records, and rows of others that mention them. Adds the ids of the person's records to
- * `person`, so that a second pass also finds other rows with those ids.
+ * Yields rows of the person's records, and rows of other records that mention the person. Adds the ids of the
+ * person's records to `person`, so that a second pass also finds other rows with these ids.
  */
 export async function* findRecords(
   store: Store,
@@ -101,7 +101,7 @@ export async function* findRecords(
   }
 }
 
-/** Yields the texts of one place that contain the person, each with its text after an erasure. */
+/** Yields texts in one place that contain the person, each with its redacted text. */
 export async function* findTexts(
   store: Store,
   scope: Scope,

@@ -1,4 +1,4 @@
-/** Cells of CSV: quoting, nesting, and text that a spreadsheet would run. */
+/** Cells of CSV: quoting, nesting, and text that a spreadsheet would evaluate. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvHeader, csvRow } from './formats.ts';
@@ -29,17 +29,17 @@ for (const [value, expected] of cells) {
   });
 }
 
-test('keeps numbers that a double would change', () => {
+test('keeps numbers that a double would round', () => {
   assert.equal(
     csvRow('{"n":12345678901234567890,"deep":[0.10]}', ['n', 'deep']),
     '12345678901234567890,[0.10]\r\n',
   );
 });
 
-test('leaves a cell empty where a record has no such field, also for names that every object has', () => {
+test('leaves a cell empty if the record lacks the field, even for inherited property names', () => {
   assert.equal(csvRow('{"a":1}', ['a', 'b', 'constructor']), '1,,\r\n');
 });
 
-test('guards the names of fields too', () => {
+test('escapes formulas in field names too', () => {
   assert.equal(csvHeader(['id', '=1', 'a"b']), `id,'=1,"a""b"\r\n`);
 });

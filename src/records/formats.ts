@@ -8,7 +8,7 @@ import type { RecordPage } from '../store/operations/records.ts';
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Formats the pages of one body, which is `head`, every page, `tail`. */
+/** Formats the pages of one body, which consists of `head`, all pages, and `tail`. */
 export interface Formatter {
   /** The separator that the store must put between the records of a page. */
   separator: ',' | '\n';
@@ -17,8 +17,8 @@ export interface Formatter {
   page(page: RecordPage, first: boolean): Uint8Array;
   tail: string;
   /**
-   * Set when the store's pages can be sent unchanged: what the store puts before the first page and before each further
-   * one, and what follows the last. (Concatenating them here doubled the work of the garbage collector.)
+   * Set if the store's pages can be sent unchanged: what the store puts before the first page and before each further
+   * page, and what follows the last page. (Concatenating them here doubled the work of the garbage collector.)
    */
   asIs?: { first: string; next: string; end: string };
 }
@@ -92,7 +92,10 @@ function pick(json: string, only: readonly string[]): string {
   return `{${members.join(',')}}`;
 }
 
-/** Text that a spreadsheet would evaluate as a formula, and so is escaped by `'`. Plain numbers with a sign are not. */
+/**
+ * Text that a spreadsheet would evaluate as a formula, and that is therefore prefixed with `'`. Signed plain numbers
+ * are not.
+ */
 const FORMULA = /^[=+\-@\t\r]/;
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -101,7 +104,7 @@ export function csvHeader(columns: readonly string[]): string {
   return row(columns);
 }
 
-/** One record's row, with its line break; nested values are JSON text. Fields without a column are left out. */
+/** One record's row, with its line break; nested values are JSON text. Fields without a column are omitted. */
 export function csvRow(json: string, columns: readonly string[]): string {
   const record = parseExactly(json) as Record<string, unknown>;
   return row(columns.map((column) => (Object.hasOwn(record, column) ? textOf(record[column]) : '')));
@@ -128,15 +131,15 @@ export type Encoding = (typeof ENCODINGS)[number];
 
 /** Output chunks of a compressor: larger, and so fewer, than the default of 16 KiB. */
 const CHUNK_BYTES = 64 * 1_024;
-/** Level 1 is three times as fast as level 6, for output that is a tenth larger. */
+/** Level 1 is three times as fast as level 6; its output is 10 % larger. */
 const GZIP_LEVEL = 1;
 
 const ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 1 };
-/** For what is compressed once and sent often. */
+/** For bodies that are compressed once and sent often. */
 const BEST_GZIP_LEVEL = 9;
 const BEST_ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 19 };
 
-/** The bytes compressed, on a thread of the pool. */
+/** Compresses bytes on a thread of the pool. */
 export function compress(
   bytes: Uint8Array,
   encoding: Exclude<Encoding, 'identity'>,
@@ -148,7 +151,7 @@ export function compress(
   return promisify(zstdCompress)(bytes, { params: isKept ? BEST_ZSTD_PARAMS : ZSTD_PARAMS });
 }
 
-/** The source compressed. Ending the iteration early ends the source; an error of the source is rethrown. */
+/** Compresses a stream. Ending the iteration early ends the source; an error of the source is rethrown. */
 export async function* encoded(
   source: AsyncIterable<Uint8Array>,
   encoding: Encoding,

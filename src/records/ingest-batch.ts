@@ -1,17 +1,17 @@
-/** Turns the lines of one run into batches of valid records, each of which fits into one transaction. */
+/** Turns the lines of a run into batches of valid records. Each batch fits into one transaction. */
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
-/** Limits for one transaction, and for one turn at the ingest thread, so that others do not wait for long. */
+/** Limits for one transaction, and for one turn on the ingest thread, so that other teams do not wait long. */
 const MAX_BATCH_RECORDS = 250;
 const MAX_BATCH_BYTES = 1_048_576;
-/** Fields cost more than their bytes do: without this a batch could keep the others waiting ten times as long. */
+/** Fields cost more than their bytes: without this limit, a batch could take ten times as long. */
 const MAX_BATCH_FIELDS = 5_000;
-/** Field names that a run collects; further and longer ones are left out. */
+/** Limits of the field names that a run collects; further and longer ones are omitted. */
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_NAME = 256;
-/** Skipped records that a run reports in detail; the others are only counted. */
+/** Number of skipped records that a run reports in detail; further ones are only counted. */
 const MAX_NAMED_SKIPS = 10;
 
 /** A run emitted more records than `limits.records`. */
@@ -22,13 +22,13 @@ export class TooManyRecordsError extends Error {
 /** The settings of a definition that ingestion needs. */
 export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
   limits: Pick<Definition['limits'], 'records'>;
-  /** The people whose records are dropped. */
+  /** People whose records are dropped. */
   suppression?: Suppression | undefined;
 };
 
 /**
- * An invalid record that was skipped. `position` counts the run's records from 1; `field` is null when the problem is
- * the record as a whole.
+ * A skipped invalid record. `position` counts the run's records from 1; `field` is null if the record as a whole is
+ * invalid.
  */
 export interface SkippedRecord {
   position: number;
@@ -39,20 +39,20 @@ export interface SkippedRecord {
 export interface RecordBatch {
   /** JSON text by id, in order of first appearance. */
   records: Map<string, string>;
-  /** The length of each of those texts in UTF-8, by id. */
+  /** The UTF-8 length of each of these texts, by id. */
   sizes: Map<string, number>;
-  /** How many lines went into it, including folded, skipped and suppressed records. */
+  /** Number of lines in the batch, including folded, skipped and suppressed records. */
   emitted: number;
-  /** Records whose id the batch already had: the last one won, or in `append` mode the first. */
+  /** Number of records whose id was already in the batch: the last one counts, or in `append` mode the first. */
   folded: number;
   skipped: number;
-  /** Records of people whose return is suppressed: see `suppress.ts`. */
+  /** Number of records of suppressed people: see `suppress.ts`. */
   suppressed: number;
-  /** Those among the run's first ten skipped records that are in this batch. */
+  /** Skipped records of this batch, if they are among the run's first ten. */
   named: SkippedRecord[];
   /** Field names that are new in the run, in order. */
   fields: string[];
-  /** Whether lines are left for another batch. */
+  /** Whether lines remain for another batch. */
   more: boolean;
 }
 
@@ -60,14 +60,14 @@ export interface BatchReader {
   /** Adds lines, one record's JSON text each. */
   push(lines: readonly string[]): void;
   /**
-   * Takes as many of the lines as one transaction may hold.
+   * Takes as many lines as one transaction may contain.
    *
-   * @throws InvalidRecordError with the record's position unless such are skipped, TooManyRecordsError
+   * @throws InvalidRecordError with the record's position, unless `onInvalid` is `skip`; TooManyRecordsError
    */
   next(): RecordBatch;
 }
 
-/** Reads one run, with bounded memory however long the run is. */
+/** Creates a reader for one run. Its memory is bounded, however long the run is. */
 export function createBatchReader({
   key,
   mode,
@@ -89,7 +89,7 @@ export function createBatchReader({
     }
     const isThere = batch.records.has(id);
     if (isThere) batch.folded += 1;
-    // In `append` mode the first record of an id wins across batches, so it must win within a batch too.
+    // In `append` mode, the first record of an id counts across batches, and so also within a batch.
     if (isThere && mode === 'append') return;
     batch.records.set(id, body);
     batch.sizes.set(id, bytes);
@@ -98,7 +98,7 @@ export function createBatchReader({
   function skip(batch: RecordBatch, error: unknown): void {
     if (!(error instanceof InvalidRecordError)) throw error;
     if (onInvalid === 'fail') {
-      throw new InvalidRecordError(`Record ${position} is not valid: ${error.message}`, error.field);
+      throw new InvalidRecordError(`Record ${position} is invalid: ${error.message}`, error.field);
     }
     batch.skipped += 1;
     if (named === MAX_NAMED_SKIPS) return;
@@ -135,7 +135,7 @@ export function createBatchReader({
         position += 1;
         if (position > limits.records) {
           throw new TooManyRecordsError(
-            `The run emitted more than ${limits.records} records. Raise \`limits.records\` if that is right`,
+            `The run emitted more than ${limits.records} records. If that is correct, raise \`limits.records\``,
           );
         }
         batch.emitted += 1;

@@ -1,7 +1,7 @@
 /**
- * The ingest thread: parses, validates and serialises records, looks up the stored ones on a read-only connection of its
- * own, and plans what has to be written. So this work blocks neither the event loop nor the writer. Batches are
- * processed in the order of their requests; `ingester.ts` sees to it that teams take turns.
+ * The ingest thread: parses, validates and serializes records, compares them with the stored ones on its own
+ * read-only connection, and plans what to write, so that this work blocks neither the event loop nor the writer.
+ * Batches are processed in the order of their requests; `ingester.ts` makes teams take turns.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
@@ -19,14 +19,13 @@ import {
   TooManyRecordsError,
 } from './ingest-batch.ts';
 
-/** What the thread is started with. */
 export interface IngestThreadData {
   databaseUrl: string;
 }
 
 /**
- * Messages to the thread. Only `plan` is answered; its lines are added to those that are left. The previous batch may
- * still be on its way to the database; all earlier ones must have been staged.
+ * Messages to the thread. Only `plan` gets a reply; its lines are added to the remaining ones. At that time, the
+ * previous batch may still be on its way to the database, but all earlier ones must have been staged.
  */
 export type ToIngest =
   | { run: number; begin: { held: AttemptLease; settings: IngestSettings } }
@@ -35,18 +34,18 @@ export type ToIngest =
   | { close: true };
 
 /**
- * The answer to `plan`. `wait`: the batch shares an id with the previous one, whose row must be staged before it can be
- * compared. The next `plan` of the run tells the thread that it is.
+ * The reply to `plan`. `wait`: the batch has an id in common with the previous one, which must be staged before they
+ * can be compared. The next `plan` of the run confirms that it has been.
  */
 export type FromIngest = { run: number } & ({ planned: PlannedBatch | 'wait' } | { refused: Refusal });
 
-/** A planned batch: what to write, and the `seq` of each record that stays unchanged. */
+/** A planned batch: its writes, and the `seq` of each unchanged record. */
 export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
   writes: StagedWrite[];
   kept: number[];
 }
 
-/** An error as plain data: its class would be lost between threads. */
+/** An error as plain data, because classes are lost between threads. */
 export interface Refusal {
   kind: 'invalid' | 'too_many' | 'fenced' | 'away' | 'other';
   sentence: string;
@@ -59,7 +58,7 @@ interface Run {
   reader: BatchReader;
   /** The records of the previous batch, which may not be staged yet. */
   before: ReadonlyMap<string, string>;
-  /** A batch that waits until the previous one is staged. */
+  /** A batch that waits for the previous one to be staged. */
   waiting: RecordBatch | undefined;
 }
 
@@ -84,11 +83,11 @@ function serve(port: MessagePort, store: StoreReader): void {
     } else if ('end' in message) {
       runs.delete(message.run);
     } else {
-      port.postMessage(await answer(message.run, runs.get(message.run) as Run, message.plan));
+      port.postMessage(await reply(message.run, runs.get(message.run) as Run, message.plan));
     }
   });
 
-  async function answer(number: number, run: Run, lines: readonly string[]): Promise<FromIngest> {
+  async function reply(number: number, run: Run, lines: readonly string[]): Promise<FromIngest> {
     try {
       run.reader.push(lines);
       return { run: number, planned: await plan(store, run) };

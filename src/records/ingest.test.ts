@@ -1,4 +1,4 @@
-/** Ingest on a real store, through the real thread. */
+/** Ingests into a real store, with the real thread. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,13 +28,13 @@ interface Bench {
   store: Store;
   ingester: Ingester;
   at: { teamId: string; workflowId: string };
-  /** Ingests for an attempt that has been claimed. */
+  /** Ingests for a claimed attempt. */
   bring(
     held: AttemptLease,
     lines: AsyncIterable<string[]> | string[],
     changes?: Partial<Definition>,
   ): Promise<Ingested>;
-  /** Runs a job from its queueing to its publishing. */
+  /** Runs a job from queueing to publishing. */
   run(lines: string[], changes?: Partial<Definition>): Promise<{ ingested: Ingested; published: Published }>;
   records(version: number): Promise<unknown[]>;
 }
@@ -94,7 +94,7 @@ function numbered(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `{"id":${n}}`);
 }
 
-test('publishes every record in its order, and a run that brings the same publishes nothing', async (t) => {
+test('publishes all records in order, and nothing if a run repeats them', async (t) => {
   const { run, records } = await bench(t);
   const limits = { ...DEFAULT_LIMITS, records: 3_000 };
   const lines = Array.from({ length: 2_345 }, (_, n) => `{"id":${n},"name":"Number ${n}"}`);
@@ -113,9 +113,9 @@ test('publishes every record in its order, and a run that brings the same publis
   assert.deepEqual([again.ingested.records, again.ingested.duplicates], [2_345, 0]);
 });
 
-test('takes the last record of an id that is repeated in the next batch, planned while the first is written', async (t) => {
+test('keeps the last record of an id that the next batch repeats while the first is being written', async (t) => {
   const { run, records } = await bench(t);
-  // Every batch holds 250: the last ids of each are the first of the next.
+  // Every batch has 250 records: its last ids are the first of the next batch.
   const ids = Array.from({ length: 1_000 }, (_, n) => (n % 250 < 5 && n >= 250 ? n - 5 - (n % 250) : n));
   const lines = ids.map((id, n) => `{"id":${id},"n":${n}}`);
   for (const expected of ['published', 'unchanged']) {
@@ -130,7 +130,7 @@ test('takes the last record of an id that is repeated in the next batch, planned
   }
 });
 
-test('leaves nothing on its way to the database when a later batch is refused', async (t) => {
+test('writes nothing after a later batch was rejected', async (t) => {
   const { bring, store, at, records, run } = await bench(t);
   const held = await makeRunning(store, at);
   const lines = [...numbered(400), '{"id":null}', ...numbered(300)];
@@ -140,7 +140,7 @@ test('leaves nothing on its way to the database when a later batch is refused', 
   assert.deepEqual(await records(1), [{ id: 'x' }]);
 });
 
-test('counts an id that the run had already emitted, within a batch, across batches and unchanged', async (t) => {
+test('counts duplicates within a batch, across batches, and of unchanged records', async (t) => {
   const { run, records } = await bench(t);
   const first = await run([
     '{"id":1,"v":1}',
@@ -152,7 +152,7 @@ test('counts an id that the run had already emitted, within a batch, across batc
   assert.equal(first.ingested.duplicates, 2);
   assert.deepEqual((await records(1)).slice(0, 2), [{ id: '1', v: 3 }, { id: '2' }]);
 
-  // In the second run the first of each is equal to what is published, so that nothing is written for it.
+  // In the second run, the first record of each id equals the published one, so that nothing is written for it.
   const again = await run([
     '{"id":1,"v":3}',
     '{"id":2}',
@@ -165,7 +165,7 @@ test('counts an id that the run had already emitted, within a batch, across batc
   assert.deepEqual((await records(2))[0], { id: '1', v: 4 });
 });
 
-test('leaves what is there alone in append mode, and counts it', async (t) => {
+test('leaves existing records unchanged in append mode, and counts them', async (t) => {
   const { run, records } = await bench(t);
   await run(['{"id":1,"v":1}'], { mode: 'append' });
   const { ingested } = await run(['{"id":2,"v":1}', '{"id":1,"v":2}', '{"id":2,"v":2}', '{"id":1}'], {
@@ -178,7 +178,7 @@ test('leaves what is there alone in append mode, and counts it', async (t) => {
   ]);
 });
 
-test('collects the names of fields in order of first appearance, and no more than 1,000', async (t) => {
+test('collects field names in order of first appearance, at most 1,000', async (t) => {
   const { run, store, at } = await bench(t);
   const { ingested } = await run(['{"b":1,"id":1}', '{"id":2,"a":1,"b":2}', '{"id":3,"name":null}']);
   assert.deepEqual(ingested.fields, ['id', 'b', 'a']);
@@ -193,7 +193,7 @@ test('collects the names of fields in order of first appearance, and no more tha
   assert.ok(bounded.ingested.fields.every((name) => name.length < 10));
 });
 
-test('fails at the first record that is not valid, with its position, field and reason', async (t) => {
+test('fails at the first invalid record, with its position, field and reason', async (t) => {
   const { bring, store, at } = await bench(t);
   const held = await makeRunning(store, at);
   await assert.rejects(
@@ -201,11 +201,11 @@ test('fails at the first record that is not valid, with its position, field and 
     (error: Error) =>
       error instanceof InvalidRecordError &&
       error.field === 'email' &&
-      /^Record 701 is not valid: the field `email` must be a string/.test(error.message),
+      /^Record 701 is invalid: the field `email` must be a string/.test(error.message),
   );
 });
 
-test('leaves out records that are not valid when the definition says so, counts them and names the first', async (t) => {
+test('skips invalid records with `onInvalid: skip`, counts them and reports the first', async (t) => {
   const skipped: SkippedRecord[] = [];
   const { run, records } = await bench(t, (one) => skipped.push(one));
   const bad = Array.from({ length: 700 }, () => '{"id":1,"name":{}}');
@@ -221,7 +221,7 @@ test('leaves out records that are not valid when the definition says so, counts 
   assert.deepEqual([second?.position, second?.field], [3, 'name']);
 });
 
-test('takes exactly as many records as the limit says', async (t) => {
+test('accepts exactly as many records as the limit', async (t) => {
   const { bring, store, at } = await bench(t);
   const held = await makeRunning(store, at);
   const limits = { ...DEFAULT_LIMITS, records: 600 };
@@ -232,7 +232,7 @@ test('takes exactly as many records as the limit says', async (t) => {
   assert.equal((await bring(held, numbered(600), { limits })).records, 600);
 });
 
-test('a run that no longer holds its job is fenced', async (t) => {
+test('fences a run that no longer holds its job', async (t) => {
   const { bring, store, at } = await bench(t);
   const held = await makeRunning(store, at);
   async function* lines() {
@@ -272,7 +272,7 @@ test('several runs share the thread', async (t) => {
       [2_000, 1_500],
     ],
   );
-  // Nobody has to wait until another has brought everything.
+  // No run waits until another has sent all of its records.
   assert.deepEqual(turns.slice(0, 6).toSorted(), [0, 0, 1, 1, 2, 2]);
 });
 
@@ -294,7 +294,7 @@ test('parses nothing on the event loop', async (t) => {
   assert.equal(parse.mock.callCount() + write.mock.callCount(), 0);
 });
 
-test('does not block the event loop while it looks for unseen records', async (t) => {
+test('does not block the event loop while searching for unseen records', async (t) => {
   const { bring, store, at } = await bench(t);
   const held = await makeRunning(store, at);
   const limits = { ...DEFAULT_LIMITS, records: 10_000 };

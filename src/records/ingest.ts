@@ -1,4 +1,4 @@
-/** Stages the records of a run, in batches under the next version, which readers do not see until it is published. */
+/** Stages the records of a run in batches, under the next version, which readers do not see until it is published. */
 import { setImmediate } from 'node:timers/promises';
 import type { AttemptLease } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
@@ -7,41 +7,41 @@ import type { SkippedRecord } from './ingest-batch.ts';
 import type { PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
 
-/** Rows that one step of a sweep, or of removing unseen records, touches. */
+/** Maximum rows changed by one step of a sweep, or of removing unseen records. */
 const STEP = 500;
 
 export interface IngestDeps {
   store: Store;
   ingester: Ingester;
-  /** Called for the first invalid records that a run skips, ten at most. */
+  /** Called for the first ten invalid records that a run skips. */
   onSkipped(skipped: SkippedRecord): void;
 }
 
-/** What a run ingested. */
+/** The result of ingesting a run. */
 export interface Ingested {
-  /** Every record that the run emitted. */
+  /** Number of records that the run emitted. */
   records: number;
-  /** Records whose id the run had already emitted: the last one won, or in `append` mode the first. */
+  /** Number of records whose id the run had already emitted: the last one counts, or in `append` mode the first. */
   duplicates: number;
-  /** In `append` mode: records whose id existed before the run; the stored ones were left unchanged. */
+  /** In `append` mode: number of records whose id existed before the run, and which were left unchanged. */
   existing: number;
-  /** Invalid records, with `onInvalid: skip`. */
+  /** Number of invalid records, with `onInvalid: skip`. */
   skipped: number;
-  /** Records of people whose return is suppressed. */
+  /** Number of records of suppressed people. */
   suppressed: number;
   /** The names of the records' fields in order of first appearance, at most 1,000. */
   fields: string[];
-  /** The `seq` of every record that the run contained. */
+  /** The `seq` of every record in the run. */
   seen: SeenSet;
 }
 
 /**
- * Reads a run's lines to the end and stages them, after sweeping what an earlier attempt left behind. One batch is
- * planned while the previous one is written. Memory grows with the run by one bit per record only.
+ * Reads all lines of a run and stages them, after removing what an earlier attempt staged. One batch is planned while
+ * the previous one is written. Memory grows by only one bit per record.
  *
  * @param input.lines batches of JSON texts, one record each
- * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error with a
- *   sentence when the ingest thread has died
+ * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error if the ingest
+ *   thread has died
  */
 export async function ingest(
   { store, ingester, onSkipped }: IngestDeps,
@@ -63,7 +63,7 @@ export async function ingest(
   const job = await store.jobs.get({ teamId: held.teamId, id: held.jobId });
   const suppression = job && (await ingester.suppression(job));
   const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
-  /** The one batch that is being written, while the next one is planned. */
+  /** The batch that is being written while the next one is planned. */
   let staging = Promise.resolve();
   try {
     for await (const lines of input.lines) {
@@ -73,7 +73,7 @@ export async function ingest(
     await staging;
   } finally {
     run.end();
-    // Also after an error: once this function settles, nothing of the run is being written.
+    // Also after an error: nothing of the run is being written once this function settles.
     await staging.catch(() => undefined);
   }
   return total;
@@ -82,7 +82,7 @@ export async function ingest(
     const batch = await run.plan(lines, staging);
     await staging;
     staging = stage(batch);
-    // Its rejection is handled where it is awaited next; until then it must not count as unhandled.
+    // The rejection is handled at the next await; until then, it must not count as unhandled.
     staging.catch(() => undefined);
     return batch;
   }
@@ -95,7 +95,7 @@ export async function ingest(
   }
 }
 
-/** Marks as removed the records that a run in `replace` mode did not contain. Call it once the run has succeeded. */
+/** Marks records as removed if a run in `replace` mode did not contain them. Call it once the run has succeeded. */
 export async function removeUnseen(store: Store, held: AttemptLease, seen: SeenSet): Promise<void> {
   let afterSeq = 0;
   for (;;) {
@@ -117,7 +117,7 @@ function add(total: Ingested, batch: PlannedBatch, written: readonly number[], m
   total.skipped += batch.skipped;
   total.suppressed += batch.suppressed;
   total.fields.push(...batch.fields);
-  // A `seq` that was seen before belongs to a record that the run emitted in an earlier batch.
+  // A `seq` that was seen before belongs to a record of an earlier batch.
   for (const seq of written) {
     if (total.seen.has(seq)) total.duplicates += 1;
     total.seen.add(seq);
@@ -140,7 +140,7 @@ async function sweep(store: Store, held: AttemptLease): Promise<void> {
 const PAGE = 8_192;
 
 /**
- * A set of non-negative integers that takes one bit for each number where they are dense, and at most a page for each
+ * A set of non-negative integers that takes one bit per number where they are dense, and at most a page per number
  * where they are sparse: 5 million consecutive numbers take 625 kB, wherever they start.
  */
 export class SeenSet {

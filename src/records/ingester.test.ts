@@ -1,4 +1,4 @@
-/** The main side of the ingest thread, with threads that end. */
+/** The main thread's side of ingestion, with fake threads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
@@ -11,7 +11,7 @@ const BEGIN = {
   settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { records: 1 } },
 } as const;
 
-/** A thread that does this with every message. */
+/** A thread that handles every message in this way. */
 function thread(does: string): Worker {
   return new Worker(
     `const { parentPort } = require('node:worker_threads');
@@ -20,7 +20,7 @@ function thread(does: string): Worker {
   );
 }
 
-test('refuses the runs of a thread that has died, and starts another for the next', async () => {
+test('rejects the runs of a dead thread, and starts another for the next run', async () => {
   const threads = [
     thread('if (message.plan) throw new Error("out of luck")'),
     thread(
@@ -43,7 +43,7 @@ test('refuses the runs of a thread that has died, and starts another for the nex
   await ingester.close();
 });
 
-test('teams take turns at the thread, however many batches of one team wait', async (t) => {
+test('teams take turns on the thread, however many batches of one team are waiting', async (t) => {
   const asked: number[] = [];
   const worker = thread('');
   t.after(() => worker.terminate());
@@ -72,7 +72,7 @@ test('teams take turns at the thread, however many batches of one team wait', as
   assert.deepEqual(asked, [1, 11, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test('starts no thread before it is needed, and none after it was closed', async () => {
+test('starts no thread before the first run, or after `close`', async () => {
   const ingester = new Ingester({ databaseUrl: 'nowhere', log: silentLogger, open: () => assert.fail() });
   await ingester.close();
   await ingester.close();

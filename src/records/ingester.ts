@@ -1,4 +1,7 @@
-/** The main thread's side of the ingest thread: one for all runs, started by the first run and again after a crash. */
+/**
+ * The main thread's side of the ingest thread. All runs share one thread, which the first run starts, as does the
+ * first run after a crash.
+ */
 import type { Worker } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
@@ -10,29 +13,31 @@ import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
-/** Batches that the thread works on or finds next: one team has one of them, so that another's is always next. */
-const MAX_ASKED = 2;
+/**
+ * Number of batches at the thread at a time: a team may have only one of them, so that another team's batch is always
+ * next.
+ */
+const MAX_PENDING = 2;
 
 /** One run on the thread. */
 export interface IngestRun {
   /**
-   * Adds lines and plans one batch; call it again without lines while the result says `more`. It plans while the
-   * previous batch is being staged, and waits for that only when both share an id; all earlier batches must have been
-   * staged.
+   * Adds lines and plans one batch; call it again without lines while the result has `more`. Planning overlaps with
+   * staging the previous batch, unless both have an id in common. All earlier batches must have been staged.
    *
    * @param before settles when the previous batch has been staged; its rejection is passed on
-   * @throws InvalidRecordError, TooManyRecordsError, FencedError, Problem `database_unavailable`, or an Error with
-   *   a sentence when the thread has died
+   * @throws InvalidRecordError, TooManyRecordsError, FencedError, Problem `database_unavailable`, or an Error if the
+   *   thread has died
    */
   plan(lines: readonly string[], before: Promise<unknown>): Promise<PlannedBatch>;
-  /** Forgets the run. Calling it twice is harmless. */
+  /** Discards the run's state. Calling it twice is harmless. */
   end(): void;
 }
 
 export interface IngesterOptions {
   databaseUrl: string;
   log: Logger;
-  /** Loads the people whose records a workflow's runs must drop; nobody by default. */
+  /** Loads the people whose records a workflow's runs must drop; by default nobody. */
   suppression?: (at: { teamId: string; workflowId: string }) => Promise<Suppression | undefined>;
   /** Starts the thread; tests pass their own. */
   open?: () => Worker;
@@ -43,7 +48,7 @@ export class Ingester {
   readonly suppression: NonNullable<IngesterOptions['suppression']>;
   readonly #open: () => Worker;
   readonly #log: Logger;
-  readonly #turns = new FairPlaces({ places: MAX_ASKED });
+  readonly #turns = new FairPlaces({ places: MAX_PENDING });
   #thread: Thread<ToIngest, FromIngest> | undefined;
   #runs = 0;
   #closed = false;
@@ -54,7 +59,7 @@ export class Ingester {
     this.#log = log;
   }
 
-  /** Begins a run on the current thread. A run whose thread dies cannot continue. */
+  /** Starts a run on the current thread. A run whose thread dies cannot continue. */
   begin(input: { held: AttemptLease; settings: IngestSettings }): IngestRun {
     if (this.#closed) throw new Problem('stopping');
     const thread = this.#thread ?? this.#start();
@@ -74,7 +79,7 @@ export class Ingester {
     };
   }
 
-  /** Ends the thread after its current work; later calls of runs are rejected. Calling it twice is harmless. */
+  /** Ends the thread after its current work; later calls of runs reject. Calling it twice is harmless. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#thread?.send({ close: true });
@@ -98,9 +103,9 @@ function openThread(databaseUrl: string): Worker {
   return startWorker(import.meta.url, 'ingest-thread', { workerData });
 }
 
-function plannedOf(answer: FromIngest): PlannedBatch | 'wait' {
-  if ('planned' in answer) return answer.planned;
-  throw errorOf(answer.refused);
+function plannedOf(reply: FromIngest): PlannedBatch | 'wait' {
+  if ('planned' in reply) return reply.planned;
+  throw errorOf(reply.refused);
 }
 
 function errorOf({ kind, sentence, field }: Refusal): Error {

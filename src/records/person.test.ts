@@ -1,4 +1,4 @@
-/** Who is meant, and what texts are without them. */
+/** Recognizing people, and redacting texts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ const person = (ids: string[] = [], email: string | null = 'Ada.L@Example.com'):
 });
 const { lines, json, mentions } = createRedactor(person(['person-7f3a', '7']));
 
-test('a record is theirs by its address in any case, or by its id in its workflow', () => {
+test('a record belongs to a person by its address in any case, or by its id in its workflow', () => {
   const theirs = (id: string, email: unknown, workflowId = 'people') =>
     isTheirs(person(['7']), { workflowId, id, body: JSON.stringify({ id, email }) });
   assert.ok(theirs('1', ' ADA.L@example.COM '));
@@ -20,7 +20,7 @@ test('a record is theirs by its address in any case, or by its id in its workflo
   assert.ok(!theirs('1', ['ada.l@example.com']));
 });
 
-test('names are found however a text spells them, and not inside of longer ones', () => {
+test('finds addresses and ids in any escaped form, but not inside longer words', () => {
   for (const text of [
     'ada.l@example.com',
     '<ADA.L@EXAMPLE.COM>',
@@ -48,12 +48,12 @@ test('names are found however a text spells them, and not inside of longer ones'
   }
 });
 
-test('plain text loses the lines that name the person', () => {
+test('erases lines of plain text that name the person', () => {
   assert.equal(lines('one\nRecord of Ada <ada.l@example.com> 1815\nthree'), 'one\n[erased]\nthree');
   assert.equal(lines('nobody\nhere'), 'nobody\nhere');
 });
 
-test('a state keeps its shape, its other strings and every digit', () => {
+test('keeps the structure, other strings and all digits of a state', () => {
   const text =
     '{"n":12345678901234567890,"last":{"name":"Ada","email":"ADA.L@example.com","born":1815},"note":"to ada.l@example.com now","ada.l@example.com":"x","others":["b@example.com"]}';
   assert.equal(
@@ -62,7 +62,7 @@ test('a state keeps its shape, its other strings and every digit', () => {
   );
 });
 
-test('an event loses the differences of their records by id and by address, and says so', () => {
+test('removes differences of a person from an event, and sets `truncated`', () => {
   const event = (differences: unknown[], truncated: boolean) =>
     JSON.stringify({ id: 'evt_1', data: { workflowId: 'people', differences, truncated } });
   const field = (value: unknown, key = 'name') => ({ key, value });
@@ -74,11 +74,11 @@ test('an event loses the differences of their records by id and by address, and 
   const redactor = createRedactor(person(['7']));
   assert.equal(redactor.event(event([...others, ...theirs], false), 'people'), event(others, true));
   assert.equal(redactor.event(event(others, false), 'people'), event(others, false));
-  assert.ok(redactor.tells(event(theirs.slice(0, 1), false), 'people'));
-  assert.ok(!redactor.tells(event(theirs.slice(0, 1), false), 'products'));
+  assert.ok(redactor.concerns(event(theirs.slice(0, 1), false), 'people'));
+  assert.ok(!redactor.concerns(event(theirs.slice(0, 1), false), 'products'));
 });
 
-test('an event keeps its numbers, its envelope and the ids of others, whatever the person is called', () => {
+test('keeps numbers, the envelope and ids of other people in an event, even if they match', () => {
   const record = (id: string) => ({
     type: 'added',
     id,
@@ -116,11 +116,11 @@ test('an event keeps its numbers, its envelope and the ids of others, whatever t
   });
   assert.equal(without(event(all, false), '1@2'), event(others, true));
   assert.equal(without(event(others, false), '1@2'), event(others, false));
-  // Ids are those of a workflow: another one's records have their own.
+  // Ids identify records only within a workflow.
   assert.equal(without(event(all, false), 'other'), event(all, false));
 });
 
-test('an address goes out of the texts of an event, with the line of an error', () => {
+test('removes an address from the texts of an event, and erases the line of an error', () => {
   const { event: without } = createRedactor(person());
   const event = (data: object) => JSON.stringify({ id: 'evt_1', type: 'workflow_failed', data });
   const field = (value: unknown) => ({
@@ -143,7 +143,7 @@ test('an address goes out of the texts of an event, with the line of an error', 
   }
 });
 
-test('a state keeps its numbers, also one that is an id of the person', () => {
+test('keeps numbers in a state, even one that equals an id of the person', () => {
   const { json: without } = createRedactor(person(['12345678']));
   assert.equal(
     without('{"12345678":{"n":1,"name":"Ada"},"next":12345678,"big":12345678901234567890,"of":"12345678"}'),
@@ -151,13 +151,13 @@ test('a state keeps its numbers, also one that is an id of the person', () => {
   );
 });
 
-test('an address has an @ between something', () => {
+test('an address has an @ between other characters', () => {
   for (const text of ['1@2', ' ada.l@example.com ', 'ä@ö']) assert.ok(isAddress(text), text);
   for (const text of ['2', '0', '@', 'a@', '@b', 'a @ b', 'a@@', 'true', ''])
     assert.ok(!isAddress(text), text);
 });
 
-test('whatever names the person holds one of the needles', () => {
+test('every text that names the person contains one of the needles', () => {
   const local = fc.stringMatching(/^[a-zäöüß+'"._-]{1,12}$/u);
   fc.assert(
     fc.property(
@@ -170,7 +170,7 @@ test('whatever names the person holds one of the needles', () => {
         const email = fullAddress ? `${name}@example.com` : name;
         const one = person([], email);
         const shown = upper ? email.toUpperCase() : email;
-        // Letters that have no other case of the same length are not compared.
+        // Letters whose other case has another length are not compared.
         fc.pre(shown.toLowerCase() === email.toLowerCase());
         const record = JSON.stringify({ id: '1', before, email: shown, after });
         const needles = needlesOf(one, 'records');

@@ -1,26 +1,29 @@
-/** Recognises a person in records and texts, and redacts texts. */
+/** Recognizes a person in records and texts, and redacts texts. */
 import { parseExactly } from '../model/record.ts';
 
 export const ERASED = '[erased]';
-/** Shorter ids are not searched for in texts, where they often mean something else. */
+/** Shorter ids are not searched for in texts, where they often have another meaning. */
 const MIN_SEARCHED_ID_LENGTH = 8;
-/** With more ids than this, texts are not searched for any of them; only the differences of events are matched by id. */
+/**
+ * If the person has more ids than this, texts are not searched for ids; only the differences of events are matched by
+ * id.
+ */
 const MAX_SEARCHED_IDS = 20;
 
 /** A person, identified by address, by record ids, or by both once the ids of the address are known. */
 export interface Person {
-  /** As given; compared without case and surrounding spaces. */
+  /** As entered; compared without case and surrounding whitespace. */
   email: string | null;
-  /** Ids of their records, by workflow. Grows during a search. */
+  /** Ids of the person's records by workflow. Grows during a search. */
   ids: Map<string, Set<string>>;
 }
 
-/** Whether a value is this address, without regard to case and surrounding spaces. */
+/** Whether a value is this address, ignoring case and surrounding whitespace. */
 function sameEmail(one: unknown, other: string | null): boolean {
   return typeof one === 'string' && other !== null && normalEmail(one) === normalEmail(other);
 }
 
-/** Whether a text has the form of an address. Without an @ it would match too much in texts. */
+/** Whether a text looks like an email address. Without an @, it would match too much in texts. */
 export function isAddress(text: string): boolean {
   return /[^@\s]@[^@\s]/.test(text);
 }
@@ -37,13 +40,13 @@ export function isTheirs(person: Person, at: { workflowId: string; id: string; b
 }
 
 /**
- * Lower-case ASCII texts that a database can search for: every text that concerns the person contains at least one of
+ * Lowercase ASCII texts that a database can search for: every text that concerns the person contains at least one of
  * them. Other texts may contain them too.
  */
 export function needlesOf(person: Person, where: 'records' | 'texts'): string[] {
   const needles: string[] = [];
   if (person.email !== null) {
-    // Without the domain: an excerpt may have been cut off within the address.
+    // Without the domain: an excerpt may have been truncated within the address.
     const local = person.email.trim().replace(/(?<=@)[^@]*$/su, '');
     needles.push(...spellings(local).map(asciiRun));
   }
@@ -58,8 +61,8 @@ export function needlesOf(person: Person, where: 'records' | 'texts'): string[] 
 
 /** Ids that are searched for in all texts. */
 function searchedIds({ ids }: Person): string[] {
-  const telling = tracesOf({ email: null, ids });
-  return telling.length > MAX_SEARCHED_IDS ? [] : telling;
+  const longIds = tracesOf({ email: null, ids });
+  return longIds.length > MAX_SEARCHED_IDS ? [] : longIds;
 }
 
 /** Texts that identify the person wherever they are found: the address, and ids that are long enough. */
@@ -80,24 +83,24 @@ function jsonInside(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Finds and removes the person in texts. Knows the ids of the person at its creation: make a new one for more ids. */
+/** Finds and removes a person in texts. Knows only the ids that the person has when it is created. */
 export interface Redactor {
   /** Whether the text names the person anywhere. */
   mentions(text: string): boolean;
   /** Plain text: each line that names the person becomes `[erased]`, because the rest of the line may be about them. */
   lines(text: string): string;
-  /** JSON: the person is removed from strings, and all strings of an object that is theirs are erased. Numbers stay. */
+  /** JSON: the person is removed from strings, and all strings in objects about the person are erased. Numbers stay. */
   json(text: string): string;
   /**
-   * The body of an event: differences of the person's records are removed, which sets `truncated`; their address is
-   * removed from the differences of others; lines of an error or a reason that name them are erased. Everything else
-   * is written by the service, and stays.
+   * The body of an event. Differences of the person's records are removed, which sets `truncated`; the address is
+   * removed from differences of other records; lines of an error or a reason that name the person are erased.
+   * Everything else is written by the service, and stays.
    */
   event(text: string, workflowId: string | null): string;
   /** The lines that name the person. */
   excerpts(text: string): string[];
   /** Whether the differences of an event concern the person's records. */
-  tells(text: string, workflowId: string | null): boolean;
+  concerns(text: string, workflowId: string | null): boolean;
 }
 
 /** The parts of an event's data that may concern a person. */
@@ -131,10 +134,10 @@ export function createRedactor(person: Person): Redactor {
       : text;
 
   /**
-   * Numbers are kept, because a state may count with them.
+   * Numbers stay, because a state may count with them.
    *
-   * @param by the patterns that match the person
-   * @param theirs whether the value is inside an object that is the person's
+   * @param by patterns that match the person
+   * @param theirs whether the value is inside an object about the person
    */
   function clean(value: unknown, by: readonly RegExp[], theirs = false, key = ''): unknown {
     if (typeof value === 'string')
@@ -173,7 +176,7 @@ export function createRedactor(person: Person): Redactor {
       if (Array.isArray(data?.differences)) {
         const others = data.differences.filter((one) => !isDifferenceOfTheirs(one, workflowId));
         if (others.length < data.differences.length) data.truncated = true;
-        // By the address only: in somebody else's record, an id of theirs may mean anything, such as a date.
+        // Only by address: in another person's record, the same id may mean anything, such as a date.
         data.differences = others.map((one) => clean(one, ofAddress));
       }
       if (typeof data?.error === 'string') data.error = lines(data.error);
@@ -181,14 +184,14 @@ export function createRedactor(person: Person): Redactor {
       if (typeof data?.url === 'string') data.url = inline(ofAddress, data.url);
       return JSON.stringify(body);
     },
-    tells(text, workflowId) {
+    concerns(text, workflowId) {
       const { data } = JSON.parse(text) as { data?: { differences?: unknown[] } };
       return (data?.differences ?? []).some((one) => isDifferenceOfTheirs(one, workflowId));
     },
   };
 }
 
-/** What may precede and follow a match, so that it is not a part of a longer word. */
+/** What may precede and follow a match, so that the match is not part of a longer word. */
 const BEFORE = String.raw`(?<=^|[^\p{L}\p{N}_.+-]|\\[nrtbf]|%[0-9A-Fa-f]{2})`;
 const AFTER = String.raw`(?![\p{L}\p{N}_-]|\.[\p{L}\p{N}])`;
 
@@ -199,7 +202,7 @@ function addressPatterns({ email }: Person): RegExp[] {
   const forms = spellings(address).map(RegExp.escape).join('|');
   const whole = new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'giu');
   if (at === -1) return [whole];
-  // An excerpt may have been cut off within the domain: `ada@exam…`.
+  // An excerpt may have been truncated within the domain: `ada@exam…`.
   const cuts = [...address.slice(at + 1)].map((_, place, domain) => domain.slice(0, place).join(''));
   const starts = spellings(address.slice(0, at + 1))
     .map(RegExp.escape)
@@ -209,9 +212,9 @@ function addressPatterns({ email }: Person): RegExp[] {
 }
 
 function idPatterns(person: Person): RegExp[] {
-  const telling = searchedIds(person);
-  if (telling.length === 0) return [];
-  const forms = [...new Set(telling.flatMap(spellings))].map(RegExp.escape).join('|');
+  const ids = searchedIds(person);
+  if (ids.length === 0) return [];
+  const forms = [...new Set(ids.flatMap(spellings))].map(RegExp.escape).join('|');
   return [new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'gu')];
 }
 

@@ -1,4 +1,4 @@
-/** Whole reads on a real store. */
+/** Whole reads from a real store. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
@@ -6,7 +6,7 @@ import { makeRunning, makeWorkflow, stageRecords } from '../store/conformance/se
 import { formatter } from './formats.ts';
 import { openVersion, readWhole } from './read.ts';
 
-test('does not block the event loop between two pages, however fast the reader is', async (t) => {
+test('does not block the event loop between two pages, even if the reader is fast', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   const held = await makeRunning(store, at);

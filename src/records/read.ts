@@ -15,9 +15,9 @@ import { type Encoding, encoded, type Format, type Formatter, formatter } from '
  */
 export const PAGE_BYTES = 1_048_576;
 const PAGE_ROWS = 2_000;
-/** Rows of a page whose records are parsed and serialised again, which takes longer. */
+/** Maximum rows of a page whose records are parsed and serialized again, which takes longer. */
 export const PARSED_ROWS = 500;
-/** Pages between two checks whether the version is still complete; one more check follows the last page. */
+/** Number of pages between two checks that the version is still complete; one more check follows the last page. */
 const CHECK_PAGES = 8;
 
 export function sameWorkflow(one: WorkflowRef, other: WorkflowRef): boolean {
@@ -29,15 +29,15 @@ export interface VersionReader {
   readonly records: Pick<StoreReader['records'], 'page' | 'version'>;
 }
 
-/** The version is no longer complete: rows were pruned or erased while it was read. */
+/** Thrown if rows of a version were pruned or erased while it was read. */
 export class VersionGoneError extends Error {
   override readonly name = 'VersionGoneError';
 }
 
 /**
- * The version to read: the one asked for, or the newest published.
+ * The requested version, or the newest one.
  *
- * @param instead what somebody can do who asked for one that there is not, such as to leave a parameter out
+ * @param instead advice for a caller whose version does not exist
  * @throws Problem `workflow_not_found`, `version_not_found` (never published, or pruned)
  */
 export async function openVersion(
@@ -54,18 +54,18 @@ export async function openVersion(
       ? undefined
       : await store.records.version({ ...place, number });
   if (older === undefined) {
-    const never = newest.number === 0 ? 'nothing has been published yet' : `the newest is ${newest.number}`;
-    const why = number > newest.number ? `was never published, ${never}` : 'is no longer kept';
+    const highest = newest.number === 0 ? 'nothing has been published yet' : `the newest is ${newest.number}`;
+    const why = number > newest.number ? `was never published, ${highest}` : 'has been pruned';
     throw new Problem('version_not_found', { sentence: `No such version: ${number} ${why}. ${instead}` });
   }
   return older;
 }
 
 /**
- * The bytes of a body with every record of a version. Publishing further versions does not affect it.
+ * Yields the bytes of a body with every record of a version. Later versions do not affect it.
  *
- * @throws VersionGoneError when the version was pruned, erased from or is not complete: the connection must then be
- *   broken off, so that the bytes so far do not pass for a whole response
+ * @throws VersionGoneError if the version was pruned, erased from or is incomplete: the connection must then be
+ *   aborted, so that a truncated response does not pass for a complete one
  */
 export async function* readWhole(
   store: VersionReader,
@@ -94,7 +94,7 @@ async function* pages(
   const rows = pageRows(version, asIs === undefined ? PARSED_ROWS : PAGE_ROWS);
   let sent = 0;
   let afterSeq = 0;
-  // Ends with the last record of the version: there may be many more rows that only other versions have.
+  // Stops at the last record of the version: there may be many more rows that belong only to other versions.
   for (let pages = 1, done = false; sent < version.total && !done; pages++) {
     const lead = (sent === 0 ? asIs?.first : asIs?.next) ?? '';
     const from = { ...place, version: version.number, afterSeq, rows };
@@ -103,8 +103,8 @@ async function* pages(
     if (page.count > 0) yield page;
     sent += page.count;
     ({ lastSeq: afterSeq, done } = page);
-    // Without this turn a fast reader would block everybody else: reading pages and filling the socket's buffer can
-    // alternate without ever returning to the event loop (measured: 575 ms for 90 MB).
+    // Without yielding here, a fast reader would block everyone else: reading pages and filling the socket's buffer
+    // can alternate without returning to the event loop (575 ms for 90 MB).
     await ownTurn(place.teamId);
   }
   await checkStillThere(store, place, version);
@@ -115,7 +115,7 @@ async function* pages(
   }
 }
 
-/** How many rows of a version certainly fit into a page: at most `most`, at least one. */
+/** Number of rows of a version that certainly fit into a page: at most `most`, at least one. */
 export function pageRows(version: DataVersion, most: number): number {
   return Math.min(most, Math.max(1, Math.floor(PAGE_BYTES / Math.max(1, version.largest))));
 }
@@ -135,7 +135,10 @@ export async function checkStillThere(
   }
 }
 
-/** A whole body, by what identifies it: the same place, version number, erasures, format and encoding always yield the same bytes. */
+/**
+ * Identifies a whole body: the same workflow, version number, erasures, format and encoding always yield the same
+ * bytes.
+ */
 export interface Body {
   place: WorkflowRef;
   version: DataVersion;
@@ -143,7 +146,7 @@ export interface Body {
   encoding: Encoding;
 }
 
-/** The bytes of a body, read from the database by `readWhole`. */
+/** Reads a body from the database with `readWhole`. */
 export function bodyOf(
   store: VersionReader,
   { place, version, format, encoding }: Body,
@@ -152,13 +155,16 @@ export function bodyOf(
   return encoded(readWhole(store, place, version, written), encoding);
 }
 
-/** An upper bound of the length of a body. In CSV every row has a comma for each column, and quotes are doubled. */
+/**
+ * An upper bound for the length of a body in bytes. In CSV, every row has a comma for each column, and quotes are
+ * doubled.
+ */
 export function mostBytes({ bytes, total, largest, fields }: DataVersion, format: Format): number {
   const json = (bytes ?? total * largest) + total + 2;
   return format === 'csv' ? 2 * (json + JSON.stringify(fields).length) + total * fields.length : json;
 }
 
-/** A unique name of a body, and a valid file name anywhere: ids may hold any character, so they are hashed. */
+/** A unique name for a body that is a valid file name: ids may contain any character, so they are hashed. */
 export function nameOf({ place, version, format, encoding }: Body): string {
   const where = createHash('sha256')
     .update(JSON.stringify([place.teamId, place.workflowId]))

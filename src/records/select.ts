@@ -8,30 +8,31 @@ import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 import { checkStillThere, PARSED_ROWS, pageRows } from './read.ts';
 
-/** Rows that one query scans: a few milliseconds. */
+/** Rows scanned by one query: a few milliseconds. */
 const SCAN_ROWS = 2_000;
-/** A page ends after this many bytes, because it is held in memory; the client continues with the cursor in `Link`. */
+/** A page is truncated at this size, because it is held in memory; the client continues with the cursor in `Link`. */
 const SELECTED_BYTES = 4 * 1_048_576;
 
 export interface Selection {
   /** Only records added or changed after this version. */
   since: number | undefined;
-  /** Only records whose text contains this. */
+  /** Only records whose JSON contains this text. */
   q: string | undefined;
   limit: number;
-  /** Where the previous page ended. */
+  /** The end of the previous page. */
   after: Position | undefined;
   separator: ',' | '\n';
 }
 
-/** A cursor: the `seq` of a record, or a place among changes. */
+/** A cursor: the `seq` of a record, or a position among changes. */
 export type Position = number | ChangesCursor;
 
 /**
- * One page: up to `limit` records, fewer if they are large, and the cursor of the next page (null: there is none).
+ * Returns one page of up to `limit` records, fewer if they are large, and the cursor of the next page (null: this is
+ * the last page).
  *
  * @param signal aborts a search whose client has disconnected
- * @throws VersionGoneError as `readWhole`
+ * @throws VersionGoneError like `readWhole`
  */
 export async function select(
   store: Store,
@@ -56,7 +57,7 @@ export async function select(
   return { pages, next };
 }
 
-/** The bytes of one body with every record of a selection. Throws as `readWhole` does. */
+/** Yields the bytes of a body with every record of a selection. Throws like `readWhole`. */
 export async function* readSelected(
   store: Store,
   place: WorkflowRef,
@@ -116,7 +117,7 @@ async function stepOf(
   if (q !== undefined) {
     const page = await store.records.search({
       ...from,
-      // The texts are JSON, in which quotes and line breaks are escaped.
+      // The stored texts are JSON, in which quotes and line breaks are escaped.
       q: JSON.stringify(q).slice(1, -1),
       afterSeq,
       scan: SCAN_ROWS,
@@ -129,7 +130,7 @@ async function stepOf(
   return { page, next: page.done ? null : page.lastSeq };
 }
 
-/** Whether another record of the version follows: a `Link` must not lead to an empty page. */
+/** Whether another record of the version follows: a `Link` must not point to an empty page. */
 async function follows(
   store: Store,
   place: WorkflowRef,
@@ -163,6 +164,6 @@ async function changedSince(
   const texts = rows.flatMap((row) => (row.after === null ? [] : [row.after]));
   const json = Buffer.from(texts.join(separator));
   const page = { json, count: texts.length, lastSeq: 0, done: next === null };
-  // Removed records follow, which have no text in this version.
+  // Only removed records follow, which have no text in this version.
   return { page, next: next === null || next.part === 'removed' ? null : next };
 }

@@ -1,9 +1,9 @@
-/** Small bodies in memory, over pages that are counted. */
+/** The cache of small bodies, with a store that counts reads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RecordPage } from '../store/operations/records.ts';
-import { SmallBodyCache } from './body-cache.ts';
 import type { Body, VersionReader } from './read.ts';
+import { SmallBodyCache } from './small-body.ts';
 
 const MIB = 1_048_576;
 
@@ -52,7 +52,7 @@ test('reads a body from the database once, until its workflow is forgotten', asy
   assert.equal(made.pages, 2);
 });
 
-test('does not cache what was being read while records were erased', async () => {
+test('does not cache a body that was being read while records were erased', async () => {
   const { bodies, of, made, body } = setUp();
   made.before = () => bodies.forget({ teamId: 't', workflowId: 'a' });
   assert.equal(String(await bodies.read(of('a'))), body);

@@ -1,4 +1,4 @@
-/** Keeps erased people out of later runs, by keyed hashes, so that their addresses and ids need not be stored. */
+/** Keeps erased people out of later runs. Stores keyed hashes instead of their addresses and ids. */
 
 import { mac, type Sealer } from '../std/seal.ts';
 import type { SuppressionRow } from '../store/operations/erasure.ts';
@@ -6,7 +6,7 @@ import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';
 
-/** The people whose records a run must drop. It is sent between threads. */
+/** People whose records a run must drop. Sent between threads. */
 export interface Suppression {
   /** The key of the hashes, a different one for each team. */
   key: Uint8Array;
@@ -14,7 +14,7 @@ export interface Suppression {
   ids: ReadonlySet<string>;
 }
 
-/** Loads the suppression of a workflow; undefined when there is none. Every attempt must load it anew. */
+/** Loads the suppression of a workflow; undefined if there is none. Every attempt must load it again. */
 export async function loadSuppression(
   { store, sealer }: { store: Store; sealer: Sealer },
   at: { teamId: string; workflowId: string },
@@ -44,7 +44,7 @@ export function subjectKey(sealer: Sealer, teamId: string): Buffer {
   return sealer.macKey(`erasure/${teamId}`);
 }
 
-/** The hash that stands for a person where they must not be named. */
+/** The hash that represents a person where they must not be named. */
 export function subjectHash(key: Uint8Array, kind: SuppressionRow['kind'], value: string): string {
   return mac(key, `${kind}\0${kind === 'email' ? normalEmail(value) : value}`);
 }

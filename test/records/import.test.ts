@@ -142,7 +142,7 @@ test('every refusal says what is wrong, with its exit code', async (t) => {
   t.after(() => socket.close());
   await once(socket, 'listening');
   for (const [args, code, sentence] of [
-    [['import', 'a.json', '--workflow', 'people'], 1, /Record 2 is not valid: .*`id`/],
+    [['import', 'a.json', '--workflow', 'people'], 1, /Record 2 is invalid: .*`id`/],
     [['import', 'empty.csv', '--workflow', 'people'], 1, /minRecords/],
     [['import', 'none.json', '--workflow', 'people'], 3, /There is no file none.json/],
     [['import', 'a.txt', '--workflow', 'people'], 2, /does not say its format/],

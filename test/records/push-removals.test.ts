@@ -74,7 +74,7 @@ test('the guard of a workflow holds in place of the default, whatever the push a
   for (const query of ['', '?allowDrop=true']) {
     const { status, body } = await push('strict', people(0, 40), query);
     assert.equal(status, 422);
-    assert.match(body.error, /it allows 10 %/);
+    assert.match(body.error, /guards\.maxDropPercent \(10 %\)/);
   }
   await push('open', people(0, 50));
   assert.equal((await push('open', people(0, 1))).status, 200);

@@ -204,7 +204,7 @@ test('the changes between two versions are told field by field', async () => {
   await prune('few');
   const pruned = await get(path);
   assert.equal(pruned.status, 410);
-  assert.match(pruned.body.toString(), /read everything again/);
+  assert.match(pruned.body.toString(), /Read all records again/);
   assert.equal(rowsOf(await get('/v1/workflows/few/changes?since=0')).length, 2);
 });
 
