@@ -31,7 +31,7 @@ const NAMES: Readonly<Record<string, string>> = {
   CountJobsResult: 'JobCounts',
   CreateKeyResult: 'MadeKey',
   DefaultSigningKeysKey: 'SigningKey',
-  EraseFromWorkflowResult: 'ErasureReport',
+  ErasePersonResult: 'ErasureReport',
   EventTypeListType: 'EventKind',
   PushWorkflowRecordsResult: 'PushResult',
   SystemChecksFinding: 'SystemFinding',

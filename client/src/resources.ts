@@ -3,9 +3,9 @@
  * with milliseconds.
  */
 
-/** A data record. A workflow may add other fields. */
+/** Data record. A workflow may add further fields. */
 export interface DataRecord {
-  /** Record identifier. */
+  /** Record ID, unique within the workflow. */
   id: string;
   name?: string;
   email?: string;
@@ -13,59 +13,64 @@ export interface DataRecord {
 }
 
 export interface Webhook {
-  /** Webhook identifier. */
+  /** Webhook ID. */
   id: string;
   createdAt: string;
   /** Callback URL. */
   url: string;
-  /** The events subscribed to. */
+  /** Names of the events that the webhook is subscribed to. */
   events: string[];
 }
 
 export interface WebhookDetailSettings {
+  /** `true` to send one delivery at a time, in the order of the events. */
   ordered: boolean;
-  /** null: no limit. */
+  /** Maximum number of requests per second. `null` if unlimited. */
   ratePerSecond: number | null;
+  /** Time limit of one attempt, in milliseconds. */
   timeoutMs: number;
-  /** Their names; never their values. null: they were sealed with another encryption key; set them anew. */
+  /** Names of the custom headers; their values are never shown. `null` if the headers were sealed with another encryption key and must be set again. */
   headers: string[] | null;
 }
 
 export interface WebhookDetailBreaker {
+  /** `closed`: due deliveries are sent immediately; `open`: only an occasional probe is sent; `half_open`: a few requests test whether the endpoint has recovered. */
   state: 'closed' | 'open' | 'half_open';
-  /** Since when deliveries are held back; null: they are not. */
+  /** Time since which deliveries have been held back. `null` if they are not. */
   since: string | null;
-  /** When the next attempt goes out, while the endpoint fails or is held back; null: nothing waits, or it is paused. A time that has passed: as soon as it can. */
+  /** Time of the next attempt to a failing endpoint. A time in the past means as soon as possible. `null` if the endpoint is not failing, no delivery is waiting, or the webhook is paused. */
   nextAttemptAt: string | null;
-  /** Why they are held back: a sentence. */
+  /** Human-readable reason for holding deliveries back. `null` if they are not. */
   reason: string | null;
 }
 
 export interface WebhookDetail {
   id: string;
-  /** null: every workflow of the team. */
+  /** ID of the workflow. `null` if the webhook receives the events of every workflow. */
   workflowId: string | null;
   createdAt: string;
   url: string;
   events: string[];
   state: 'active' | 'paused';
   settings: WebhookDetailSettings;
+  /** Time when the webhook was paused. `null` if it is active. */
   pausedAt: string | null;
+  /** Reason for the pause. `null` if the webhook is active. */
   pausedReason: string | null;
-  /** Since when every attempt has failed. */
+  /** Time since which every attempt has failed. `null` if the last one succeeded, or there was none. */
   failingSince: string | null;
-  /** Whether what is due goes out at once. `open`: only one attempt now and then, as a probe. */
+  /** Circuit breaker of the endpoint. */
   breaker: WebhookDetailBreaker;
-  /** Accurate to a minute. */
+  /** Time of the last successful delivery, accurate to one minute. `null` if there is none. */
   lastSuccessAt: string | null;
 }
 
 export interface DeliveryLastAttempt {
   at: string;
   outcome: 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol';
-  /** Of the answer. */
+  /** HTTP status of the response. `null` if there was no response. */
   status: number | null;
-  /** The outcome in plain words. */
+  /** Human-readable outcome. */
   message: string;
 }
 
@@ -76,11 +81,12 @@ export interface Delivery {
   eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
-  /** Attempts made so far. */
+  /** Number of attempts made so far. */
   attempt: number;
   createdAt: string;
-  /** Of a delivery that is `waiting`. */
+  /** Time of the next attempt (ISO 8601). `null` unless `state` is `waiting`. */
   nextAttemptAt: string | null;
+  /** Most recent attempt. `null` if there is none. */
   lastAttempt: DeliveryLastAttempt | null;
 }
 
@@ -91,7 +97,7 @@ export interface DeliveryDetailAttemptRequest {
 
 export interface DeliveryDetailAttemptResponse {
   headers: Record<string, string>;
-  /** Its first 2 KiB. */
+  /** First 2 KiB of the response body. `null` if there is none. */
   body: string | null;
 }
 
@@ -104,19 +110,22 @@ export interface DeliveryDetailAttemptTiming {
 }
 
 export interface DeliveryDetailAttempt {
+  /** Attempt number, counting from 1. */
   number: number;
   startedAt: string;
   durationMs: number;
   outcome: 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol';
-  /** Of the answer. */
+  /** HTTP status of the response. `null` if there was no response. */
   status: number | null;
-  /** The outcome in plain words. */
+  /** Human-readable outcome. */
   message: string;
-  /** Without the values of headers that are secret. */
+  /** Request as sent, without the values of secret headers. */
   request: DeliveryDetailAttemptRequest | null;
+  /** Response of the endpoint. `null` if there was none. */
   response: DeliveryDetailAttemptResponse | null;
+  /** IP address of the endpoint. `null` if no connection was made. */
   remoteAddress: string | null;
-  /** Milliseconds: waiting in line, then from the start of the attempt until each was done. */
+  /** Timings in milliseconds. `queuedMs`: wait before the attempt; all others: from the start of the attempt to the end of the step, `null` if the step was not reached or not needed. */
   timing: DeliveryDetailAttemptTiming | null;
 }
 
@@ -127,54 +136,60 @@ export interface DeliveryDetail {
   eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
-  /** Attempts made so far. */
+  /** Number of attempts made so far. */
   attempt: number;
   createdAt: string;
-  /** Of a delivery that is `waiting`. */
+  /** Time of the next attempt (ISO 8601). `null` unless `state` is `waiting`. */
   nextAttemptAt: string | null;
+  /** Most recent attempt. `null` if there is none. */
   lastAttempt: DeliveryLastAttempt | null;
   event: FlowhookEvent;
-  /** Oldest first. */
+  /** Attempts, oldest first. */
   attempts: DeliveryDetailAttempt[];
 }
 
 export interface ReplayOutcomeFailure {
-  /** Of the answer. */
+  /** HTTP status of the response. `null` if there was no response. */
   status: number | null;
-  /** The outcome in plain words. */
+  /** Human-readable outcome. */
   message: string;
+  /** Number of failed deliveries with this outcome. */
   count: number;
-  /** How many of them are tried again by themselves. */
+  /** Number of these deliveries that will be retried automatically. */
   retried: number;
 }
 
 export interface ReplayOutcome {
+  /** Successful deliveries. */
   arrived: number;
-  /** Not tried yet: in line, or held back with their webhook. */
+  /** Deliveries not attempted yet: queued, or held back with their webhook. */
   underWay: number;
-  /** Given up, or to be tried again. */
+  /** Deliveries whose last attempt failed, whether or not they will be retried. */
   failed: number;
-  /** The webhook was unsubscribed. */
+  /** Deliveries canceled because the webhook was unsubscribed. */
   canceled: number;
-  /** Sent again by a later replay, which counts them. */
+  /** Deliveries that a later replay sent again and counts instead. */
   superseded: number;
-  /** What the failed ones came to, the most frequent first; 20 kinds at most. */
+  /** Failed deliveries grouped by outcome, most frequent first (at most 20 groups). */
   failures: ReplayOutcomeFailure[];
-  /** False: only the first 100,000 are counted. */
+  /** `false` if the replay has more than 100,000 deliveries: only the first 100,000 are counted. */
   isComplete: boolean;
 }
 
 export interface Replay {
   id: string;
   webhookId: string;
-  /** `done`: everything selected has been sent on its way. Whether it arrived: see `outcome`. */
+  /** `running`: deliveries are still being queued; `done`: all are queued, and `outcome` says how many arrived. */
   state: 'running' | 'done';
+  /** States of the selected deliveries. */
   states: ('waiting' | 'delivered' | 'dead' | 'canceled')[];
+  /** Start of the period, inclusive. */
   since: string;
+  /** End of the period, inclusive. */
   until: string;
-  /** Deliveries sent so far: new ones, and those still waiting that became due at once. */
+  /** Number of deliveries queued so far: new ones, and waiting ones that became due immediately. */
   made: number;
-  /** What has become of those. */
+  /** Results of the deliveries queued so far. */
   outcome: ReplayOutcome;
   createdAt: string;
 }
@@ -187,81 +202,84 @@ export interface ReplayPlanByState {
 }
 
 export interface ReplayPlan {
+  /** Start of the period, inclusive. */
   since: string;
+  /** End of the period, inclusive. */
   until: string;
+  /** States of the selected deliveries. */
   states: ('waiting' | 'delivered' | 'dead' | 'canceled')[];
-  /** Events that it would send. */
+  /** Number of events that the replay would send. */
   count: number;
-  /** Where each of them stands; of states that are not chosen, how many events choosing only that one would send. */
+  /** Number of events by delivery state. For a state that is not selected: how many events a replay of only that state would send. */
   byState: ReplayPlanByState;
-  /** False: there are more than the 50,000 that are looked at. */
+  /** `false` if more than 50,000 deliveries match: the counts are then lower bounds. */
   isComplete: boolean;
 }
 
 export interface Inspector {
   id: string;
-  /** Takes anything from anybody who knows it. */
+  /** URL of the inspector. Anyone who knows the URL can send requests to it. */
   url: string;
-  /** What it answers; 410 unsubscribes a webhook, anything but 2xx is tried again. */
+  /** HTTP status to respond with. 410 unsubscribes the webhook; any other status outside 2xx causes a retry. */
   status: number;
-  /** How late it answers, in milliseconds. */
+  /** Delay before the response, in milliseconds. */
   delayMs: number;
-  /** Requests so far; the newest 100 are kept. */
+  /** Number of requests received so far. Only the newest 100 are stored. */
   received: number;
-  /** Why webhooks of this service will not reach it, by FLOWHOOK_ALLOW_NETWORKS; null: they will. */
+  /** Reason why the network policy (`FLOWHOOK_ALLOW_NETWORKS`) blocks deliveries to this inspector. `null` if they are allowed. */
   refusal: string | null;
   createdAt: string;
-  /** When it goes, with all that it was sent. */
+  /** Time when the inspector and its stored requests are deleted (24 hours after its creation). */
   expiresAt: string;
 }
 
 export interface InspectedRequestSignature {
-  /** `expired`: valid signature, timestamp too far from now. */
+  /** Result of the signature check. `expired`: valid signature, timestamp too far from now; `absent`: no signature. */
   verdict: 'valid' | 'expired' | 'invalid' | 'absent';
-  /** The same in plain words. */
+  /** Human-readable result. */
   message: string;
-  /** Whose secret made the `v1` signature. */
+  /** ID of the webhook whose secret made the `v1` signature. `null` if none did. */
   webhookId: string | null;
 }
 
 export interface InspectedRequest {
-  /** Counts from 1. */
+  /** Request number, counting from 1. */
   number: number;
   receivedAt: string;
   method: string;
-  /** Path and query. */
+  /** Path and query string. */
   path: string;
-  /** Names in lower case; what came more than once with commas between. */
+  /** Header values by lowercase name. Repeated headers are joined with commas. */
   headers: Record<string, string>;
-  /** Its first 64 KiB, as UTF-8. */
+  /** First 64 KiB of the body, as UTF-8. */
   body: string;
-  /** Of the whole body, as far as it was read. */
+  /** Size of the whole body in bytes, as far as it was read. */
   bodyBytes: number;
-  /** Whether only the beginning of the body is kept. */
+  /** `true` if only the first 64 KiB of the body are stored. */
   truncated: boolean;
   signature: InspectedRequestSignature;
 }
 
 export interface SystemFinding {
   group: 'machine' | 'settings' | 'files' | 'database' | 'backups' | 'network' | 'work';
-  /** The name of the check: it stays the same for ever. */
+  /** Name of the check, which never changes. */
   check: string;
   status: 'ok' | 'warning' | 'error' | 'skipped';
-  /** What was found: a sentence. */
+  /** Result of the check, as a sentence. */
   what: string;
-  /** What comes of it, or why it was not checked; null when all is well. */
+  /** Consequence of the problem, or why the check was skipped. `null` if all is well. */
   why: string | null;
-  /** The next step; null when there is none to take. */
+  /** Next step. `null` if there is nothing to do. */
   fix: string | null;
-  /** How long it took to find out. */
+  /** Duration of the check in milliseconds. */
   tookMs: number;
 }
 
 export interface SystemChecks {
-  /** Whether no finding is an error. */
+  /** `true` if no finding is an error. */
   ok: boolean;
   examinedAt: string;
-  /** How long all of it took. */
+  /** Duration of all checks in milliseconds. */
   tookMs: number;
   findings: SystemFinding[];
 }
@@ -274,10 +292,11 @@ export interface SystemListening {
 export interface SystemDatabase {
   kind: 'sqlite' | 'postgres';
   version: string;
+  /** Size of the database in bytes. */
   bytes: number;
-  /** The write-ahead log; null on PostgreSQL. */
+  /** Size of the write-ahead log in bytes. `null` on PostgreSQL. */
   walBytes: number | null;
-  /** The version of the tables. */
+  /** Version of the database schema. */
   schema: number;
 }
 
@@ -285,26 +304,26 @@ export interface SystemJobs {
   queued: number;
   running: number;
   retrying: number;
-  /** Whether it was counted to the end. */
+  /** `false` if counting stopped early because there are more than 10,000. */
   complete: boolean;
 }
 
 export interface SystemDeliveries {
   waiting: number;
-  /** When the one was made that has waited longest. */
+  /** Creation time of the delivery that has waited longest. `null` if none is waiting. */
   oldestWaitingAt: string | null;
-  /** Endpoints that this node leaves alone for now, because they were out of order. */
+  /** Number of failing endpoints whose circuit breaker is open on this node. */
   openCircuits: number;
-  /** Whether it was counted to the end. */
+  /** `false` if counting stopped early because there are more than 10,000. */
   complete: boolean;
 }
 
 export interface SystemEventLoop {
-  /** Median. */
+  /** Median delay. */
   p50Ms: number;
-  /** 99th percentile. */
+  /** 99th percentile of the delay. */
   p99Ms: number;
-  /** Longest. */
+  /** Longest delay. */
   maxMs: number;
 }
 
@@ -316,45 +335,46 @@ export interface SystemMemory {
 }
 
 export interface SystemSetting {
-  /** In `flowhook.yaml`. */
+  /** Name of the setting in `flowhook.yaml`. */
   name: string;
-  /** In the environment. */
+  /** Name of the environment variable. */
   variable: string;
-  /** `***` for a secret that is set; null: there is none. */
+  /** Effective value; `***` for a secret. `null` if the setting has none. */
   value: string | null;
   origin: 'flag' | 'environment' | 'file' | 'default';
-  /** Such as `--port` or `flowhook.yaml: port`. */
+  /** Source of the value, such as `--port` or `flowhook.yaml: port`. `null` for a default. */
   from: string | null;
+  /** Purpose of the setting. */
   sentence: string;
 }
 
 export interface System {
-  /** Of Flowhook. */
+  /** Flowhook version. */
   version: string;
-  /** The version of Node. */
+  /** Node.js version. */
   node: string;
-  /** Such as `linux x64`. */
+  /** Operating system and architecture, such as `linux x64`. */
   platform: string;
   startedAt: string;
-  /** Since this node was started. */
+  /** Seconds since this node started. */
   uptimeSeconds: number;
-  /** What this node does: all, api, worker or sender. */
+  /** Role of this node: `all`, `api`, `worker` or `sender`. */
   role: string;
-  /** The name of this node for as long as it runs. */
+  /** ID of this node until it restarts. */
   nodeId: string;
-  /** Under which others reach it, as far as it knows. */
+  /** URL at which clients reach the service: `FLOWHOOK_PUBLIC_URL`, or the listening address. */
   url: string;
   listening: SystemListening;
   database: SystemDatabase;
-  /** Of all teams. */
+  /** Unfinished jobs of all teams. */
   jobs: SystemJobs;
-  /** Of all teams. */
+  /** Waiting deliveries of all teams. */
   deliveries: SystemDeliveries;
-  /** How late this node was to whatever was due, in the last whole minute. */
+  /** Event loop delay of this node in the last full minute, in milliseconds. */
   eventLoop: SystemEventLoop;
-  /** Of this node, without the processes of its jobs. */
+  /** Memory of this node in bytes, without the processes of its jobs. */
   memory: SystemMemory;
-  /** Every setting with what holds on this node. */
+  /** Settings of this node with their effective values. */
   settings: SystemSetting[];
 }
 
@@ -366,37 +386,43 @@ export interface ChangeField {
 
 export interface Change {
   type: 'added' | 'changed' | 'removed';
-  /** Record identifier. */
+  /** Record ID. */
   id: string;
-  /** The version that brought its last state. */
+  /** Version that published the last state of the record. */
   version: number;
-  /** Of a record that was added. */
+  /** Added record. Present only if `type` is `added`. */
   record?: DataRecord;
-  /** Of a record that was changed or removed. */
+  /** Fields that changed. Present only if `type` is `changed` or `removed`. */
   fields?: ChangeField[];
 }
 
 export interface VersionRecords {
+  /** Number of records in the version. */
   total: number;
+  /** Number of records that are not in the previous version. */
   added: number;
+  /** Number of records that differ from the previous version. */
   changed: number;
+  /** Number of records of the previous version that are gone. */
   removed: number;
 }
 
 export interface Version {
   number: number;
-  /** The job that published it. */
+  /** ID of the job that published the version. */
   jobId: string;
   publishedAt: string;
   records: VersionRecords;
 }
 
 export interface JobProgress {
+  /** Number of records read. */
   records: number;
+  /** Number of bytes read. */
   bytes: number;
-  /** What the source says of itself. */
+  /** Number of pages read. `null` if the source does not report it. */
   pages: number | null;
-  /** What the source says of itself. */
+  /** Message from the source. `null` if there is none. */
   message: string | null;
 }
 
@@ -405,21 +431,23 @@ export interface Job {
   workflowId: string;
   state: 'queued' | 'running' | 'retrying' | 'finished' | 'failed' | 'canceled';
   origin: 'api' | 'schedule' | 'cli' | 'push';
-  /** The highest of a team goes first. */
+  /** Priority among the waiting jobs of the team: jobs with a higher number start first. */
   priority: number;
-  /** Attempts started so far. */
+  /** Number of attempts started so far. */
   attempt: number;
-  /** Of a job that is `retrying`. */
+  /** Time of the next attempt (ISO 8601). `null` unless `state` is `retrying`. */
   nextAttemptAt: string | null;
+  /** Time when cancellation was requested. `null` if it was not. */
   cancelRequestedAt: string | null;
-  /** Why it failed, or why its last attempt did. */
+  /** Cause of the failure, or of the last failed attempt. `null` if there is none. */
   reason: 'error' | 'source' | 'lost' | 'timeout' | 'memory' | 'output' | 'guard' | 'invalid_record' | null;
-  /** Human-readable reason, or who canceled it. */
+  /** Human-readable reason, or who canceled the job. `null` if there is none. */
   error: string | null;
-  /** How far the attempt is, or came. */
+  /** Progress of the current or last attempt. `null` before the first report. */
   progress: JobProgress | null;
-  /** The version that it published or found unchanged. */
+  /** Version that the job published or found unchanged. `null` until the job has finished. */
   version: number | null;
+  /** Records of that version. `null` until the job has finished. */
   records: VersionRecords | null;
   queuedAt: string;
   startedAt: string | null;
@@ -427,11 +455,11 @@ export interface Job {
 }
 
 export interface AuditLineActor {
-  /** `key`: over the API; `session`: in the dashboard; `command`: at a shell; `file`: by a workflow file; `service`: by a start; `unknown`: who was refused. */
+  /** Kind of author. `key`: an API key; `session`: a dashboard session; `command`: a shell command; `file`: a workflow file; `service`: the service itself at startup; `unknown`: a caller who was refused. */
   kind: 'key' | 'session' | 'command' | 'file' | 'service' | 'unknown';
-  /** Of the key. */
+  /** ID of the API key; for a session, of the key that signed in. `null` if no key was used. */
   id: string | null;
-  /** Of the key, or of the system's user. */
+  /** Name of the API key or of the operating system user. `null` if unknown. */
   name: string | null;
 }
 
@@ -443,39 +471,41 @@ export interface AuditLineTarget {
 export interface AuditLine {
   id: string;
   createdAt: string;
-  /** Its slug; null: the instance, as for a team that was deleted. */
+  /** Slug of the team. `null` if the line belongs to the instance, such as the deletion of a team. */
   team: string | null;
-  /** The operation, such as `webhooks.subscribe` or `records.erase`. */
+  /** Operation, such as `webhooks.subscribe` or `records.erase`. */
   action: string;
   actor: AuditLineActor;
+  /** Changed resource. `null` if the change has no single target. */
   target: AuditLineTarget | null;
-  /** Where the request came from. */
+  /** IP address of the client. `null` if the change was not requested over HTTP. */
   address: string | null;
-  /** Its `x-request-id`, which the log tells more about. */
+  /** `x-request-id` of the request, for finding it in the log. `null` if there was no request. */
   requestId: string | null;
   summary: string;
-  /** Of erasures: what was found where. */
+  /** Erasure report: what was found and where. Empty for other operations. */
   details: Record<string, unknown>;
 }
 
 export interface Key {
   id: string;
   name: string;
-  /** How the key begins, to recognise it by. */
+  /** First characters of the key, to recognize it by. */
   prefix: string;
   scopes: ('read' | 'queue' | 'webhooks' | 'admin' | 'operator')[];
   createdAt: string;
-  /** null: never. */
+  /** Time when the key stops working. `null` if it never expires. */
   expiresAt: string | null;
+  /** Time when the key was revoked. `null` if it was not. */
   revokedAt: string | null;
-  /** Written once a minute; null: never, since this is noted. */
+  /** Time of the last use, accurate to one minute. `null` if the key was never used. */
   lastUsedAt: string | null;
-  /** `unused`: not used for 90 days; `expires_soon`: within 14 days, or the last fifth of its life. */
+  /** `unused`: not used for 90 days; `expires_soon`: expires within 14 days, or within the last fifth of its lifetime if that is shorter. `null` if neither. */
   concern: 'unused' | 'expires_soon' | null;
 }
 
 export interface LogLine {
-  /** Counts the lines of an attempt from 1; missing numbers were left out. */
+  /** Line number within the attempt, counting from 1. Gaps mean that lines were dropped. */
   seq: number;
   time: string;
   level: 'debug' | 'info' | 'warn' | 'error';
@@ -489,6 +519,7 @@ export interface WorkflowSource {
 export interface WorkflowSchedule {
   cron?: string;
   timezone?: string;
+  /** Interval in milliseconds. */
   everyMs?: number;
   missed: 'run' | 'skip';
 }
@@ -506,25 +537,26 @@ export interface Workflow {
   name: string;
   source: WorkflowSource;
   mode: 'replace' | 'upsert' | 'append';
-  /** `cron` and `timezone`, or `everyMs`; `missed` says what becomes of runs that were missed. */
+  /** `cron` with `timezone`, or `everyMs`. `missed`: whether missed runs are made up for by one run (`run`) or not (`skip`). `null` if the workflow has no schedule. */
   schedule: WorkflowSchedule | null;
-  /** null without a schedule, and while paused. */
+  /** Time of the next scheduled run. `null` if there is no schedule or the workflow is paused. */
   nextRunAt: string | null;
   paused: boolean;
+  /** Time when the workflow was paused. `null` if it is not paused. */
   pausedAt: string | null;
-  /** The newest version of its records; 0 before the first. */
+  /** Newest version of the records. 0 before the first. */
   version: number;
-  /** How many records that version holds. */
+  /** Number of records in the newest version. */
   records: number;
-  /** Not yet ended. */
+  /** Current unfinished job. `null` if there is none. */
   currentJob: Job | null;
-  /** The newest that has ended. */
+  /** Most recent job that has ended. `null` if there is none. */
   lastJob: Job | null;
-  /** Where `recentJobs` asked for them: its newest jobs, the newest first. */
+  /** Newest jobs first. Present only if the query parameter `recentJobs` is set. */
   recentJobs?: JobGlance[];
 }
 
-/** Exactly what a webhook is sent. */
+/** Event, exactly as webhooks receive it. */
 export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WebhookTestEvent | WebhookPausedEvent) & { workflowId?: string; jobId?: string };
 
 export interface WorkflowQueuedEventData {
@@ -758,67 +790,72 @@ export interface WebhookPausedEvent {
 }
 
 export interface WorkflowDefinition {
-  /** Where it is changed. */
+  /** Place where the definition is maintained. */
   origin: 'file' | 'api';
-  /** In the workflows directory. */
+  /** Path in the workflows directory. `null` if the workflow was created over the API. */
   file: string | null;
-  /** As it was written: YAML, TypeScript or JSON. */
+  /** Definition as written, in YAML, TypeScript or JSON. `null` if this node does not have the file. */
   text: string | null;
-  /** Whether `text` is what runs; null without it. */
+  /** `true` if `text` is the definition in use. `null` without `text`. */
   applied: boolean | null;
-  /** With every default filled in. */
+  /** Definition with every default filled in. */
   definition: Record<string, unknown>;
 }
 
 export interface PushResult {
   message: string;
   jobId: string;
-  /** The version that it published or found unchanged. */
+  /** Version that the push published or found unchanged. */
   version: number;
   records: VersionRecords;
-  /** There when the push removed more than half of at least 20 records. */
+  /** Warning, present if the push removed more than half of 20 or more records. */
   warning?: string;
 }
 
-export interface EraseFromWorkflowResultFound {
+export interface ErasePersonResultFound {
   workflowId: string | null;
   place: string;
   count: number;
 }
 
-export interface EraseFromWorkflowResultDisk {
+export interface ErasePersonResultDisk {
+  /** `true` if the write-ahead log was emptied. */
   logEmptied: boolean | null;
+  /** `true` if the database was rewritten. */
   rewritten: boolean;
+  /** `true` if traces of the person are left in the files. */
   tracesLeft: boolean | null;
 }
 
 export interface ErasureReport {
   dryRun: boolean;
-  /** What was removed or redacted, or would be. */
-  found: EraseFromWorkflowResultFound[];
-  /** What mentions the person and stays: records of others, definitions. */
-  left: EraseFromWorkflowResultFound[];
+  /** Matches that were removed or redacted, or would be. */
+  found: ErasePersonResultFound[];
+  /** Matches that remain: records of other people, and definitions. */
+  left: ErasePersonResultFound[];
   suppressed: boolean;
-  /** Whether the write-ahead log was emptied, the database rewritten, and traces are left in it; null where that cannot be known: PostgreSQL keeps its log, its replicas and its backups to itself. */
-  disk: EraseFromWorkflowResultDisk | null;
-  /** How many older copies of the database may hold the person. */
+  /** Cleanup of the database files. `null` for a dry run. A single value is `null` if it is unknown: PostgreSQL does not expose its log, replicas and backups. */
+  disk: ErasePersonResultDisk | null;
+  /** Number of older copies of the database that may contain the person. */
   backups: number;
 }
 
 export interface WebhookSettings {
-  /** One delivery at a time, in the order of the events; a failing one holds up the rest. */
+  /** `true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after it. */
   ordered?: boolean;
-  /** Requests a second at most; null: no limit. */
+  /** Maximum number of requests per second. `null` if unlimited. */
   ratePerSecond?: number | null;
+  /** Time limit of one attempt, in milliseconds. */
   timeoutMs?: number;
-  /** Sent with every delivery, and never shown again; null: none. */
+  /** Headers to send with every delivery. Their values are never shown again. `null` to send none. */
   headers?: Record<string, string> | null;
 }
 
 export interface RotateWebhookSecretResult {
   message: string;
-  /** whsec_ and base64. */
+  /** `whsec_` followed by the secret in base64. */
   secret: string;
+  /** Time until which the old secret also signs (ISO 8601). */
   overlapUntil: string;
 }
 
@@ -829,37 +866,37 @@ export interface TestWebhookResult {
 }
 
 export interface DeliveryCommand {
-  /** For a POSIX shell. */
+  /** `curl` command for a POSIX shell. */
   command: string;
-  /** Headers whose values have to be put in the place of `***`. */
+  /** Names of headers whose values must be filled in where the command has `***`. */
   hidden: string[];
-  /** Until then receivers believe the signature. */
+  /** Time until which receivers accept the signature (5 minutes from now). */
   validUntil: string;
 }
 
 export interface ReplayDeliveryResult {
   message: string;
-  /** The delivery that sends it. */
+  /** ID of the delivery that sends the event. */
   deliveryId: string;
-  /** Whether a delivery still waited for the event, so that no new one was made. */
+  /** `true` if a waiting delivery was used instead of creating a new one. */
   retried: boolean;
-  /** How many attempts it has had already. */
+  /** Number of attempts that the delivery has already had. */
   attempt: number;
 }
 
 export interface InspectorAnswer {
-  /** What it answers; 410 unsubscribes a webhook, anything but 2xx is tried again. */
+  /** HTTP status to respond with. 410 unsubscribes the webhook; any other status outside 2xx causes a retry. */
   status?: number;
-  /** How late it answers, in milliseconds. */
+  /** Delay before the response, in milliseconds. */
   delayMs?: number;
 }
 
 export interface EventKind {
   type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
-  /** Other names that a subscription may use, in any letter case. `*` is all types. */
+  /** Other names that subscriptions may use, in any letter case. `*` subscribes to all types. */
   aliases: string[];
   description: string;
-  /** JSON Schema 2020-12 of the whole body. */
+  /** JSON Schema 2020-12 of the event. */
   schema: Record<string, unknown>;
   example: FlowhookEvent;
 }
@@ -871,14 +908,14 @@ export interface JobCounts {
   finished: number;
   failed: number;
   canceled: number;
-  /** Whether those that have ended are all counted. */
+  /** `true` if all ended jobs are counted. */
   complete: boolean;
 }
 
 export interface JobLogs {
   attempt: number;
   lines: LogLine[];
-  /** The next `after`; null when this was all. */
+  /** Value of `after` for the next call. `null` if these were the last lines. */
   next: number | null;
 }
 
@@ -890,33 +927,33 @@ export interface MeTeam {
 export interface MeKey {
   id: string;
   name: string;
-  /** How the key begins, to recognise it by. */
+  /** First characters of the key, to recognize it by. */
   prefix: string;
   scopes: ('read' | 'queue' | 'webhooks' | 'admin' | 'operator')[];
-  /** null: never. */
+  /** Time when the key stops working. `null` if it never expires. */
   expiresAt: string | null;
 }
 
 export interface MeLimits {
-  /** Items of a list without `limit`. */
+  /** Items per page if `limit` is not set. */
   defaultPageSize: number;
-  /** The highest `limit` of most lists. */
+  /** Highest `limit` of most lists. */
   maxPageSize: number;
-  /** Of a request body; a push may be of any length. */
+  /** Maximum size of a JSON request body, in bytes. A push may be of any length. */
   maxBodyBytes: number;
-  /** Active ones. */
+  /** Maximum number of active webhooks per workflow. */
   maxWebhooksPerWorkflow: number;
-  /** Of the team; null: any number. */
+  /** Maximum number of workflows in the team. `null` if unlimited. */
   maxWorkflows: number | null;
-  /** Of the team, over all its workflows; null: any number. */
+  /** Maximum number of webhooks in the team, across all workflows. `null` if unlimited. */
   maxWebhooks: number | null;
-  /** Of the team, neither revoked nor expired; null: any number. */
+  /** Maximum number of keys that are neither revoked nor expired. `null` if unlimited. */
   maxKeys: number | null;
-  /** Of the team, in the current versions of its workflows; null: any number. */
+  /** Maximum number of records in the current versions of all workflows. `null` if unlimited. */
   maxRecords: number | null;
-  /** Of the records in the current versions of its workflows, as JSON text in UTF-8; null: any number. */
+  /** Maximum size of the records in the current versions of all workflows, in bytes of JSON text. `null` if unlimited. */
   maxStoredBytes: number | null;
-  /** Of the team at once; others wait; null: any number. */
+  /** Maximum number of jobs that run at the same time; further jobs wait. `null` if unlimited. */
   maxRunningJobs: number | null;
 }
 
@@ -939,43 +976,46 @@ export interface UsageBucketRecords {
 }
 
 export interface UsageBucketDeliveriesLatencyMs {
-  /** Milliseconds; null when nothing was delivered. */
+  /** Milliseconds. `null` if nothing was delivered. */
   p50: number | null;
-  /** Milliseconds; null when nothing was delivered. */
+  /** Milliseconds. `null` if nothing was delivered. */
   p95: number | null;
 }
 
 export interface UsageBucketDeliveries {
   delivered: number;
+  /** Number of failed attempts, whether or not they were retried. */
   failedAttempts: number;
-  /** Given up. */
+  /** Number of deliveries that were given up. */
   dead: number;
-  /** How long the endpoints took to take what was delivered, to some 10 %. */
+  /** Response times of the endpoints for successful deliveries, accurate to about 10 %. */
   latencyMs: UsageBucketDeliveriesLatencyMs;
 }
 
 export interface UsageBucket {
   start: string;
-  /** That ended; not of a webhook. */
+  /** Jobs that ended in this period. Missing in the usage of a webhook. */
   jobs?: UsageBucketJobs;
-  /** By jobs that finished; not of a webhook. */
+  /** Records changed by jobs that finished in this period. Missing in the usage of a webhook. */
   records?: UsageBucketRecords;
-  /** Not of a workflow. */
+  /** Deliveries in this period. Missing in the usage of a workflow. */
   deliveries?: UsageBucketDeliveries;
 }
 
 export interface Usage {
   by: 'hour' | 'day';
+  /** Start of the first bucket. */
   from: string;
+  /** End of the last bucket. */
   to: string;
-  /** All that had happened by then is counted. */
+  /** Time up to which everything is counted. */
   countedUntil: string;
   buckets: UsageBucket[];
 }
 
 export interface MadeKey {
   message: string;
-  /** The key itself, shown this once. */
+  /** API key to send in `x-api-key`. Shown only in this response. */
   apiKey: string;
   key: Key;
 }
@@ -983,7 +1023,7 @@ export interface MadeKey {
 export interface SigningKey {
   id: string;
   type: 'ed25519';
-  /** whpk_ and the 32 bytes in base64. */
+  /** `whpk_` followed by the 32 bytes of the public key in base64. */
   key: string;
   createdAt: string;
 }

@@ -86,7 +86,7 @@ export const OPERATIONS: readonly Line[] = [
     listAudit: 'GET /v1/audit',
   }),
   ...linesOf(() => import('../http/routes/persons.ts'), {
-    exportAboutPerson: 'POST /v1/export',
+    exportPersonalData: 'POST /v1/export',
   }),
 ];
 

@@ -1,4 +1,4 @@
-/** Every route: method, path, the scope its key needs (any: every key; null: no key), and what answers it. */
+/** Every route: method, path, the scope that its key needs (`any`: any key; null: no key), and its operation. */
 import { type Route, route } from './route.ts';
 import { listWorkflowVersions, readData, readWorkflowChanges } from './routes/data.ts';
 import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './routes/definitions.ts';
@@ -32,7 +32,7 @@ import { readJobLogs } from './routes/job-logs.ts';
 import { cancelJob, countJobs, listJobs, queueJob, readJob, rerunJob, runJobNow } from './routes/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './routes/keys.ts';
 import { openApiOperations } from './routes/openapi.ts';
-import { eraseFromWorkflow, exportAboutPerson } from './routes/persons.ts';
+import { erasePerson, exportPersonalData } from './routes/persons.ts';
 import { pushRecords } from './routes/push.ts';
 import {
   readDefaultSigningKeys,
@@ -64,14 +64,14 @@ const { readOpenApi, readOpenApiYaml, readReference } = openApiOperations(() => 
 /** The methods that an inspector accepts, besides HEAD. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** What every node answers, whatever its role. */
+/** Routes of every node, regardless of its role. */
 export const routesOfNode: readonly Route[] = [
   route('GET', '/livez', null, live),
   route('GET', '/readyz', null, ready),
   route('GET', '/metrics', null, readMetrics),
 ];
 
-// `{webhookId=wh_*}` matches only values that start with `wh_`: any other path is unknown.
+// `{webhookId=wh_*}` matches only values that start with `wh_`; other paths return 404.
 export const routes: readonly Route[] = [
   // The contract, which is frozen.
   route('GET', '/v1/workflows/{workflowId}/data', 'read', readData),
@@ -91,7 +91,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
   route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
   route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
-  route('POST', '/v1/workflows/{workflowId}/erase', 'admin', eraseFromWorkflow),
+  route('POST', '/v1/workflows/{workflowId}/erase', 'admin', erasePerson),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
   route('GET', '/v1/integrations/webhooks', 'webhooks', listWebhookDetails),
   route('POST', '/v1/integrations/webhooks', 'webhooks', createTeamWebhook),
@@ -131,7 +131,7 @@ export const routes: readonly Route[] = [
 
   route('GET', '/v1/me', 'any', readMe),
   route('GET', '/v1/usage', 'read', readUsage),
-  route('POST', '/v1/export', 'admin', exportAboutPerson),
+  route('POST', '/v1/export', 'admin', exportPersonalData),
   route('GET', '/v1/system', 'operator', readSystem),
   route('GET', '/v1/system/checks', 'operator', readSystemChecks),
   route('GET', '/v1/audit', 'admin', listAudit),

@@ -1,4 +1,4 @@
-/** A line of the audit as callers see it. */
+/** One line of the audit log, as the API returns it. */
 import { ACTOR_KINDS, type AuditLine, TARGET_KINDS } from '../model/audit.ts';
 import { anyObject, choice, named, nullable, object, text, time } from '../std/shape.ts';
 import { ENDED, IDS } from './examples.ts';
@@ -8,22 +8,33 @@ export const auditLineResource = named(
   object({
     id: text(),
     createdAt: time(),
-    team: nullable(text('Its slug; null: the instance, as for a team that was deleted')),
-    action: text('The operation, such as `webhooks.subscribe` or `records.erase`'),
+    team: nullable(
+      text('Slug of the team. `null` if the line belongs to the instance, such as the deletion of a team'),
+    ),
+    action: text('Operation, such as `webhooks.subscribe` or `records.erase`'),
     actor: object({
       kind: choice(
         ACTOR_KINDS,
-        '`key`: over the API; `session`: in the dashboard; `command`: at a shell; `file`: by a workflow file; ' +
-          '`service`: by a start; `unknown`: who was refused',
+        'Kind of author. `key`: an API key; `session`: a dashboard session; `command`: a shell command; ' +
+          '`file`: a workflow file; `service`: the service itself at startup; `unknown`: a caller who was refused',
       ),
-      id: nullable(text('Of the key')),
-      name: nullable(text("Of the key, or of the system's user")),
+      id: nullable(
+        text('ID of the API key; for a session, of the key that signed in. `null` if no key was used'),
+      ),
+      name: nullable(text('Name of the API key or of the operating system user. `null` if unknown')),
     }),
-    target: nullable(object({ kind: choice(TARGET_KINDS), id: text() })),
-    address: nullable(text('Where the request came from')),
-    requestId: nullable(text('Its `x-request-id`, which the log tells more about')),
+    target: nullable(
+      object(
+        { kind: choice(TARGET_KINDS), id: text() },
+        'Changed resource. `null` if the change has no single target',
+      ),
+    ),
+    address: nullable(text('IP address of the client. `null` if the change was not requested over HTTP')),
+    requestId: nullable(
+      text('`x-request-id` of the request, for finding it in the log. `null` if there was no request'),
+    ),
     summary: text(),
-    details: anyObject('Of erasures: what was found where'),
+    details: anyObject('Erasure report: what was found and where. Empty for other operations'),
   }),
   {
     id: IDS.auditLine,

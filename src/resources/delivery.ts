@@ -1,4 +1,4 @@
-/** Deliveries, their attempts and replays as callers see them. */
+/** Deliveries, their attempts and replays, as the API returns them. */
 
 import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
 import { EVENT_TYPES } from '../model/event.ts';
@@ -26,11 +26,10 @@ import { eventResource } from './event.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
 
 const headers = map(text());
-/** The outcome of an attempt. */
 const outcome = {
   outcome: choice(ATTEMPT_OUTCOMES),
-  status: nullable(integer('Of the answer')),
-  message: text('The outcome in plain words'),
+  status: nullable(integer('HTTP status of the response. `null` if there was no response')),
+  message: text('Human-readable outcome'),
 };
 
 const summary = object({
@@ -40,10 +39,10 @@ const summary = object({
   eventType: choice(EVENT_TYPES),
   origin: choice(DELIVERY_ORIGINS),
   state: choice(DELIVERY_STATES),
-  attempt: integer('Attempts made so far'),
+  attempt: integer('Number of attempts made so far'),
   createdAt: time(),
-  nextAttemptAt: nullable(time('Of a delivery that is `waiting`')),
-  lastAttempt: nullable(object({ at: time(), ...outcome })),
+  nextAttemptAt: nullable(time('Time of the next attempt (ISO 8601). `null` unless `state` is `waiting`')),
+  lastAttempt: nullable(object({ at: time(), ...outcome }, 'Most recent attempt. `null` if there is none')),
 });
 const delivered: Json<typeof summary> = {
   id: IDS.delivery,
@@ -66,13 +65,20 @@ export const deliveryDetailResource = named(
     event: eventResource,
     attempts: list(
       object({
-        number: integer(),
+        number: integer('Attempt number, counting from 1'),
         startedAt: time(),
         durationMs: number(),
         ...outcome,
-        request: nullable(object({ url: text(), headers }, 'Without the values of headers that are secret')),
-        response: nullable(object({ headers, body: nullable(text('Its first 2 KiB')) })),
-        remoteAddress: nullable(text()),
+        request: nullable(
+          object({ url: text(), headers }, 'Request as sent, without the values of secret headers'),
+        ),
+        response: nullable(
+          object(
+            { headers, body: nullable(text('First 2 KiB of the response body. `null` if there is none')) },
+            'Response of the endpoint. `null` if there was none',
+          ),
+        ),
+        remoteAddress: nullable(text('IP address of the endpoint. `null` if no connection was made')),
         timing: nullable(
           object(
             {
@@ -82,11 +88,12 @@ export const deliveryDetailResource = named(
               tlsMs: nullable(number()),
               firstByteMs: nullable(number()),
             },
-            'Milliseconds: waiting in line, then from the start of the attempt until each was done',
+            'Timings in milliseconds. `queuedMs`: wait before the attempt; all others: from the start of the attempt ' +
+              'to the end of the step, `null` if the step was not reached or not needed',
           ),
         ),
       }),
-      'Oldest first',
+      'Attempts, oldest first',
     ),
   }),
   {
@@ -109,12 +116,14 @@ export const deliveryDetailResource = named(
   },
 );
 
-/** A command that sends the event once more, from wherever it is run. */
+/** A shell command that sends the event again. */
 export const deliveryCommandResource = withExample(
   object({
-    command: text('For a POSIX shell'),
-    hidden: list(text(), 'Headers whose values have to be put in the place of `***`'),
-    validUntil: raw<string>(time('Until then receivers believe the signature').schema),
+    command: text('`curl` command for a POSIX shell'),
+    hidden: list(text(), 'Names of headers whose values must be filled in where the command has `***`'),
+    validUntil: raw<string>(
+      time('Time until which receivers accept the signature (5 minutes from now)').schema,
+    ),
   }),
   {
     command:
@@ -126,8 +135,8 @@ export const deliveryCommandResource = withExample(
 );
 
 const count = (description?: string) => integer(description, { minimum: 0 });
-const period = { since: time(), until: time() };
-const states = list(choice(DELIVERY_STATES));
+const period = { since: time('Start of the period, inclusive'), until: time('End of the period, inclusive') };
+const states = list(choice(DELIVERY_STATES), 'States of the selected deliveries');
 
 export const replayResource = named(
   'Replay',
@@ -136,30 +145,32 @@ export const replayResource = named(
     webhookId: text(),
     state: choice(
       ['running', 'done'],
-      '`done`: everything selected has been sent on its way. Whether it arrived: see `outcome`',
+      '`running`: deliveries are still being queued; `done`: all are queued, and `outcome` says how many arrived',
     ),
     states,
     ...period,
-    made: count('Deliveries sent so far: new ones, and those still waiting that became due at once'),
+    made: count('Number of deliveries queued so far: new ones, and waiting ones that became due immediately'),
     outcome: object(
       {
-        arrived: count(),
-        underWay: count('Not tried yet: in line, or held back with their webhook'),
-        failed: count('Given up, or to be tried again'),
-        canceled: count('The webhook was unsubscribed'),
-        superseded: count('Sent again by a later replay, which counts them'),
+        arrived: count('Successful deliveries'),
+        underWay: count('Deliveries not attempted yet: queued, or held back with their webhook'),
+        failed: count('Deliveries whose last attempt failed, whether or not they will be retried'),
+        canceled: count('Deliveries canceled because the webhook was unsubscribed'),
+        superseded: count('Deliveries that a later replay sent again and counts instead'),
         failures: list(
           object({
             status: outcome.status,
             message: outcome.message,
-            count: count(),
-            retried: count('How many of them are tried again by themselves'),
+            count: count('Number of failed deliveries with this outcome'),
+            retried: count('Number of these deliveries that will be retried automatically'),
           }),
-          'What the failed ones came to, the most frequent first; 20 kinds at most',
+          'Failed deliveries grouped by outcome, most frequent first (at most 20 groups)',
         ),
-        isComplete: boolean('False: only the first 100,000 are counted'),
+        isComplete: boolean(
+          '`false` if the replay has more than 100,000 deliveries: only the first 100,000 are counted',
+        ),
       },
-      'What has become of those',
+      'Results of the deliveries queued so far',
     ),
     createdAt: time(),
   }),
@@ -177,7 +188,7 @@ export const replayResource = named(
       failed: 2,
       canceled: 0,
       superseded: 0,
-      failures: [{ status: null, message: 'No answer within 15 s', count: 2, retried: 2 }],
+      failures: [{ status: null, message: 'No response within 15 s', count: 2, retried: 2 }],
       isComplete: true,
     },
     createdAt: ENDED,
@@ -189,12 +200,13 @@ export const replayPlanResource = named(
   object({
     ...period,
     states,
-    count: count('Events that it would send'),
+    count: count('Number of events that the replay would send'),
     byState: object(
       { waiting: count(), delivered: count(), dead: count(), canceled: count() },
-      'Where each of them stands; of states that are not chosen, how many events choosing only that one would send',
+      'Number of events by delivery state. For a state that is not selected: how many events a replay of only that ' +
+        'state would send',
     ),
-    isComplete: boolean('False: there are more than the 50,000 that are looked at'),
+    isComplete: boolean('`false` if more than 50,000 deliveries match: the counts are then lower bounds'),
   }),
   {
     since: QUEUED,
@@ -211,7 +223,7 @@ export function shownDelivery(of: DeliverySummary) {
 }
 
 export function shownDeliveryDetail(of: DeliverySummary & { body: string; attempts: Attempt[] }) {
-  // Older attempts may have been deleted, so they are numbered back from the last.
+  // Older attempts may have been deleted: numbers count back from the last.
   const before = Math.max(0, of.attempt - of.attempts.length);
   return deliveryDetailResource.of({
     ...madeOf(of),
@@ -253,11 +265,9 @@ export function shownReplay(of: Replay, { failures, isComplete, ...counts }: Rep
   });
 }
 
-/** The outcome of one attempt: `Delivered: the receiver answered 204`, or why not. */
+/** `Delivered: the receiver returned 204`, or why the attempt failed. */
 function outcomeWords(attempt: Pick<Attempt, 'outcome' | 'status' | 'error'>): string {
-  if (attempt.outcome === 'ok') return `Delivered: the receiver answered ${attempt.status ?? '2xx'}`;
+  if (attempt.outcome === 'ok') return `Delivered: the receiver returned ${attempt.status ?? '2xx'}`;
   if (attempt.error !== null) return attempt.error;
-  return attempt.status === null
-    ? `It failed (${attempt.outcome})`
-    : `The receiver answered ${attempt.status}`;
+  return attempt.status === null ? `Failed (${attempt.outcome})` : `The receiver returned ${attempt.status}`;
 }

@@ -1,4 +1,4 @@
-/** What every operation may answer: a message, an error, and an error in detail. */
+/** Responses that any operation may return: a message, an error, or problem details. */
 import { exactly, integer, named, object, optional, text } from '../std/shape.ts';
 
 export const messageResource = named('Message', exactly(object({ message: text() })), {
@@ -7,11 +7,10 @@ export const messageResource = named('Message', exactly(object({ message: text()
 
 export const errorResource = named(
   'Error',
-  exactly(object({ error: text('What is wrong, and what to do next') })),
+  exactly(object({ error: text('Human-readable error: the problem and the next step') })),
   { error: 'No workflow found' },
 );
 
-/** Problem details. */
 export const problemResource = named(
   'Problem',
   exactly(
@@ -19,16 +18,22 @@ export const problemResource = named(
       {
         type: {
           ...text(),
-          schema: { type: 'string', format: 'uri', description: '`urn:flowhook:error:` and the code' },
+          schema: {
+            type: 'string',
+            format: 'uri',
+            description: '`urn:flowhook:error:` followed by the error code',
+          },
         },
-        title: text('What the code means in general'),
+        title: text('General meaning of the error code'),
         status: integer(),
-        detail: text('What is wrong, and what to do next: the `error` of other answers'),
-        code: text('As in `x-error-code`'),
-        requestId: text('As in `x-request-id`'),
-        jobId: optional(text('As in `x-job-id`: the job in the way, or the one that failed')),
+        detail: text('Human-readable error, the same text as `error` in `application/json`'),
+        code: text('Error code, as in the header `x-error-code`'),
+        requestId: text('Request ID, as in the header `x-request-id`'),
+        jobId: optional(text('ID of the job that conflicts or failed, as in the header `x-job-id`')),
       },
-      'An error as problem details (RFC 9457), for requests whose `Accept` names `application/problem+json`',
+      'Error as problem details (RFC 9457), returned in place of `Error` if `Accept` prefers `application/problem+json`; ' +
+        'not by the operations `readWorkflowData`, `queueWorkflowJob`, `listWebhooks`, `subscribeWebhook` and ' +
+        '`unsubscribeWebhook`',
     ),
   ),
   {

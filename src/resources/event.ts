@@ -1,9 +1,8 @@
-/** Events as callers see them: any of them, and each type. */
+/** Events as the API returns them: one schema per type, and one for any event. */
 import type { EventType } from '../model/event.ts';
 import { EVENT_CATALOG, type EventKind } from '../model/event-catalog.ts';
 import { named, raw } from '../std/shape.ts';
 
-/** The schema of each type of event, by its name in `components.schemas`. */
 export const eventResources = EVENT_CATALOG.map(({ type, schema, example }) =>
   named(eventSchemaName(type), raw<unknown>(schema), example),
 );
@@ -12,11 +11,10 @@ const refs = EVENT_CATALOG.map(
   ({ type }) => [type, `#/components/schemas/${eventSchemaName(type)}`] as const,
 );
 
-/** Any of them. */
 export const eventResource = named(
   'Event',
   raw<unknown>({
-    description: 'Exactly what a webhook is sent',
+    description: 'Event, exactly as webhooks receive it',
     oneOf: refs.map(([, $ref]) => ({ $ref })),
     discriminator: { propertyName: 'type', mapping: Object.fromEntries(refs) },
   }),

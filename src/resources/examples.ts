@@ -1,4 +1,4 @@
-/** The team that the examples tell of: a workflow `people`, one run of it, and its webhooks. */
+/** IDs and times of the team in the examples: it has a workflow `people`, one job, and webhooks. */
 const ID = '01kadz8v3s7v0s8e1c3q5m2n4p';
 
 export const IDS = {

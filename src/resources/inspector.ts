@@ -1,4 +1,4 @@
-/** An inspector and its requests as callers see them. */
+/** An inspector and the requests it received, as the API returns them. */
 import {
   INSPECTOR_STATUS,
   type Inspector,
@@ -9,27 +9,37 @@ import { boolean, choice, integer, map, named, nullable, object, text, time } fr
 import type { Inspection } from '../webhooks/inspection.ts';
 import { IDS, QUEUED } from './examples.ts';
 
-/** How an inspector answers. */
+/** How an inspector responds. */
 export const answering = {
-  status: integer('What it answers; 410 unsubscribes a webhook, anything but 2xx is tried again', {
-    minimum: INSPECTOR_STATUS.least,
-    maximum: INSPECTOR_STATUS.most,
+  status: integer(
+    'HTTP status to respond with. 410 unsubscribes the webhook; any other status outside 2xx causes a retry',
+    {
+      minimum: INSPECTOR_STATUS.least,
+      maximum: INSPECTOR_STATUS.most,
+    },
+  ),
+  delayMs: integer('Delay before the response, in milliseconds', {
+    minimum: 0,
+    maximum: MAX_INSPECTOR_DELAY_MS,
   }),
-  delayMs: integer('How late it answers, in milliseconds', { minimum: 0, maximum: MAX_INSPECTOR_DELAY_MS }),
 };
 
 export const inspectorResource = named(
   'Inspector',
   object({
     id: text(),
-    url: text('Takes anything from anybody who knows it'),
+    url: text('URL of the inspector. Anyone who knows the URL can send requests to it'),
     ...answering,
-    received: integer('Requests so far; the newest 100 are kept'),
+    received: integer('Number of requests received so far. Only the newest 100 are stored'),
     refusal: nullable(
-      text('Why webhooks of this service will not reach it, by FLOWHOOK_ALLOW_NETWORKS; null: they will'),
+      text(
+        'Reason why the network policy (`FLOWHOOK_ALLOW_NETWORKS`) blocks deliveries to this inspector. `null` if they are allowed',
+      ),
     ),
     createdAt: time(),
-    expiresAt: time('When it goes, with all that it was sent'),
+    expiresAt: time(
+      'Time when the inspector and its stored requests are deleted (24 hours after its creation)',
+    ),
   }),
   {
     id: IDS.inspector,
@@ -46,18 +56,21 @@ export const inspectorResource = named(
 export const inspectedRequestResource = named(
   'InspectedRequest',
   object({
-    number: integer('Counts from 1'),
+    number: integer('Request number, counting from 1'),
     receivedAt: time(),
     method: text(),
-    path: text('Path and query'),
-    headers: map(text(), 'Names in lower case; what came more than once with commas between'),
-    body: text('Its first 64 KiB, as UTF-8'),
-    bodyBytes: integer('Of the whole body, as far as it was read'),
-    truncated: boolean('Whether only the beginning of the body is kept'),
+    path: text('Path and query string'),
+    headers: map(text(), 'Header values by lowercase name. Repeated headers are joined with commas'),
+    body: text('First 64 KiB of the body, as UTF-8'),
+    bodyBytes: integer('Size of the whole body in bytes, as far as it was read'),
+    truncated: boolean('`true` if only the first 64 KiB of the body are stored'),
     signature: object({
-      verdict: choice(SIGNATURE_VERDICTS, '`expired`: valid signature, timestamp too far from now'),
-      message: text('The same in plain words'),
-      webhookId: nullable(text('Whose secret made the `v1` signature')),
+      verdict: choice(
+        SIGNATURE_VERDICTS,
+        'Result of the signature check. `expired`: valid signature, timestamp too far from now; `absent`: no signature',
+      ),
+      message: text('Human-readable result'),
+      webhookId: nullable(text('ID of the webhook whose secret made the `v1` signature. `null` if none did')),
     }),
   }),
   {
@@ -82,7 +95,7 @@ export const inspectedRequestResource = named(
   },
 );
 
-/** @param refusal the same for all inspectors, since they share a host */
+/** @param refusal why deliveries are blocked: equal for all inspectors, which share a host */
 export function shownInspector(inspection: Inspection, of: Inspector, refusal: string | null) {
   return inspectorResource.of({ ...of, url: inspection.urlOf(of.id), refusal });
 }

@@ -1,4 +1,4 @@
-/** A job and its log as callers see them, and sentences about the state of a job. */
+/** A job and its log, as the API returns them, and sentences about the state of a job. */
 import {
   FAILURE_REASONS,
   JOB_ORIGINS,
@@ -12,12 +12,12 @@ import { toIso } from '../std/clock.ts';
 import { as, choice, integer, named, nullable, object, text, time } from '../std/shape.ts';
 import { ENDED as ENDED_AT, IDS, QUEUED, STARTED } from './examples.ts';
 
-/** How the records of a run differ from the version before. */
+/** How the records of a job differ from the previous version. */
 export const recordCounts = object({
-  total: integer(),
-  added: integer(),
-  changed: integer(),
-  removed: integer(),
+  total: integer('Number of records in the version'),
+  added: integer('Number of records that are not in the previous version'),
+  changed: integer('Number of records that differ from the previous version'),
+  removed: integer('Number of records of the previous version that are gone'),
 });
 
 const whole = object({
@@ -25,25 +25,29 @@ const whole = object({
   workflowId: text(),
   state: choice(JOB_STATES),
   origin: choice(JOB_ORIGINS),
-  priority: integer('The highest of a team goes first'),
-  attempt: integer('Attempts started so far'),
-  nextAttemptAt: nullable(time('Of a job that is `retrying`')),
-  cancelRequestedAt: nullable(time()),
-  reason: nullable(choice(FAILURE_REASONS, 'Why it failed, or why its last attempt did')),
-  error: nullable(text('Human-readable reason, or who canceled it')),
+  priority: integer('Priority among the waiting jobs of the team: jobs with a higher number start first'),
+  attempt: integer('Number of attempts started so far'),
+  nextAttemptAt: nullable(time('Time of the next attempt (ISO 8601). `null` unless `state` is `retrying`')),
+  cancelRequestedAt: nullable(time('Time when cancellation was requested. `null` if it was not')),
+  reason: nullable(
+    choice(FAILURE_REASONS, 'Cause of the failure, or of the last failed attempt. `null` if there is none'),
+  ),
+  error: nullable(text('Human-readable reason, or who canceled the job. `null` if there is none')),
   progress: as(
-    'How far the attempt is, or came',
+    'Progress of the current or last attempt. `null` before the first report',
     nullable(
       object({
-        records: integer(),
-        bytes: integer(),
-        pages: nullable(integer('What the source says of itself')),
-        message: nullable(text('What the source says of itself')),
+        records: integer('Number of records read'),
+        bytes: integer('Number of bytes read'),
+        pages: nullable(integer('Number of pages read. `null` if the source does not report it')),
+        message: nullable(text('Message from the source. `null` if there is none')),
       }),
     ),
   ),
-  version: nullable(integer('The version that it published or found unchanged')),
-  records: nullable(recordCounts),
+  version: nullable(
+    integer('Version that the job published or found unchanged. `null` until the job has finished'),
+  ),
+  records: as('Records of that version. `null` until the job has finished', nullable(recordCounts)),
   queuedAt: time(),
   startedAt: nullable(time()),
   finishedAt: nullable(time()),
@@ -72,20 +76,20 @@ export function shownJob(of: Job) {
   return jobResource.of(madeOf(of));
 }
 
-/** What the JSON is made of. */
+/** The input of `jobResource`. */
 export function madeOf(of: Job) {
   const { state, runAt, createdAt } = of;
   return { ...of, nextAttemptAt: state === 'retrying' ? runAt : null, queuedAt: createdAt };
 }
 
 const { id, state, queuedAt, startedAt, finishedAt } = whole.fields;
-/** A job in short, for lists of recent jobs. */
+/** The summary of a job in lists of recent jobs. */
 export const glance = object({ id, state, queuedAt, startedAt, finishedAt });
 
 export const logLineResource = named(
   'LogLine',
   object({
-    seq: integer('Counts the lines of an attempt from 1; missing numbers were left out'),
+    seq: integer('Line number within the attempt, counting from 1. Gaps mean that lines were dropped'),
     time: time(),
     level: choice(LOG_LEVELS),
     text: text(),
@@ -102,35 +106,34 @@ export function textOf({ at, level, text }: LogLine): string {
   return `${toIso(at)} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
 }
 
-/** The states before and after the end of a job. */
 export const UNFINISHED: readonly JobState[] = ['queued', 'running', 'retrying'];
 export const ENDED: readonly JobState[] = ['finished', 'failed', 'canceled'];
 
-/** The state of a job as a sentence: `It failed at … (timeout)`. */
-function stateSentence(job: Job): string {
+/** The state of a job after `it`: `failed at … (timeout)`. */
+function stateWords(job: Job): string {
   const at = job.finishedAt === null ? '' : ` at ${toIso(job.finishedAt)}`;
   switch (job.state) {
     case 'finished':
-      return `It finished${at}`;
+      return `finished${at}`;
     case 'failed':
-      return `It failed${at} (${job.reason ?? 'error'})`;
+      return `failed${at} (${job.reason ?? 'error'})`;
     case 'canceled':
-      return `It was canceled${at}`;
+      return `was canceled${at}`;
     case 'running':
-      return `It runs, attempt ${job.attempt}`;
+      return `is running (attempt ${job.attempt})`;
     case 'queued':
     case 'retrying':
-      return 'It waits';
+      return 'is waiting';
   }
 }
 
 /** Why a job cannot be canceled. */
 export function endedSentence(job: Job): string {
-  return `This job has already ended. ${stateSentence(job)}: there is nothing left to cancel`;
+  return `This job has already ended: it ${stateWords(job)}. Nothing is left to cancel`;
 }
 
-/** Why a job cannot be brought forward. */
+/** Why `run-now` has no effect on a job. */
 export function notWaitingSentence(job: Job): string {
-  const next = ENDED.includes(job.state) ? 'rerun it to queue another one' : 'there is nothing to wait for';
-  return `This job does not wait. ${stateSentence(job)}: ${next}`;
+  const next = ENDED.includes(job.state) ? '. Rerun the job to queue another one' : '';
+  return `This job is not waiting: it ${stateWords(job)}${next}`;
 }

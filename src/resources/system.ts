@@ -1,44 +1,51 @@
-/** The state of the instance as its operator sees it, and what is wrong with it. */
+/** The state and the health checks of the instance, as its operator sees them. */
 import { CHECK_GROUPS, type Examination, FINDING_STATUSES, SETTING_ORIGINS } from '../model/finding.ts';
 import { boolean, choice, integer, list, named, nullable, number, object, text, time } from '../std/shape.ts';
 import { QUEUED } from './examples.ts';
 
-const complete = boolean('Whether it was counted to the end');
+const complete = boolean('`false` if counting stopped early because there are more than 10,000');
 
 export const systemResource = named(
   'System',
   object({
-    version: text('Of Flowhook'),
-    node: text('The version of Node'),
-    platform: text('Such as `linux x64`'),
+    version: text('Flowhook version'),
+    node: text('Node.js version'),
+    platform: text('Operating system and architecture, such as `linux x64`'),
     startedAt: time(),
-    uptimeSeconds: integer('Since this node was started'),
-    role: text('What this node does: all, api, worker or sender'),
-    nodeId: text('The name of this node for as long as it runs'),
-    url: text('Under which others reach it, as far as it knows'),
+    uptimeSeconds: integer('Seconds since this node started'),
+    role: text('Role of this node: `all`, `api`, `worker` or `sender`'),
+    nodeId: text('ID of this node until it restarts'),
+    url: text('URL at which clients reach the service: `FLOWHOOK_PUBLIC_URL`, or the listening address'),
     listening: object({ host: text(), port: integer() }),
     database: object({
       kind: choice(['sqlite', 'postgres']),
       version: text(),
-      bytes: integer(),
-      walBytes: nullable(integer('The write-ahead log; null on PostgreSQL')),
-      schema: integer('The version of the tables'),
+      bytes: integer('Size of the database in bytes'),
+      walBytes: nullable(integer('Size of the write-ahead log in bytes. `null` on PostgreSQL')),
+      schema: integer('Version of the database schema'),
     }),
-    jobs: object({ queued: integer(), running: integer(), retrying: integer(), complete }, 'Of all teams'),
+    jobs: object(
+      { queued: integer(), running: integer(), retrying: integer(), complete },
+      'Unfinished jobs of all teams',
+    ),
     deliveries: object(
       {
         waiting: integer(),
-        oldestWaitingAt: nullable(time('When the one was made that has waited longest')),
-        openCircuits: integer(
-          'Endpoints that this node leaves alone for now, because they were out of order',
+        oldestWaitingAt: nullable(
+          time('Creation time of the delivery that has waited longest. `null` if none is waiting'),
         ),
+        openCircuits: integer('Number of failing endpoints whose circuit breaker is open on this node'),
         complete,
       },
-      'Of all teams',
+      'Waiting deliveries of all teams',
     ),
     eventLoop: object(
-      { p50Ms: number('Median'), p99Ms: number('99th percentile'), maxMs: number('Longest') },
-      'How late this node was to whatever was due, in the last whole minute',
+      {
+        p50Ms: number('Median delay'),
+        p99Ms: number('99th percentile of the delay'),
+        maxMs: number('Longest delay'),
+      },
+      'Event loop delay of this node in the last full minute, in milliseconds',
     ),
     memory: object(
       {
@@ -47,18 +54,20 @@ export const systemResource = named(
         heapTotalBytes: integer(),
         externalBytes: integer(),
       },
-      'Of this node, without the processes of its jobs',
+      'Memory of this node in bytes, without the processes of its jobs',
     ),
     settings: list(
       object({
-        name: text('In `flowhook.yaml`'),
-        variable: text('In the environment'),
-        value: nullable(text('`***` for a secret that is set; null: there is none')),
+        name: text('Name of the setting in `flowhook.yaml`'),
+        variable: text('Name of the environment variable'),
+        value: nullable(text('Effective value; `***` for a secret. `null` if the setting has none')),
         origin: choice(SETTING_ORIGINS),
-        from: nullable(text('Such as `--port` or `flowhook.yaml: port`')),
-        sentence: text(),
+        from: nullable(
+          text('Source of the value, such as `--port` or `flowhook.yaml: port`. `null` for a default'),
+        ),
+        sentence: text('Purpose of the setting'),
       }),
-      'Every setting with what holds on this node',
+      'Settings of this node with their effective values',
     ),
   }),
   {
@@ -99,22 +108,23 @@ export const systemResource = named(
   },
 );
 
-/** What is wrong with the installation. */
 export const systemChecksResource = named(
   'SystemChecks',
   object({
-    ok: boolean('Whether no finding is an error'),
+    ok: boolean('`true` if no finding is an error'),
     examinedAt: time(),
-    tookMs: integer('How long all of it took'),
+    tookMs: integer('Duration of all checks in milliseconds'),
     findings: list(
       object({
         group: choice(CHECK_GROUPS),
-        check: text('The name of the check: it stays the same for ever'),
+        check: text('Name of the check, which never changes'),
         status: choice(FINDING_STATUSES),
-        what: text('What was found: a sentence'),
-        why: nullable(text('What comes of it, or why it was not checked; null when all is well')),
-        fix: nullable(text('The next step; null when there is none to take')),
-        tookMs: integer('How long it took to find out'),
+        what: text('Result of the check, as a sentence'),
+        why: nullable(
+          text('Consequence of the problem, or why the check was skipped. `null` if all is well'),
+        ),
+        fix: nullable(text('Next step. `null` if there is nothing to do')),
+        tookMs: integer('Duration of the check in milliseconds'),
       }),
     ),
   }),

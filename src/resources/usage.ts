@@ -1,4 +1,4 @@
-/** Usage as callers see it: every hour or day of a time span, including empty ones. */
+/** Usage by hour or day, empty buckets included, as the API returns it. */
 import {
   addUsage,
   latencyPercentile,
@@ -12,41 +12,41 @@ import {
 import { choice, integer, list, nullable, object, optional, time, withExample } from '../std/shape.ts';
 import { QUEUED } from './examples.ts';
 
-const milliseconds = nullable(integer('Milliseconds; null when nothing was delivered'));
+const milliseconds = nullable(integer('Milliseconds. `null` if nothing was delivered'));
 
 export const usageResource = withExample(
   object({
     by: choice(USAGE_PERIODS),
-    from: time(),
-    to: time(),
-    countedUntil: time('All that had happened by then is counted'),
+    from: time('Start of the first bucket'),
+    to: time('End of the last bucket'),
+    countedUntil: time('Time up to which everything is counted'),
     buckets: list(
       object({
         start: time(),
         jobs: optional(
           object(
             { finished: integer(), failed: integer(), canceled: integer() },
-            'That ended; not of a webhook',
+            'Jobs that ended in this period. Missing in the usage of a webhook',
           ),
         ),
         records: optional(
           object(
             { added: integer(), changed: integer(), removed: integer() },
-            'By jobs that finished; not of a webhook',
+            'Records changed by jobs that finished in this period. Missing in the usage of a webhook',
           ),
         ),
         deliveries: optional(
           object(
             {
               delivered: integer(),
-              failedAttempts: integer(),
-              dead: integer('Given up'),
+              failedAttempts: integer('Number of failed attempts, whether or not they were retried'),
+              dead: integer('Number of deliveries that were given up'),
               latencyMs: object(
                 { p50: milliseconds, p95: milliseconds },
-                'How long the endpoints took to take what was delivered, to some 10 %',
+                'Response times of the endpoints for successful deliveries, accurate to about 10 %',
               ),
             },
-            'Not of a workflow',
+            'Deliveries in this period. Missing in the usage of a workflow',
           ),
         ),
       }),
@@ -68,7 +68,7 @@ export const usageResource = withExample(
   },
 );
 
-/** From the start of the first period to the end of the last, in epoch milliseconds. */
+/** A time span in epoch milliseconds, from the start of the first bucket to the end of the last. */
 export interface Span {
   period: UsagePeriod;
   from: number;

@@ -1,4 +1,4 @@
-/** A webhook as callers see it: the four fields of the contract, or with its settings and how it stands. */
+/** A webhook, as the API returns it: with the four fields of the contract, or with its settings and state. */
 import { breakerReason } from '../model/lane.ts';
 import { WEBHOOK_STATES, type Webhook } from '../model/webhook.ts';
 import {
@@ -19,15 +19,15 @@ import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
 
 const events = ['workflow_finished', 'workflow_data_change'];
 
-/** Exactly the four keys of the contract, which states no format of the time. */
+/** Exactly the four keys of the contract, which does not state a format for `createdAt`. */
 export const webhookResource = named(
   'Webhook',
   exactly(
     object({
-      id: text('Webhook identifier'),
+      id: text('Webhook ID'),
       createdAt: { ...time(), schema: text(time().schema.description).schema },
       url: text('Callback URL'),
-      events: list(text(), 'The events subscribed to'),
+      events: list(text(), 'Names of the events that the webhook is subscribed to'),
     }),
   ),
   { id: IDS.webhook, createdAt: QUEUED, url: RECEIVER, events },
@@ -35,44 +35,55 @@ export const webhookResource = named(
 
 const breaker = object(
   {
-    state: choice(['closed', 'open', 'half_open']),
-    since: nullable(time('Since when deliveries are held back; null: they are not')),
+    state: choice(
+      ['closed', 'open', 'half_open'],
+      '`closed`: due deliveries are sent immediately; `open`: only an occasional probe is sent; `half_open`: a few ' +
+        'requests test whether the endpoint has recovered',
+    ),
+    since: nullable(time('Time since which deliveries have been held back. `null` if they are not')),
     nextAttemptAt: nullable(
       time(
-        'When the next attempt goes out, while the endpoint fails or is held back; null: nothing waits, or it is ' +
-          'paused. A time that has passed: as soon as it can',
+        'Time of the next attempt to a failing endpoint. A time in the past means as soon as possible. `null` if the ' +
+          'endpoint is not failing, no delivery is waiting, or the webhook is paused',
       ),
     ),
-    reason: nullable(text('Why they are held back: a sentence')),
+    reason: nullable(text('Human-readable reason for holding deliveries back. `null` if they are not')),
   },
-  'Whether what is due goes out at once. `open`: only one attempt now and then, as a probe',
+  'Circuit breaker of the endpoint',
 );
 
 export const webhookDetailResource = named(
   'WebhookDetail',
   object({
     id: text(),
-    workflowId: nullable(text('null: every workflow of the team')),
+    workflowId: nullable(
+      text('ID of the workflow. `null` if the webhook receives the events of every workflow'),
+    ),
     createdAt: time(),
     url: text(),
     events: list(text()),
     state: choice(WEBHOOK_STATES),
     settings: object({
-      ordered: boolean(),
-      ratePerSecond: nullable(number('null: no limit')),
-      timeoutMs: integer(),
+      ordered: boolean('`true` to send one delivery at a time, in the order of the events'),
+      ratePerSecond: nullable(number('Maximum number of requests per second. `null` if unlimited')),
+      timeoutMs: integer('Time limit of one attempt, in milliseconds'),
       headers: nullable(
         list(
           text(),
-          'Their names; never their values. null: they were sealed with another encryption key; set them anew',
+          'Names of the custom headers; their values are never shown. `null` if the headers were sealed with another ' +
+            'encryption key and must be set again',
         ),
       ),
     }),
-    pausedAt: nullable(time()),
-    pausedReason: nullable(text()),
-    failingSince: nullable(time('Since when every attempt has failed')),
+    pausedAt: nullable(time('Time when the webhook was paused. `null` if it is active')),
+    pausedReason: nullable(text('Reason for the pause. `null` if the webhook is active')),
+    failingSince: nullable(
+      time('Time since which every attempt has failed. `null` if the last one succeeded, or there was none'),
+    ),
     breaker,
-    lastSuccessAt: nullable(time('Accurate to a minute')),
+    lastSuccessAt: nullable(
+      time('Time of the last successful delivery, accurate to one minute. `null` if there is none'),
+    ),
   }),
   {
     id: IDS.webhook,
@@ -95,7 +106,7 @@ export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 
   return webhookDetailResource.of({ ...of, settings, breaker: await breakerOf(deps, of) });
 }
 
-/** Why what is due does not go out at once, and when the next attempt does. */
+/** Why deliveries are held back, and when the next attempt is due. */
 export async function shownBreaker(deps: Pick<WebhookDeps, 'store'>, of: Webhook) {
   return breaker.of(await breakerOf(deps, of));
 }

@@ -1,4 +1,4 @@
-/** A workflow, its records and their versions as callers see them. */
+/** A workflow, its records and their versions, as the API returns them. */
 import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../model/workflow.ts';
 import {
   as,
@@ -27,25 +27,28 @@ export const workflowResource = named(
     source: object({ type: choice(SOURCE_TYPES) }),
     mode: choice(MODES),
     schedule: as(
-      '`cron` and `timezone`, or `everyMs`; `missed` says what becomes of runs that were missed',
+      '`cron` with `timezone`, or `everyMs`. `missed`: whether missed runs are made up for by one run (`run`) or not ' +
+        '(`skip`). `null` if the workflow has no schedule',
       nullable(
         object({
           cron: optional(text()),
           timezone: optional(text()),
-          everyMs: optional(integer()),
+          everyMs: optional(integer('Interval in milliseconds')),
           missed: choice(MISSED),
         }),
       ),
     ),
-    nextRunAt: nullable(time('null without a schedule, and while paused')),
+    nextRunAt: nullable(
+      time('Time of the next scheduled run. `null` if there is no schedule or the workflow is paused'),
+    ),
     paused: boolean(),
-    pausedAt: nullable(time()),
-    version: integer('The newest version of its records; 0 before the first'),
-    records: integer('How many records that version holds'),
-    currentJob: as('Not yet ended', nullable(jobResource)),
-    lastJob: as('The newest that has ended', nullable(jobResource)),
+    pausedAt: nullable(time('Time when the workflow was paused. `null` if it is not paused')),
+    version: integer('Newest version of the records. 0 before the first'),
+    records: integer('Number of records in the newest version'),
+    currentJob: as('Current unfinished job. `null` if there is none', nullable(jobResource)),
+    lastJob: as('Most recent job that has ended. `null` if there is none', nullable(jobResource)),
     recentJobs: optional(
-      list(glance, 'Where `recentJobs` asked for them: its newest jobs, the newest first'),
+      list(glance, 'Newest jobs first. Present only if the query parameter `recentJobs` is set'),
     ),
   }),
   {
@@ -65,9 +68,9 @@ export const workflowResource = named(
 );
 
 /**
- * A workflow with the present state of its records and jobs.
+ * A workflow with the current state of its records and jobs.
  *
- * @param recent its newest jobs, where they were asked for
+ * @param recent its newest jobs, if the caller asked for them
  */
 export async function shownWorkflow(
   store: Store,
@@ -95,14 +98,13 @@ export async function shownWorkflow(
   });
 }
 
-/** A data record. */
 export const recordResource = named(
   'Record',
   raw<{ id: string; name?: string; email?: string; [field: string]: unknown }>({
     type: 'object',
-    description: 'A data record. A workflow may add other fields.',
+    description: 'Data record. A workflow may add further fields',
     properties: {
-      id: { type: 'string', description: 'Record identifier' },
+      id: { type: 'string', description: 'Record ID, unique within the workflow' },
       name: { type: 'string' },
       email: { type: 'string' },
     },
@@ -115,7 +117,7 @@ export const versionResource = named(
   'Version',
   object({
     number: integer(),
-    jobId: text('The job that published it'),
+    jobId: text('ID of the job that published the version'),
     publishedAt: time(),
     records: recordCounts,
   }),
@@ -131,13 +133,13 @@ export const changeResource = named(
   'Change',
   object({
     type: choice(['added', 'changed', 'removed']),
-    id: text('Record identifier'),
-    version: integer('The version that brought its last state'),
-    record: optional(as('Of a record that was added', recordResource)),
+    id: text('Record ID'),
+    version: integer('Version that published the last state of the record'),
+    record: optional(as('Added record. Present only if `type` is `added`', recordResource)),
     fields: optional(
       list(
         object({ key: text(), value: optional(raw<unknown>({})), previousValue: optional(raw<unknown>({})) }),
-        'Of a record that was changed or removed',
+        'Fields that changed. Present only if `type` is `changed` or `removed`',
       ),
     ),
   }),

@@ -123,7 +123,7 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
       return () => call('POST', '/v1/workflows/people/resume');
     },
   ],
-  eraseFromWorkflow: [
+  erasePerson: [
     'records.erase',
     async () => {
       await call('POST', '/v1/workflows/people/push', [{ id: '1', email: EMAIL }]);
@@ -212,7 +212,7 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
       return () => call('POST', `/v1/jobs/${id}/run-now`);
     },
   ],
-  exportAboutPerson: [
+  exportPerson: [
     'records.export',
     async () => async () => {
       const answer = await fetch(`${service.url}/v1/export`, {
@@ -297,7 +297,7 @@ for (const { operation } of changing) {
       },
     );
     assert.equal(line?.team, 'default');
-    assert.ok(operation.id === 'exportAboutPerson' || typeof line?.target?.id === 'string');
+    assert.ok(operation.id === 'exportPerson' || typeof line?.target?.id === 'string');
   });
 }
 

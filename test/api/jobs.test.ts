@@ -85,9 +85,9 @@ test('a job that runs shows its progress and its log, and canceling it publishes
   refused(
     await post(`/v1/jobs/${id}/cancel`),
     409,
-    /already ended\. It was canceled at 2\d{3}-.*nothing left/,
+    /already ended: it was canceled at 2\d{3}-.*Nothing is left/,
   );
-  refused(await post(`/v1/jobs/${id}/run-now`), 409, /does not wait.*rerun it/);
+  refused(await post(`/v1/jobs/${id}/run-now`), 409, /is not waiting.*Rerun the job/);
 });
 
 test('a log is read on from a line, in parts, as text and as NDJSON', async () => {
@@ -131,7 +131,7 @@ test('a job that waits for its next attempt says when and why, is brought forwar
   assert.equal(due.status, 200);
   const failed = await inState(id, 'failed');
   assert.deepEqual([failed.attempt, failed.reason, failed.nextAttemptAt], [2, 'error', null]);
-  refused(await post(`/v1/jobs/${id}/cancel`), 409, /It failed at .* \(error\)/);
+  refused(await post(`/v1/jobs/${id}/cancel`), 409, /it failed at .* \(error\)/);
 
   const again = await post(`/v1/jobs/${id}/rerun`, { 'idempotency-key': 'twice' });
   const next = again.headers.get('x-job-id');
@@ -169,10 +169,14 @@ test('jobs are listed newest first, filtered, and page by page', async () => {
   assert.deepEqual(paged, all);
   assert.deepEqual(all.slice(0, 2), [waiting, running]);
 
-  refused(await get('/v1/jobs?state=runing'), 400, /`state` takes queued, .*Did you mean `running`\?/);
-  refused(await get('/v1/jobs?origin=cron'), 400, /`origin` takes api, schedule/);
+  refused(
+    await get('/v1/jobs?state=runing'),
+    400,
+    /`state` must be one of queued, .*Did you mean `running`\?/,
+  );
+  refused(await get('/v1/jobs?origin=cron'), 400, /`origin` must be one of api, schedule/);
   refused(await get('/v1/jobs?limit=1001'), 400, /`limit`.*from 1 to 1000/);
-  refused(await get('/v1/jobs?cursor=nonsense'), 400, /`cursor` must be one that this operation gave/);
+  refused(await get('/v1/jobs?cursor=nonsense'), 400, /`cursor` must come from a `Link` header/);
   refused(await get('/v1/jobs?workflowId=ghost'), 404, /^No workflow found$/);
 
   await post(`/v1/jobs/${running}/cancel`);

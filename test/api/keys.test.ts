@@ -99,7 +99,7 @@ test('an idempotency key makes one key, which is shown once', async () => {
   assert.equal(made.length, 1);
   const { id } = keyIn(made[0] as Answer);
   for (const answer of answers.filter((one) => one !== made[0])) {
-    refused(answer, 409, new RegExp(`has made the key ${id} before.*POST /v1/keys/${id}/rotate`));
+    refused(answer, 409, new RegExp(`The key ${id} was already created.*POST /v1/keys/${id}/rotate`));
     assert.equal(answer.headers.get('x-error-code'), 'key_made_before');
   }
   refused(await once({ name: 'another' }), 422, /already used for a different request/);
@@ -124,10 +124,10 @@ test('fields that are wrong are refused with a sentence each', async () => {
     [{ scopes: [] }, /`scopes` must be an array of some of read, queue, webhooks, admin/],
     [{ scopes: 'read' }, /`scopes` must be an array/],
     [{ scopes: ['raed'] }, /Did you mean `read`\?/],
-    [{ scopes: [['read']] }, /`scopes` takes/],
-    [{ expiresAt: '2001-01-01T00:00:00Z' }, /must lie in the future/],
-    [{ expiresAt: 5 }, /`expiresAt` must be a time in ISO 8601/],
-    [{ scopes: ['read', 'read'] }, /each named once/],
+    [{ scopes: [['read']] }, /`scopes` must be one of/],
+    [{ expiresAt: '2001-01-01T00:00:00Z' }, /must be in the future/],
+    [{ expiresAt: 5 }, /`expiresAt` must be an ISO 8601 time/],
+    [{ scopes: ['read', 'read'] }, /each at most once/],
     [{ scope: ['read'] }, /There is no field "scope"\. Did you mean `scopes`\?/],
     [[], /must be a JSON object/],
   ] as const) {
@@ -184,7 +184,7 @@ test('a revoked key stops at once; revoking twice is harmless; a key revokes its
   const { apiKey } = made.body as { apiKey: string };
   const path = `/v1/keys/${keyIn(made).id}`;
   refused(await as(apiKey, 'DELETE', path), 400, /add \?self=true/);
-  refused(await as(apiKey, 'DELETE', `${path}?self=yes`), 400, /takes true, false/);
+  refused(await as(apiKey, 'DELETE', `${path}?self=yes`), 400, /must be one of true, false/);
   assert.ok(await works(apiKey));
   const revoked = await as(apiKey, 'DELETE', `${path}?self=true`);
   assert.equal(revoked.status, 200);

@@ -86,7 +86,7 @@ test('refuses times that make no sense, and what is another team’s as if it we
     ['?from=2026-02-01T00:00Z&to=2026-01-01T00:00Z', /`from` must be before `to`/],
     ['?from=9999-01-01T00:00Z', /in the past/],
     ['?from=2026-01-01T00:00Z&to=2026-03-01T00:00Z', /at most 744 hours/],
-    ['?by=week', /takes hour, day/],
+    ['?by=week', /must be one of hour, day/],
     ['?workflowId=people&webhookId=wh_1', /not both/],
   ] as const) {
     const { status, body } = await service.call('GET', `/v1/usage${query}`);

@@ -185,7 +185,7 @@ test('a webhook without a workflow hears of all of them, and stands in the lists
       { webhookUrl, events: ['job.failed', 'job.finishd'] },
       /"job.finishd" never fires here; did you mean "job.finished"\?/,
     ],
-    [{ webhookUrl, events: ['*'], workflowId: 'people' }, /leave `workflowId` out/],
+    [{ webhookUrl, events: ['*'], workflowId: 'people' }, /omit `workflowId`/],
     [{ webhookUrl, events: ['*'], ordered: true }, /no field "ordered"/],
     [{ webhookUrl, events: ['*'], settings: [] }, /`settings` must be an object/],
     [{ webhookUrl, events: ['*'], settings: { orderd: true } }, /Did you mean `settings.ordered`\?/],
@@ -224,7 +224,7 @@ test('a test event is delivered with the headers of the webhook, and its deliver
     [rest.webhookId, rest.eventType, rest.origin, rest.state, rest.nextAttemptAt],
     [id, 'webhook_test', 'test', 'delivered', null],
   );
-  assert.equal((lastAttempt as Json).message, 'Delivered: the receiver answered 204');
+  assert.equal((lastAttempt as Json).message, 'Delivered: the receiver returned 204');
   const [attempt] = attempts;
   assert.deepEqual([attempts.length, attempt?.number, attempt?.status], [1, 1, 204]);
   const { request, timing, remoteAddress } = attempt as {
@@ -324,8 +324,12 @@ test('deliveries are listed newest first, by state and time, page by page', asyn
     ((await get(next)).body as { deliveries: Json[] }).deliveries.map((one) => one.id),
     ids.slice(2),
   );
-  refused(await get(`${path}?state=waitin`), 400, /`state` takes waiting, .*Did you mean `waiting`\?/);
-  refused(await get(`${path}?since=yesterday`), 400, /`since` must be a time in ISO 8601/);
+  refused(
+    await get(`${path}?state=waitin`),
+    400,
+    /`state` must be one of waiting, .*Did you mean `waiting`\?/,
+  );
+  refused(await get(`${path}?since=yesterday`), 400, /`since` must be an ISO 8601 time/);
   refused(await get(`${path}?since=2026-01-02&until=2026-01-01`), 400, /`since` must not be after `until`/);
   refused(await get(`${path}?cursor=x`), 400, /`cursor`/);
 });
@@ -446,12 +450,12 @@ test('a delivery, some, or all since a time are sent once more with the same eve
   assert.deepEqual([arrived(first.event), arrived(second.event)], [4, 3], 'each event once');
 
   for (const [body, sentence] of [
-    [{}, /Give either `deliveryIds`, or `since`/],
-    [{ deliveryIds: [first.id], since }, /Give either/],
-    [{ deliveryIds: [] }, /1 to 100 ids/],
+    [{}, /Send either `deliveryIds`, or `since`/],
+    [{ deliveryIds: [first.id], since }, /Send either/],
+    [{ deliveryIds: [] }, /1 to 100 IDs/],
     [{ deliveryIds: [1] }, /`deliveryIds\[0\]`/],
-    [{ states: ['dead'] }, /Give either/],
-    [{ since: 5 }, /`since` must be a time/],
+    [{ states: ['dead'] }, /Send either/],
+    [{ since: 5 }, /`since` must be an ISO 8601 time/],
     [{ since, until: '2020-01-01' }, /must not be after `until`/],
     [{ since, dryRun: 'yes' }, /`dryRun` must be true or false/],
     [{ since, dryrun: true }, /"dryrun".*Did you mean `dryRun`\?/],

@@ -116,7 +116,7 @@ test('a change with If-Match is made only to the definition that was seen', asyn
   // Another version of its records is no other definition.
   assert.equal((await put('tagged', { ...PUSH, mode: 'upsert' }, { 'if-match': tag })).status, 200);
   refused(await put('tagged', { ...PUSH, mode: 'append' }, { 'if-match': tag }), 412, /read it again/);
-  refused(await put('nothing', PUSH, { 'if-match': tag }), 412, /no such workflow yet/);
+  refused(await put('nothing', PUSH, { 'if-match': tag }), 412, /does not exist yet/);
 });
 
 test('the scope `admin` is needed, and each team has its own', async () => {

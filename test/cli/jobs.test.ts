@@ -102,7 +102,7 @@ test('beside a server a job is queued and followed; Ctrl-C leaves it running, ca
   assert.match(next, /^job_\w+$/);
   const early = await place.run('jobs', 'run-now', id);
   assert.equal(early.code, 5);
-  assert.match(early.stderr, /does not wait. It was canceled/);
+  assert.match(early.stderr, /is not waiting: it was canceled/);
   assert.equal((await place.run('jobs', 'cancel', next)).code, 0);
 
   while ((await place.run('jobs', 'list', '--state', 'queued,running')).stdout !== '');
@@ -252,7 +252,7 @@ test('every mistake is told with what was probably meant, and its exit code', as
     [['jobs', 'list', '--origin', 'cron'], 2, /--origin must be api, schedule, cli, push/],
     [['jobs', 'list', '--limit', '0'], 2, /--limit must be a whole number from 1 to 1000/],
     [['jobs', 'logs', ran.id, '--attempt', 'x'], 2, /--attempt must be a whole number/],
-    [['jobs', 'cancel', ran.id], 5, /already ended. It finished at/],
+    [['jobs', 'cancel', ran.id], 5, /already ended: it finished at/],
     [['workflows', 'pause', 'peopel'], 3, /Did you mean "people"\?/],
     [['workflows', 'test', 'workflows/default/nothing.yaml'], 2, /nothing\.yaml: There is no such file/],
   ];

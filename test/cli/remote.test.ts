@@ -132,7 +132,7 @@ test('deliveries are tested, shown and sent once more on the server', async (t) 
     await ask('set', id, '--ordered', '--rate', '5', '--header', 'x-token: abc'),
     /rate +5 a second/,
   );
-  assert.match(await ask('test', url, '--wait'), /^Delivered: the receiver answered 2/);
+  assert.match(await ask('test', url, '--wait'), /^Delivered: the receiver returned 2/);
   const [delivery] = JSON.parse(await ask('deliveries', id, '--state', 'delivered', '--json')) as {
     id: string;
   }[];

@@ -38,7 +38,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   const tested = await run('test', receiver.url, '--wait');
   assert.match(
     tested.stdout,
-    /^Delivered: the receiver answered 204\n[\d.]+ m?s after waiting [\d.]+ m?s: [^\n]*first byte [^\n]*\n$/,
+    /^Delivered: the receiver returned 204\n[\d.]+ m?s after waiting [\d.]+ m?s: [^\n]*first byte [^\n]*\n$/,
   );
   assert.equal(receiver.received[0]?.event.type, 'webhook_test');
 
@@ -58,7 +58,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   assert.match(shown.stdout, /^last success +2/m);
   assert.match(
     deliveries.stdout,
-    /^dlv_\w+ {2}delivered {2}webhook_test \(test\) {2}\S+Z {2}1 attempt {2,}Delivered: the receiver answered 204\n$/,
+    /^dlv_\w+ {2}delivered {2}webhook_test \(test\) {2}\S+Z {2}1 attempt {2,}Delivered: the receiver returned 204\n$/,
   );
 
   const delivery = deliveries.stdout.split(' ')[0] ?? '';
@@ -67,7 +67,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
     run('rotate', id, '--overlap-hours', '1'),
     place.run('events', 'list', '--after', '0', '--json'),
   ]);
-  assert.match(one.stdout, /^attempt 1 +\S+Z {2}Delivered: the receiver answered 204 \(127\.0\.0\.1\)$/m);
+  assert.match(one.stdout, /^attempt 1 +\S+Z {2}Delivered: the receiver returned 204 \(127\.0\.0\.1\)$/m);
   assert.match(one.stdout, /^ {2}"type": "webhook_test",$/m);
   assert.notEqual(rotated.stdout, secret.stdout);
   assert.match(rotated.stderr, /The old secret also signs until 2/);

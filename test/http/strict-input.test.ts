@@ -330,7 +330,7 @@ test('a known parameter with a bad value is told with its bounds', async () => {
       '`until` must be a whole number from 0 to 999999999999999',
     ],
     [`/v1/workflows?q=${'x'.repeat(201)}`, '`q` must be text of at most 200 characters'],
-    ['/v1/jobs?state=failed&state=dead', '`state` must be given once'],
+    ['/v1/jobs?state=failed&state=dead', '`state` must not be empty or repeated'],
     ['/v1/jobs/job_01kadz8v3s7v0s8e1c3q5m2n4p/logs?format=xml', '`format` must be one of'],
     ['/v1/workflows/people/data?format=xml', '`format` must be one of'],
   ] as const) {
@@ -344,7 +344,10 @@ test('a known parameter with a bad value is told with its bounds', async () => {
   const limited = await service.call('GET', `${logs}?limit=1`, undefined, stream);
   assert.deepEqual(
     [limited.status, (limited.body as Json).error],
-    [400, 'The query parameter `limit` is not for streams, which go on to the end of the job: leave it out'],
+    [
+      400,
+      'The query parameter `limit` cannot be used with a stream, which continues until the job ends: omit it',
+    ],
   );
   const named = await service.call('GET', `${logs}?limit=1&format=json`, undefined, stream);
   assert.deepEqual(
@@ -378,7 +381,7 @@ test('the statuses of the contract stay, others say what is wrong', async () => 
 });
 
 test('a parameter of the body in the query, and the other way round, are told where they belong', async () => {
-  const erase = targets.find(({ operation }) => operation.operationId === 'eraseFromWorkflow') as Target;
+  const erase = targets.find(({ operation }) => operation.operationId === 'erasePerson') as Target;
   const inQuery = await send(erase, { query: 'dryRun=true', body: '{"id":"1"}' });
   refused(inQuery, 'It is a field of the JSON body', 'dryRun in the query of erase');
   const put = targets.find(({ operation }) => operation.operationId === 'putWorkflow') as Target;

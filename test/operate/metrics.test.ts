@@ -201,8 +201,8 @@ test('is for clients whose address is named, and for keys of operators', async (
   const refused = await ask(elsewhere);
   assert.deepEqual(JSON.parse(refused.text), {
     error:
-      'Unauthorized: /metrics takes a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, or a ' +
-      'client whose address FLOWHOOK_METRICS_ALLOW names, asking under an address, a local name or FLOWHOOK_PUBLIC_URL',
+      'Unauthorized: send a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, or add the ' +
+      'address of the client to FLOWHOOK_METRICS_ALLOW and use an IP address, a local name or FLOWHOOK_PUBLIC_URL as host',
   });
   assert.equal(refused.status, 401);
   const { key } = await mintKey(service.store, {

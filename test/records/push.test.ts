@@ -162,7 +162,7 @@ test('the mode may be one that does less than the definition’s, never more', a
   assert.equal(wider.status, 400);
   assert.match(String(wider.body.error), /`replace` may do more .*`upsert`.* choose upsert or append/);
   const unknown = await push('upserted', '', {}, '?mode=merge');
-  assert.match(String(unknown.body.error), /`mode` takes replace, upsert, append/);
+  assert.match(String(unknown.body.error), /`mode` must be one of replace, upsert, append/);
 });
 
 test('what cannot be published is refused whole, with the reason and the place', async () => {
@@ -259,7 +259,7 @@ test('a connection that breaks off in the middle publishes nothing and ends the 
     request.destroy();
     const job = await ended(jobId);
     assert.deepEqual([job.state, job.reason], ['failed', 'lost']);
-    assert.match(String(job.error), /broke off/);
+    assert.match(String(job.error), /disconnected/);
     assert.deepEqual(await data('broken'), [{ id: 'there' }]);
   }
   const next = await push('broken', '{"id":"there"}');

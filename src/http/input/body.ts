@@ -1,23 +1,23 @@
 /**
- * Reads request bodies within a bound, where an operation asks for one; and what becomes of a body that nobody reads.
+ * Reads request bodies up to a size limit, and discards bodies that no operation reads.
  */
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import type { Call } from '../route.ts';
 import { refuseUnknownFields } from './strict.ts';
 
-/** The longest JSON body that is accepted. */
+/** The largest JSON body that is accepted. */
 export const MAX_BODY_BYTES = 64 * 1_024;
 /**
  * How much of an oversized JSON body is read and discarded before it is refused. Closing a connection with unread
- * bytes resets it, and the client then never sees the answer.
+ * bytes resets it, and the client then never sees the response.
  */
 const MAX_DISCARDED_BYTES = 16 * 1_048_576;
 
 /** Requests whose operation is waiting for their body. */
 const arriving = new WeakSet<IncomingMessage>();
 
-/** A JSON object, no body at all, or something else together with what is wrong with it. */
+/** A JSON object, no body, or a body that is neither, with the reason. */
 export type Body =
   | { kind: 'object'; value: Record<string, unknown> }
   | { kind: 'empty' }
@@ -26,12 +26,12 @@ export type Body =
 /**
  * Reads the whole body as JSON.
  *
- * @param most bytes; fewer where anybody may send a body, who could hold so much memory on each connection
- * @throws Problem `body_too_large` beyond `most`, which also closes the connection after the answer;
+ * @param most size in bytes; small where no key is needed, because each connection holds that much memory
+ * @throws Problem `body_too_large` beyond `most`, which also closes the connection after the response;
  *   `request_malformed` when the client disconnected
  */
 export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES): Promise<Body> {
-  // Whoever waits for an invitation says the size first.
+  // A client that waits for `100 Continue` declares the size first.
   const isDeclared = isUninvited(request) && Number(request.headers['content-length'] ?? 0) > most;
   const { bytes, size } = isDeclared
     ? { bytes: Buffer.alloc(0), size: most + 1 }
@@ -59,9 +59,9 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
 }
 
 /**
- * The fields of a body that is a JSON object, all of which the operation declares.
+ * The fields of a JSON object, all of which the operation declares.
  *
- * @param needs what the body must be, for the error sentence, if one is required; else no body is an empty object
+ * @param needs describes the body in the error for a missing body; without `needs`, no body counts as an empty object
  * @param most as for `readBody`
  * @throws Problem `body_invalid`; `content_unsupported`; `field_invalid` as `refuseUnknownFields`; as `readBody`
  */
@@ -83,8 +83,7 @@ export async function bodyFields(
 }
 
 /**
- * Refuses a body that has something in it, for an operation that takes none. An empty one passes, and `{}`, which some
- * clients send with every POST.
+ * Refuses a body, for an operation that takes none. Empty bodies pass, and `{}`, which some clients send with every POST.
  *
  * @throws Problem `body_invalid`; `field_invalid` as `refuseUnknownFields`; as `readBody`
  */
@@ -94,7 +93,7 @@ export async function refuseBody(call: Pick<Call, 'request' | 'operation'>): Pro
   const body = await readBody(call.request.raw);
   if (body.kind === 'object') refuseUnknownFields(call.operation, body.value);
   if (body.kind === 'other') {
-    throw new Problem('body_invalid', { sentence: 'This operation takes no body: leave it out' });
+    throw new Problem('body_invalid', { sentence: 'This operation takes no body' });
   }
 }
 
@@ -102,9 +101,9 @@ export async function refuseBody(call: Pick<Call, 'request' | 'operation'>): Pro
  * Reads a body and keeps its beginning.
  *
  * @param most how many bytes are kept
- * @param discarded how many more are read and discarded, so that most clients still get their answer
- * @returns `size` of everything that was read; `isWhole` is false when that is not the whole body: the connection then
- *   has to be closed after the answer
+ * @param discarded how many more are read and discarded, so that most clients still get their response
+ * @returns `size` of everything that was read; `isWhole` is false if that is not the whole body: the connection must
+ *   then be closed after the response
  * @throws Problem `request_malformed` when the client disconnected
  */
 export async function readBeginning(
@@ -133,7 +132,7 @@ export async function readBeginning(
   return { bytes: Buffer.concat(chunks), size, isWhole };
 }
 
-/** Whether a request waits for its client to send the body: meanwhile it keeps nobody busy. */
+/** Whether an operation is waiting for the client to send the body, and uses no CPU time meanwhile. */
 export function isBodyArriving(request: IncomingMessage): boolean {
   return arriving.has(request);
 }
@@ -143,7 +142,7 @@ function isJson(contentType: string | undefined): boolean {
   return /^\s*application\/(?:[\w!#$&^.-]+\+)*json\s*(?:;|$)/i.test(contentType ?? '');
 }
 
-/** Undefined when the bytes are not JSON. A byte order mark is skipped, as RFC 8259, section 8.1 allows. */
+/** Undefined if the bytes are not JSON. A byte order mark is skipped, as RFC 8259, section 8.1 allows. */
 function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
@@ -154,7 +153,7 @@ function parse(bytes: Buffer): unknown {
 
 const waiting = new WeakMap<IncomingMessage, ServerResponse>();
 
-/** Lets requests in without the invitation that Node would send at once; other expectations are ignored. */
+/** Accepts requests without the `100 Continue` that Node would send immediately. Other expectations are ignored. */
 export function holdContinue(server: HttpServer): void {
   server.on('checkContinue', (request, response) => {
     waiting.set(request, response);
@@ -164,19 +163,18 @@ export function holdContinue(server: HttpServer): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** Whether the client has not been asked for the body yet. */
+/** Whether the client still waits for `100 Continue`. */
 export function isUninvited(request: IncomingMessage): boolean {
   return waiting.has(request);
 }
 
-/** Asks the client for the body, if it waits for that. */
+/** Sends `100 Continue` to a client that waits for it. */
 export function inviteBody(request: IncomingMessage): void {
   const response = waiting.get(request);
   waiting.delete(request);
   if (response !== undefined && !response.headersSent) response.writeContinue();
 }
 
-/** How much more is read and discarded. */
 export interface LingerBounds {
   ms: number;
   bytes: number;
@@ -185,12 +183,12 @@ export interface LingerBounds {
 const UNREAD: LingerBounds = { ms: 10_000, bytes: 16 * 1_048_576 };
 const LOOK_EVERY_MS = 25;
 
-/** Bounds how much is read of a body after the answer to it, for every request. */
+/** Limits how much of a body is read after the response. */
 export function boundUnread(request: IncomingMessage, response: ServerResponse): void {
   response.once('finish', () => lingerOn(request, UNREAD));
 }
 
-/** Discards the rest of the body within the bounds, and then closes the connection. */
+/** Discards the rest of the body, and closes the connection when a limit is exceeded. */
 export function lingerOn(request: IncomingMessage, { ms, bytes }: LingerBounds): void {
   if (request.complete || request.destroyed) return;
   const { socket } = request;

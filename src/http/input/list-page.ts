@@ -1,4 +1,4 @@
-/** Lists that come in pages: their parameters, their cursors, and the operation that answers one. */
+/** Paginated lists: parameters, cursors, and the operation. */
 import { found, Problem } from '../../model/error.ts';
 import { ownTurn } from '../../std/fair-share.ts';
 import type { NamedShape } from '../../std/shape.ts';
@@ -16,7 +16,7 @@ import {
 } from './query.ts';
 import { isGeneratedId, workflowIdFrom } from './values.ts';
 
-/** How many items a page has without `limit`, and at most. */
+/** Items per page: by default, and at most. */
 export interface PageSize {
   usual: number;
   most: number;
@@ -27,28 +27,31 @@ export const PAGE_SIZE: PageSize = { usual: 100, most: 1_000 };
 
 /** The filters by time. */
 export const PERIOD = {
-  since: timeParameter('since', 'Of this time or later'),
-  until: timeParameter('until', 'Of this time or earlier'),
+  since: timeParameter('since', 'Only items created at or after this time'),
+  until: timeParameter('until', 'Only items created at or before this time'),
 };
 
-/** The parameters of a list in pages, and how a call's are read. @param example a cursor */
+/** The parameters of a paginated list, and how they are read. @param example a cursor */
 export function pageParameters(example: string, { usual, most }: PageSize = PAGE_SIZE) {
-  const limit = numberParameter('limit', `At most so many, ${usual} by default; \`Link\` leads to the next`, {
+  const limit = numberParameter('limit', `Maximum number of items per page (default: ${usual})`, {
     least: 1,
     most,
   });
-  const cursor = { ...textParameter('cursor', 'From the `Link` of the answer before'), example };
+  const cursor = {
+    ...textParameter('cursor', 'Cursor from the `Link` header of the previous page'),
+    example,
+  };
   return { described: [limit, cursor], limitOf: (query: string) => limit.read(query) ?? usual };
 }
 
-/** How a list marks the place after a row, and the name under which the store takes it. */
+/** How a list marks the position after a row, and the name of that position in the input of the store. */
 export interface Order<Row, As extends string, At> {
   as: As;
   of(last: Row): string;
   from(query: string): At | undefined;
 }
 
-/** By ids, which begin with a prefix or look otherwise. */
+/** By ID. @param isId the prefix of the IDs, or a check */
 export function byId<As extends string>(
   as: As,
   isId: string | ((text: string) => boolean),
@@ -57,7 +60,7 @@ export function byId<As extends string>(
   return { as, of: ({ id }) => makeIdCursor(id), from: (query) => idCursorFrom(query, fits) };
 }
 
-/** By numbers, the highest first. */
+/** By number, highest first. */
 export const byNumber: Order<{ number: number }, 'before', number> = {
   as: 'before',
   of: ({ number }) => makeCursor([number]),
@@ -66,17 +69,17 @@ export const byNumber: Order<{ number: number }, 'before', number> = {
 
 interface List<Row, Json, P, As extends string, At, C extends KeyedCall>
   extends Pick<Operation<KeyedCall>, 'id' | 'group' | 'summary' | 'description' | 'errors'> {
-  /** The name of the items in the answer. */
+  /** The name of the items in the response. */
   name: string;
   resource: NamedShape<Json, never>;
   order: Order<NoInfer<Row>, As, At>;
   parameters?: readonly Parameter[];
-  /** By the names under which the store takes them. */
+  /** By their names in the input of the store. */
   filters?: P;
   size?: PageSize;
   /**
-   * The rows from the place on: `limit` is one more than the page has, so that one knows whether there is a next one. A
-   * store that looks through a bounded number for a page says itself where the next begins.
+   * The rows after the position. `limit` is one more than the page size, to find out whether there is a next page. A
+   * store that searches a bounded number of rows per page returns `next` itself.
    */
   rows(
     call: C,
@@ -85,7 +88,7 @@ interface List<Row, Json, P, As extends string, At, C extends KeyedCall>
   show(row: Row, call: C): Json | Promise<Json>;
 }
 
-/** The operation that answers a list in pages: `{ [name]: [items] }`. */
+/** The operation of a paginated list, which responds `{ [name]: [items] }`. */
 export function listOperation<
   Row,
   Json,
@@ -96,13 +99,13 @@ export function listOperation<
 >(list: List<Row, Json, P, As, At, C>): Operation<C> {
   const { name, resource, order, rows, show, size, parameters = [], errors, ...described } = list;
   const { filters = {} as P, ...operation } = described;
-  // A row and its JSON have the same id or number.
+  // A row and its JSON have the same ID or number.
   const page = pageParameters(order.of(resource.example as unknown as Row), size);
   return {
     ...operation,
     parameters: [...parameters, ...Object.values(filters), ...page.described],
     answer: pageResponse(name, resource),
-    errors: { field_invalid: 'A parameter has a bad value', ...errors },
+    errors: { field_invalid: 'A parameter has an invalid value', ...errors },
 
     async handle(call) {
       const { query, path, reply } = call;
@@ -127,7 +130,7 @@ function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): 
   return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
 }
 
-/** Every row of a list of the store; the pages of all calls take turns, and so do their teams. */
+/** Every row of a list of the store. The pages of all calls take turns, and so do their teams. */
 export function everyRowInTurn<Input extends { teamId: string }, Row extends { id: string }>(
   list: (input: Input & Page) => Promise<Row[]>,
   input: Input,
@@ -139,10 +142,10 @@ export function everyRowInTurn<Input extends { teamId: string }, Row extends { i
   }, input);
 }
 
-export const WORKFLOW_FILTER = textParameter('workflowId', 'Only of this workflow');
+export const WORKFLOW_FILTER = textParameter('workflowId', 'Filter by workflow ID');
 
 /**
- * The filter as an input of the store; empty when the query names no workflow.
+ * The filter as an input of the store; empty if the query names no workflow.
  *
  * @throws Problem `workflow_not_found`
  */
@@ -159,16 +162,16 @@ export async function workflowFilter({
   return { workflowId };
 }
 
-/** A cursor that holds some whole numbers. */
+/** A cursor that holds whole numbers. */
 export function makeCursor(numbers: readonly number[]): string {
   return Buffer.from(JSON.stringify(numbers)).toString('base64url');
 }
 
 /**
- * The numbers in the query's cursor; undefined without one.
+ * The numbers in the cursor of the query; undefined without a cursor.
  *
  * @param lengths how many numbers a cursor of this operation may hold
- * @throws Problem `field_invalid` when this operation cannot have made it
+ * @throws Problem `field_invalid` for a cursor that this operation cannot have returned
  */
 export function cursorFrom(query: string, lengths: readonly number[]): number[] | undefined {
   const text = queryValue(query, 'cursor');
@@ -178,16 +181,16 @@ export function cursorFrom(query: string, lengths: readonly number[]): number[] 
   return numbers;
 }
 
-/** A cursor that holds an id: the last of a page. */
+/** A cursor that holds the last ID of a page. */
 export function makeIdCursor(id: string): string {
   return Buffer.from(id).toString('base64url');
 }
 
 /**
- * The id in the query's cursor; undefined without one.
+ * The ID in the cursor of the query; undefined without a cursor.
  *
- * @param isId whether a list of this operation can hold it
- * @throws Problem `field_invalid` when this operation cannot have made it
+ * @param isId whether the text can be an ID of this list
+ * @throws Problem `field_invalid` for a cursor that this operation cannot have returned
  */
 export function idCursorFrom(query: string, isId: (text: string) => boolean): string | undefined {
   const text = queryValue(query, 'cursor');
@@ -198,7 +201,7 @@ export function idCursorFrom(query: string, isId: (text: string) => boolean): st
   return id;
 }
 
-/** A `link` header to the same request with another cursor. @param name of the parameter that holds it */
+/** A `link` header for the request with another cursor. @param name the parameter that holds the cursor */
 export function nextLink(path: string, query: string, cursor: string, name = 'cursor'): string {
   const others = query.split('&').filter((pair) => pair !== '' && nameOf(pair) !== name);
   return `<${path}?${[...others.map(uriSafe), `${name}=${cursor}`].join('&')}>; rel="next"`;
@@ -214,7 +217,7 @@ function nameOf(pair: string): string {
   }
 }
 
-/** Encodes characters of a raw query that must not stand between `<` and `>`. */
+/** Encodes characters of a raw query that are not allowed between `<` and `>`. */
 function uriSafe(pair: string): string {
   return pair.replace(/[^\w\-.~!$'()*+,;:@/?%=]/g, (character) => encodeURIComponent(character));
 }
@@ -222,8 +225,8 @@ function uriSafe(pair: string): string {
 function refuse(): never {
   throw new Problem('field_invalid', {
     sentence:
-      'The query parameter `cursor` must be one that this operation gave, with the same other parameters. ' +
-      'Leave it out to begin at the start',
+      'The query parameter `cursor` must come from a `Link` header of this operation, with the same other parameters. ' +
+      'Omit it to read the first page',
   });
 }
 

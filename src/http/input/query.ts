@@ -1,13 +1,13 @@
-/** The parameters of a query: how they are described, and how they are read. Others are refused before, by `strict.ts`. */
+/** Query parameters: their descriptions, and how they are read. `strict.ts` has already refused unknown ones. */
 import { Problem } from '../../model/error.ts';
 import type { Parameter } from '../route.ts';
 import { invalid, oneOf, timeFrom } from './values.ts';
 
 /**
- * Every value of one parameter, in order; empty when it is absent. Other parameters are not decoded, however
- * badly they are encoded.
+ * Every value of one parameter, in order; empty if it is absent. Other parameters are not decoded, even if they are
+ * invalid.
  *
- * @param query what follows the question mark, still encoded
+ * @param query the part after the question mark, still encoded
  * @throws Problem `path_invalid` when a value is not valid percent-encoded UTF-8
  */
 export function queryValues(query: string, name: string): string[] {
@@ -31,32 +31,30 @@ export function queryValues(query: string, name: string): string[] {
 /**
  * The value of an optional parameter.
  *
- * @throws Problem `field_invalid` when it is empty or given more than once; `path_invalid` as `queryValues`. So do all
- *   functions below.
+ * @throws Problem `field_invalid` if it is empty or repeated; `path_invalid` as `queryValues`. All functions below do so.
  */
 export function queryValue(query: string, name: string): string | undefined {
   const values = queryValues(query, name);
   if (values.length > 1 || values[0] === '') {
-    invalid(`The query parameter \`${name}\` must be given once and not be empty, or be left out`);
+    invalid(`The query parameter \`${name}\` must not be empty or repeated`);
   }
   return values[0];
 }
 
-/** A parameter of the query: how it is described, and how it is read. */
 export interface QueryParameter<T> extends Parameter {
   in: 'query';
-  /** @throws Problem as `queryValue`, and `field_invalid` for a bad value. Undefined when it is left out. */
+  /** Undefined if it is absent. @throws Problem as `queryValue`, and `field_invalid` for an invalid value */
   read(query: string): T | undefined;
 }
 
 export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
-/** What a query gives of some parameters. */
+/** The values of some parameters in a query. */
 export type Given<P> = { [K in keyof P]?: P[K] extends QueryParameter<infer T> ? T : never };
 
 /**
- * What a query gives of some parameters.
+ * Reads some parameters of a query.
  *
- * @throws Problem `field_invalid`, also where a time `since` is after `until`
+ * @throws Problem `field_invalid`, also if `since` is after `until`
  */
 export function readGiven<P extends QueryParameters>(query: string, parameters: P): Given<P> {
   const read = Object.entries(parameters).map(([name, parameter]) => [name, parameter.read(query)] as const);
@@ -67,7 +65,7 @@ export function readGiven<P extends QueryParameters>(query: string, parameters: 
   return given as Given<P>;
 }
 
-/** @param most characters */
+/** @param most length in characters */
 export function textParameter(name: string, description: string, most?: number): QueryParameter<string> {
   const schema = { type: 'string', ...(most === undefined ? {} : { maxLength: most }), minLength: 1 };
   return parameter({ name, description, schema }, (text, what) => {
@@ -76,7 +74,7 @@ export function textParameter(name: string, description: string, most?: number):
   });
 }
 
-/** The greatest number that a parameter takes. */
+/** The largest number that a parameter may have. */
 const MAX_NUMBER = 999_999_999_999_999;
 
 /** A whole number from `least` to `most`, both included. */
@@ -89,11 +87,10 @@ export function numberParameter(
   return parameter({ name, description, schema }, (text, what) => {
     const value = Number(text);
     if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
-    return invalid(`${what} must be a whole number from ${least} to ${most}, or be left out`);
+    return invalid(`${what} must be a whole number from ${least} to ${most}`);
   });
 }
 
-/** One of the names. */
 export function choiceParameter<T extends string>(
   name: string,
   names: readonly T[],
@@ -102,16 +99,20 @@ export function choiceParameter<T extends string>(
   return parameter({ name, description, schema: { enum: names } }, (text, what) => oneOf(what, text, names));
 }
 
-/** The format of an answer, which comes before what the client accepts. A frozen operation has it: its sentence stays. */
+/** The response format, which overrides `Accept`. */
 export function formatParameter<F extends string>(formats: readonly F[]): QueryParameter<F> {
-  const of = { name: 'format', description: 'Instead of `Accept`', schema: { enum: formats } };
+  const of = {
+    name: 'format',
+    description: 'Response format, which overrides `Accept`',
+    schema: { enum: formats },
+  };
   return parameter(of, (text, what) => {
     const format = formats.find((one) => one === text);
-    return format ?? invalid(`${what} must be one of ${formats.join(', ')}, or be left out`);
+    return format ?? invalid(`${what} must be one of ${formats.join(', ')}`);
   });
 }
 
-/** Some of the names, with commas between. */
+/** A comma-separated list of names. */
 export function choicesParameter<T extends string>(
   name: string,
   names: readonly T[],
@@ -125,14 +126,14 @@ export function choicesParameter<T extends string>(
   );
 }
 
-/** `true` or `false`; left out, it is false. */
+/** `true` or `false` (default). */
 export function flagParameter(name: string, description: string): QueryParameter<boolean> {
   const names = ['true', 'false'];
   const schema = { enum: names, default: 'false' };
   return parameter({ name, description, schema }, (text, what) => oneOf(what, text, names) === 'true');
 }
 
-/** A time in ISO 8601, read in epoch milliseconds. */
+/** An ISO 8601 time, which is read as epoch milliseconds. */
 export function timeParameter(name: string, description: string): QueryParameter<number> {
   const schema = { type: 'string', format: 'date-time', minLength: 1 };
   return parameter({ name, description, schema }, (text, what) => timeFrom(text, what));

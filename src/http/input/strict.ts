@@ -1,22 +1,22 @@
 /**
- * Refuses input that an operation does not declare: query parameters, fields of the body at any depth, and bodies where
- * there is none to send. What would be ignored might have been meant: a misspelt `dryRun` erases for good.
+ * Refuses input that an operation does not declare: query parameters, fields of the body at any depth, and bodies of
+ * operations without one. Ignoring them is dangerous: a misspelled `dryRun` would erase permanently.
  */
 import { nearest } from '../../std/nearest.ts';
 import type { JsonSchema } from '../../std/shape.ts';
 import type { Declared } from '../route.ts';
 import { invalid } from './values.ts';
 
-/** How much of a name is repeated to whoever sent it. */
+/** The most characters of an unknown name that an error repeats. */
 const MAX_SHOWN = 100;
 
-/** Whether the operation refuses what it does not know. */
+/** Whether the operation refuses unknown input. */
 export function isStrict({ frozen, open }: Declared): boolean {
   return frozen !== true && open !== true;
 }
 
 /**
- * @param query what follows the question mark, still encoded
+ * @param query the part after the question mark, still encoded
  * @throws Problem `field_invalid` for the first parameter that the operation does not declare
  */
 export function refuseUnknownQuery(operation: Declared, query: string): void {
@@ -35,8 +35,8 @@ export function refuseUnknownQuery(operation: Declared, query: string): void {
 }
 
 /**
- * @throws Problem `field_invalid` for the first field that the operation does not declare; of one that ignores what it
- *   does not know, only for fields that it declares to be misplaced
+ * @throws Problem `field_invalid` for the first field that the operation does not declare. An operation that ignores
+ *   unknown fields refuses only those that it declares as `misplaced`
  */
 export function refuseUnknownFields(operation: Declared, fields: Readonly<Record<string, unknown>>): void {
   for (const [name, sentence] of Object.entries(operation.misplaced ?? {})) {
@@ -52,7 +52,7 @@ export function refuseUnknownFields(operation: Declared, fields: Readonly<Record
   refuseUnknownIn(schema, fields, '');
 }
 
-/** Marks as closed every object of a schema that names its properties and does not say whether there may be others. */
+/** Adds `additionalProperties: false` to every object of a schema that names its properties and does not set it. */
 export function closed({ properties, items, oneOf, ...others }: JsonSchema): JsonSchema {
   return {
     ...(properties === undefined ? {} : { additionalProperties: false }),
@@ -79,7 +79,7 @@ function refuseUnknownIn(schema: JsonSchema, value: unknown, place: string): voi
     const path = place === '' ? name : `${place}.${name}`;
     if (!isKnown(schema, name)) {
       const advice = adviceOn(name, fieldNames(schema), {
-        none: 'This operation takes no body: leave it out',
+        none: 'This operation takes no body',
         place,
       });
       invalid(`There is no field ${shown(path)}. ${advice}`);
@@ -91,7 +91,7 @@ function refuseUnknownIn(schema: JsonSchema, value: unknown, place: string): voi
   }
 }
 
-/** A schema, or the alternatives of which it takes one. */
+/** The alternatives of a schema, or the schema itself. */
 function forms(schema: JsonSchema): readonly JsonSchema[] {
   return schema.oneOf ?? [schema];
 }
@@ -115,7 +115,7 @@ function bodySchema({ requestBody }: Declared): JsonSchema | undefined {
   return requestBody?.content['application/json']?.schema;
 }
 
-/** @param context.place the path of the object that holds the field */
+/** @param context.place the path of the object that contains the field */
 function adviceOn(
   name: string,
   known: readonly string[],
@@ -132,7 +132,7 @@ function shown(name: string): string {
   return JSON.stringify(name.slice(0, MAX_SHOWN));
 }
 
-/** As it was sent where it is not valid percent-encoded UTF-8. */
+/** The decoded name; as sent if it is not valid percent-encoded UTF-8. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name.replaceAll('+', ' '));

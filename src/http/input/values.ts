@@ -1,4 +1,4 @@
-/** Values that callers send: ids in paths, names, times, `idempotency-key`. Each refusal is a sentence. */
+/** Reads values that callers send: IDs in paths, names, times, `idempotency-key`. */
 import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import { canonicalJson } from '../../model/same-json.ts';
@@ -7,18 +7,18 @@ import { parseIsoTime } from '../../std/clock.ts';
 import { nearest } from '../../std/nearest.ts';
 import type { Call, KeyedCall, Parameter } from '../route.ts';
 
-/** @throws Problem `field_invalid` with the sentence, always */
+/** Always throws Problem `field_invalid` with the sentence. */
 export function invalid(sentence: string): never {
   throw new Problem('field_invalid', { sentence });
 }
 
-/** The value as one of the names; the refusal suggests the nearest. */
+/** The value as one of the names. The error suggests the nearest name. */
 export function oneOf<T extends string>(what: string, value: unknown, names: readonly T[]): T {
   const known = names.find((one) => one === value);
   if (known !== undefined) return known;
   const meant = typeof value === 'string' ? nearest(value, names) : undefined;
   const advice = meant === undefined ? '' : `. Did you mean \`${meant}\`?`;
-  return invalid(`${what} takes ${names.join(', ')}, or is left out${advice}`);
+  return invalid(`${what} must be one of ${names.join(', ')}${advice}`);
 }
 
 /** The value as a whole number within the bounds. */
@@ -28,18 +28,18 @@ export function wholeFrom(
   { least, most }: { least: number; most: number },
 ): number {
   if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
-  return invalid(`${what} must be a whole number from ${least} to ${most}, or be left out`);
+  return invalid(`${what} must be a whole number from ${least} to ${most}`);
 }
 
-/** The value as epoch milliseconds: it must be a time in ISO 8601 with its zone. */
+/** The value, an ISO 8601 time with its zone, as epoch milliseconds. */
 export function timeFrom(value: unknown, what: string): number {
   const ms = typeof value === 'string' ? parseIsoTime(value) : undefined;
-  return ms ?? invalid(`${what} must be a time in ISO 8601 with its zone, such as 2026-11-20T10:00Z`);
+  return ms ?? invalid(`${what} must be an ISO 8601 time with its zone, such as 2026-11-20T10:00Z`);
 }
 
 /**
- * @param text undefined when the percent-encoding of the path is broken
- * @param sentence what to say instead of the general sentence
+ * @param text undefined if the percent-encoding of the path is invalid
+ * @param sentence replaces the sentence of the error table
  * @throws Problem `workflow_not_found`
  */
 export function workflowIdFrom(text: string | undefined, sentence?: string): string {
@@ -49,12 +49,12 @@ export function workflowIdFrom(text: string | undefined, sentence?: string): str
   return text;
 }
 
-/** Whether a generated id (`wh_…`, `job_…`, `team_…`) could have this form. */
+/** Whether the text has the form of a generated ID with this prefix, such as `wh_…`. */
 export function isGeneratedId(prefix: string, text: string | undefined): text is string {
   return text !== undefined && text.length <= 64 && new RegExp(`^${prefix}_[0-9a-z]+$`).test(text);
 }
 
-/** What the prefixes of ids stand for. */
+/** Nouns by prefix of their IDs. */
 const NOUNS = {
   dlv: 'delivery',
   evt: 'event',
@@ -66,13 +66,13 @@ const NOUNS = {
   wh: 'webhook',
 } as const;
 
-/** @throws Problem `…_not_found` when it cannot be an id with this prefix */
+/** @throws Problem `…_not_found` if the text cannot be an ID with this prefix */
 export function idFrom(prefix: keyof typeof NOUNS, text: string | undefined): string {
   if (!isGeneratedId(prefix, text)) throw new Problem(`${NOUNS[prefix]}_not_found`);
   return text;
 }
 
-/** What the path names, as a key of the store. @throws Problem as `idFrom` */
+/** The ID in the path, with the caller's team. @throws Problem as `idFrom` */
 export function keyOfPath(
   { caller, params }: Pick<KeyedCall, 'caller' | 'params'>,
   prefix: keyof typeof NOUNS,
@@ -82,20 +82,19 @@ export function keyOfPath(
 
 const MAX_IDEMPOTENCY_KEY = 255;
 
-/** Describes the header. */
 export const IDEMPOTENCY_KEY: Parameter = {
   name: 'idempotency-key',
   in: 'header',
   description:
-    'A call with the same key within 24 hours is answered as the first was, and makes nothing. With another body it is ' +
-    'refused',
+    'Unique key of the call. Repeating the call with the same key within 24 hours returns the result of the first call ' +
+    'and creates nothing. Reusing the key with a different body fails with 422',
   schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
 };
 
 /**
- * The key, or null when there is none. The contract's operations take an empty one for none.
+ * The key, or null if there is none. For operations of the contract, an empty key counts as none.
  *
- * @throws Problem `field_invalid` when it is empty or too long
+ * @throws Problem `field_invalid` if it is empty or too long
  */
 export function idempotencyKeyFrom({
   request,
@@ -104,13 +103,11 @@ export function idempotencyKeyFrom({
   const value = request.headers['idempotency-key'];
   if (typeof value !== 'string' || (value === '' && operation.frozen === true)) return null;
   if (value !== '' && value.length <= MAX_IDEMPOTENCY_KEY) return value;
-  return invalid(
-    `The header \`idempotency-key\` must have 1 to ${MAX_IDEMPOTENCY_KEY} characters, or be left out`,
-  );
+  return invalid(`The header \`idempotency-key\` must have 1 to ${MAX_IDEMPOTENCY_KEY} characters`);
 }
 
 /**
- * The same, together with a hash of the fields of the body, in whatever order: the key is refused for others.
+ * The key with a hash of the fields of the body, in any order. A key is refused for other fields.
  *
  * @throws Problem as `idempotencyKeyFrom`
  */

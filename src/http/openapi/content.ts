@@ -1,19 +1,23 @@
-/** How operations describe JSON bodies and JSON answers in OpenAPI. */
+/** Describes request and response bodies for OpenAPI. */
 import { type JsonSchema, list, type NamedShape, object, type Shape, text } from '../../std/shape.ts';
 import { closed } from '../input/strict.ts';
 import type { Answer, Contents, Operation } from '../route.ts';
 
-/** A time in a request: see `timeFrom`. */
+/** A time in a request, which `timeFrom` reads. */
 export const requestTime = { type: 'string', format: 'date-time' };
 
-/** The answer `{ message, [name] }`. */
+/** Descriptions of headers that several operations share. */
+export const NEXT_PAGE = 'URL of the next page, with `rel="next"`. Missing on the last page';
+export const RETRY_AFTER = 'Seconds to wait before the next call';
+
+/** The response `{ message, [name] }`. */
 export function messageWith(name: string, resource: NamedShape<unknown, never>) {
   return object({ message: text(), [name]: resource });
 }
 
 /**
- * A JSON request body, as an OpenAPI request body. An object takes only the properties that it names, at any depth, unless
- * its `additionalProperties` says otherwise.
+ * An OpenAPI request body. Objects at any depth accept only the properties that they name, unless
+ * `additionalProperties` is set.
  */
 export function jsonBody(
   schema: JsonSchema,
@@ -24,10 +28,10 @@ export function jsonBody(
 }
 
 /**
- * A JSON answer, as an OpenAPI response object.
+ * An OpenAPI response.
  *
- * @param headers their descriptions by name
- * @param others further content types by name
+ * @param headers descriptions by name
+ * @param others further content types
  */
 export function jsonResponse(
   description: string,
@@ -43,16 +47,14 @@ export function jsonResponse(
   };
 }
 
-/** The content of an answer that is no JSON. */
+/** The content of a response that is not JSON. */
 export function textContent(description?: string): Contents[string] {
   return { schema: text(description).schema };
 }
 
-/** The answer `{ [name]: [items] }` of a list in pages. */
+/** The response `{ [name]: [items] }` of a paginated list. */
 export function pageResponse(name: string, resource: NamedShape<unknown, never>): Answer {
-  return jsonResponse(`The ${name}`, object({ [name]: list(resource) }), {
-    Link: 'With `rel="next"`, when `limit` left something out',
-  });
+  return jsonResponse(`One page of ${name}`, object({ [name]: list(resource) }), { Link: NEXT_PAGE });
 }
 
 function header(description: string): object {

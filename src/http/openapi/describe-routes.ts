@@ -1,16 +1,30 @@
-/** Makes an OpenAPI 3.1 document of the routes, and of the events that webhooks receive. */
-
+/** Builds an OpenAPI 3.1 document from the routes, and from the events that webhooks receive. */
 import { type ErrorCode, statusOf } from '../../model/error.ts';
 import { EVENT_CATALOG } from '../../model/event-catalog.ts';
 import { errorResource } from '../../resources/error.ts';
 import { eventSchemaName } from '../../resources/event.ts';
 import { isStrict } from '../input/strict.ts';
-import type { Answer, Contents, Parameter, Refusal, Route } from '../route.ts';
+import type { Answer, Contents, Operation, Parameter, Refusal, Route } from '../route.ts';
 import { plainPath } from '../server/match.ts';
-import { jsonBody, jsonResponse } from './content.ts';
+import { jsonBody, jsonResponse, RETRY_AFTER } from './content.ts';
 import { exampleOf } from './examples.ts';
 import { answerName, requestName, SchemaNames } from './schema-names.ts';
 import { schemas } from './schemas.ts';
+
+const DESCRIPTION =
+  'Flowhook runs workflows as jobs and publishes their results as versioned records. Read the records over HTTP, or ' +
+  'subscribe webhooks to be notified of changes. Errors are `{ "error": string }`, with a code for programs in the ' +
+  'header `x-error-code`.';
+
+const TAGS: Readonly<Record<Operation<never>['group'], string>> = {
+  Workflows: 'Define, run and pause workflows, and read or push their records',
+  Integrations: 'Subscribe and manage webhooks, and inspect and replay their deliveries',
+  Inspectors: 'Create temporary webhook receivers for trying webhooks',
+  Events: 'Read events, and receive them as webhook requests',
+  Jobs: 'List, read, cancel and rerun jobs',
+  Team: 'Manage API keys, and read usage and the audit log',
+  Service: 'Read the health, the metrics and the API description of the service',
+};
 
 /** The whole document. Its version is that of the contract, not of the software. */
 export function describeRoutes(routes: readonly Route[]) {
@@ -23,31 +37,23 @@ export function describeRoutes(routes: readonly Route[]) {
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Flowhook',
+      title: 'Flowhook API',
       version: '1.0.0',
-      description:
-        'Workflows run as jobs, jobs publish records, records are read here, and webhooks report what changed. ' +
-        'Every error answer is `{ "error": string }`; its code is in the header `x-error-code`, the id to find it ' +
-        'by in the log in `x-request-id`. Where `Accept` prefers `application/problem+json` to other JSON, it is ' +
-        '`Problem` (RFC 9457), except on the five operations of the contract. ' +
-        'Beside what an operation lists, each path answers 405 ' +
-        'with `allow` to a method that it does not take (`MethodNotAllowed`). 503 comes while the service starts, ' +
-        'stops, is overloaded or cannot reach its database: try again shortly, with the same `idempotency-key` ' +
-        'where there is one. 429 comes only where the operator has set rate limits.',
+      description: DESCRIPTION,
     },
     servers: [
       {
         url: '{baseUrl}',
-        description: 'Your installation',
+        description: 'Your Flowhook installation',
         variables: {
           baseUrl: {
             default: 'http://127.0.0.1:8080',
-            description: 'Where clients reach it; without a setting, `flowhook serve` listens here',
+            description: 'URL of the installation. `flowhook serve` listens on the default',
           },
         },
       },
     ],
-    tags: [...new Set([...routes.map((route) => route.operation.group), 'Events'])].map((name) => ({ name })),
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     webhooks: describeWebhooks(),
     components: {
@@ -64,7 +70,7 @@ export function describeRoutes(routes: readonly Route[]) {
 function describe(route: Route, names: SchemaNames): object {
   const { operation, scope } = route;
   const { id, requestBody } = operation;
-  // Only what OpenAPI knows: those of the query can also be read.
+  // Without `read` of query parameters.
   const parameters = [...(operation.parameters ?? []), ...(operation.etag ? [IF_NONE_MATCH] : [])].map(
     ({ name, in: place, required, description, schema, example }) => ({
       name,
@@ -105,7 +111,9 @@ function describe(route: Route, names: SchemaNames): object {
         Object.entries(operation.otherAnswers ?? {}).map(([status, answer]) => [status, described(answer)]),
       ),
       ...(operation.etag
-        ? { 304: withHeaders({ description: 'It still is what `If-None-Match` names' }, TAG) }
+        ? {
+            304: withHeaders({ description: 'Unchanged since the response that `If-None-Match` names' }, TAG),
+          }
         : {}),
       ...(operation.otherAnswers?.default === undefined
         ? { ...refusedBy(route), ...SHARED_BY_STATUS }
@@ -114,7 +122,7 @@ function describe(route: Route, names: SchemaNames): object {
   };
 }
 
-/** The errors of a route that may answer with any status on purpose as well, whose answer then is no error. */
+/** The errors of a route that may also return any status as a success. */
 function anyOf(answer: Answer, errors: Record<number, Answer>): Record<string, Answer> {
   return Object.fromEntries(
     Object.entries(errors).map(([status, error]) => [
@@ -124,22 +132,22 @@ function anyOf(answer: Answer, errors: Record<number, Answer>): Record<string, A
   );
 }
 
-/** The errors of a route by status: its own, and those that every route of its kind may answer with. */
+/** The errors of a route by status: its own, and those of every route of its kind. */
 function refusedBy({ operation, scope, method }: Route): Record<number, Answer> {
   const isFrozen = operation.frozen === true;
   const codes = Object.entries({
     ...(scope === null ? {} : { unauthorized: 'Unauthorized' }),
     ...(scope === null || scope === 'any' || isFrozen
       ? {}
-      : { scope_missing: 'The key does not have the scope that this needs' }),
+      : { scope_missing: 'API key without the required scope' }),
     ...operation.errors,
   }) as [ErrorCode, Refusal][];
   const own = Map.groupBy(codes, ([code]) => statusOf(code, { isFrozen }));
   const strict: Partial<Record<ErrorCode, string>> = isStrict(operation)
     ? {
-        field_invalid: 'A parameter or a field is unknown',
-        ...(method === 'GET' ? {} : { body_too_large: 'The body is too large' }),
-        ...(operation.requestBody === undefined ? {} : { content_unsupported: 'The body is not JSON' }),
+        field_invalid: 'Unknown parameter or field',
+        ...(method === 'GET' ? {} : { body_too_large: 'Request body too large' }),
+        ...(operation.requestBody === undefined ? {} : { content_unsupported: 'Request body is not JSON' }),
       }
     : {};
   for (const [code, refusal] of Object.entries(strict) as [ErrorCode, Refusal][]) {
@@ -154,19 +162,21 @@ function refusedBy({ operation, scope, method }: Route): Record<number, Answer> 
 const IF_NONE_MATCH: Parameter = {
   name: 'if-none-match',
   in: 'header',
-  description: 'The `ETag` of what the client has',
+  description: '`ETag` of an earlier response. Returns 304 if the content is unchanged',
   schema: { type: 'string' },
 };
-const TAG = { etag: { description: 'Names this answer', schema: { type: 'string' } } };
+const TAG = {
+  etag: { description: 'Entity tag of the response, for `If-None-Match`', schema: { type: 'string' } },
+};
 
-/** Those of every answer, and those of every error. */
+/** The headers of every response, and of every error. */
 const HEADERS = {
   'x-request-id': {
-    description: 'The id of the request, to find it by in the log of the service',
+    description: 'Request ID, for finding the request in the log of the service',
     schema: { type: 'string' },
   },
   'x-error-code': {
-    description: 'What is wrong, for programs: docs/reference/errors.md lists the codes',
+    description: 'Error code for programs. docs/reference/errors.md lists all codes',
     schema: { type: 'string' },
   },
 };
@@ -179,30 +189,34 @@ interface SharedRefusal {
   refusal: Refusal;
 }
 
-/** What any operation may answer, whatever else it answers. */
+/** The errors that any operation may return. */
 const SHARED: readonly SharedRefusal[] = [
   {
     code: 'rate_limited',
     name: 'TooManyRequests',
-    refusal: { description: 'More requests than the operator allows', headers: { 'retry-after': 'Seconds' } },
+    refusal: {
+      description: 'Too many requests: the operator has set a rate limit',
+      headers: { 'retry-after': RETRY_AFTER },
+    },
   },
-  { code: 'internal', name: 'InternalError', refusal: 'Something went wrong in the service' },
+  { code: 'internal', name: 'InternalError', refusal: 'Internal error' },
   {
     code: 'overloaded',
     name: 'Unavailable',
     refusal: {
-      description: 'The service is starting, stopping or overloaded, or cannot reach its database',
-      headers: { 'retry-after': 'Seconds' },
+      description:
+        'Service starting, stopping, overloaded, or without its database. Retry shortly, with the same `idempotency-key` if any',
+      headers: { 'retry-after': RETRY_AFTER },
     },
   },
 ];
-/** A path answers this, and none of its operations. */
+/** A path returns this error, none of its operations. */
 const METHOD_NOT_ALLOWED: SharedRefusal = {
   code: 'method_not_allowed',
   name: 'MethodNotAllowed',
   refusal: {
-    description: 'The path does not take this method',
-    headers: { allow: 'The methods that it takes' },
+    description: 'Method not allowed for this path',
+    headers: { allow: 'Allowed methods of the path' },
   },
 };
 
@@ -217,26 +231,31 @@ function withHeaders(answer: Answer, headers: object = {}): Answer {
   return { ...answer, headers: { ...answer.headers, ...headers, ...REQUEST_ID } };
 }
 
-/** @param errors with the same status */
+/** @param errors errors with the same status */
 function refused(errors: readonly Refusal[]): Answer {
   const all = errors.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
   const answer = jsonResponse(
-    all.map(({ description }) => description).join('; or: '),
+    all.map(({ description }, at) => (at === 0 ? description : continued(description))).join('; or '),
     errorResource,
     Object.assign({}, ...all.map(({ headers }) => headers)),
   );
   return withHeaders(answer, ERROR_CODE);
 }
 
+/** A sentence after `or`. */
+function continued(sentence: string): string {
+  return sentence.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
+}
+
 const EVENT_HEADERS = {
-  'webhook-id': 'The id of the event: the same in every attempt, to tell repetitions by',
-  'webhook-timestamp': 'When this attempt was signed, in seconds since 1970',
+  'webhook-id': 'Event ID: identical in every attempt, so that receivers can detect duplicates',
+  'webhook-timestamp': 'Time of the signature, in seconds since 1970',
   'webhook-signature':
-    'Standard Webhooks 1.0: signatures with spaces between; `v1,` by the secret of the webhook (HMAC-SHA256), ' +
-    '`v1a,` by the key of the team (ed25519) that stands at /.well-known/webhook-signing-keys/{teamId}',
+    'Signatures of Standard Webhooks 1.0, separated by spaces: `v1,` with the secret of the webhook (HMAC-SHA256), ' +
+    '`v1a,` with the key of the team (ed25519) from `/.well-known/webhook-signing-keys/{teamId}`',
 };
 
-/** The `webhooks` section: one request for each type of event. */
+/** The `webhooks` section: one request for each event type. */
 function describeWebhooks(): object {
   return Object.fromEntries(
     EVENT_CATALOG.map(({ type, description, example }) => [
@@ -245,7 +264,8 @@ function describeWebhooks(): object {
         post: {
           operationId: `receive${eventSchemaName(type)}`,
           tags: ['Events'],
-          summary: description,
+          summary: `Receive ${type}`,
+          description,
           security: [],
           parameters: Object.entries(EVENT_HEADERS).map(([name, text]) => ({
             name,
@@ -256,8 +276,14 @@ function describeWebhooks(): object {
           })),
           requestBody: jsonBody({ $ref: `#/components/schemas/${eventSchemaName(type)}` }, { example }),
           responses: {
-            '2XX': { description: 'Received. Anything else is tried again, for some three days' },
-            '4XX': { description: 'Tried again; 410 unsubscribes the webhook, 429 waits for `Retry-After`' },
+            '2XX': {
+              description:
+                'Event received. After any other status the request is retried, for about three days',
+            },
+            '4XX': {
+              description:
+                'Request retried. 410 unsubscribes the webhook; with 429, `Retry-After` delays the next attempt',
+            },
           },
         },
       },

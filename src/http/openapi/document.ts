@@ -2,7 +2,7 @@
 import { routes } from '../routes.ts';
 import { describeRoutes } from './describe-routes.ts';
 
-/** The content of `openapi.json`. The service answers `/openapi.json` from the same routes. */
+/** The content of `openapi.json`. */
 export const openApiText = `${JSON.stringify(describeRoutes(routes), null, 2)}\n`;
 
 if (import.meta.main) process.stdout.write(openApiText);

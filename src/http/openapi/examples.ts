@@ -1,6 +1,6 @@
 /**
- * The examples in the OpenAPI document, one for every parameter, body and answer: a team with a workflow `people`, one
- * run of it, and its webhooks.
+ * The examples in the OpenAPI document, one for every parameter, request and response: a team with a workflow `people`,
+ * one job, and its webhooks.
  */
 import { replayResource } from '../../resources/delivery.ts';
 import { ENDED, IDS, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
@@ -11,7 +11,7 @@ import type { JsonSchema } from '../../std/shape.ts';
 import { makeCursor } from '../input/list-page.ts';
 import { schemas } from './schemas.ts';
 
-/** Takes an example of an operation's own, else one from the schema, else one by its name, else by its type. */
+/** Looks for an example of the operation, then of the schema, then by name, then by type. */
 export function exampleOf(operationId: string, schema: JsonSchema, name: string): unknown {
   const own = OWN_EXAMPLES[`${operationId}.${name}`];
   if (own !== undefined) return own;
@@ -72,7 +72,7 @@ const signingKeys = {
   ],
 };
 
-/** By the name of a parameter or field. Those in requests must be valid for a service that has such data. */
+/** By the name of a parameter or field. Examples of requests must be valid for a service with this data. */
 const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   workflowId: 'people',
   jobId: IDS.job,
@@ -109,7 +109,7 @@ const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
 const line = (value: unknown) => `${JSON.stringify(value)}\n`;
 const secondRecord = { id: '18', name: 'Grace Hopper', email: 'grace@example.com' };
 
-/** By operation: a parameter or field, or a whole `request` or `answer` by content type. */
+/** By operation: a parameter or field, or a whole `request` or `answer` (the response) by content type. */
 const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readWorkflowData.since': 16,
   'readWorkflowData.cursor': makeCursor([17, 50]),
@@ -128,8 +128,8 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'pushWorkflowRecords.request.application/x-ndjson': line(record) + line(secondRecord),
   'pushWorkflowRecords.request.text/csv': 'id,name,email\r\n17,Ada Lovelace,ada@example.com\r\n',
   'pushWorkflowRecords.message': 'Records published',
-  'eraseFromWorkflow.request.application/json': { email: 'ada@example.com', dryRun: true },
-  'eraseFromWorkflow.answer.application/json': {
+  'erasePerson.request.application/json': { email: 'ada@example.com', dryRun: true },
+  'erasePerson.answer.application/json': {
     dryRun: true,
     found: [
       { workflowId: 'people', place: 'record', count: 1 },
@@ -147,17 +147,17 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     settings: { timeoutMs: 5_000, headers: { 'x-receiver': 'alarms' } },
   },
   'updateWebhook.request.application/json': { ordered: true, ratePerSecond: 10 },
-  'updateWebhook.message': 'Webhook changed',
-  'rotateWebhookSecret.message': 'New secret: give it to the receiver',
+  'updateWebhook.message': 'Webhook updated',
+  'rotateWebhookSecret.message': 'New secret created. Configure the receiver with it',
   'rotateWebhookSecret.overlapUntil': '2026-11-22T02:00:00.000Z',
-  'testWebhook.message': 'The test is on its way',
+  'testWebhook.message': 'Test event on its way',
   'pauseWebhook.reason': 'The receiver is being moved',
   'pauseWebhook.message': 'Webhook paused',
   'resumeWebhook.message': 'Webhook resumed',
   'listWebhookDeliveries.state': 'dead,waiting',
   'replayWebhookDeliveries.request.application/json': { since: QUEUED },
   'replayWebhookDeliveries.answer.application/json': {
-    message: `Replay ${IDS.replay} has begun; GET /v1/integrations/webhooks/${IDS.webhook}/replays/${IDS.replay} says how far it is and what arrived`,
+    message: `Replay ${IDS.replay} started. GET /v1/integrations/webhooks/${IDS.webhook}/replays/${IDS.replay} returns its progress`,
     replay: replayResource.example,
   },
   'replayDelivery.message': 'The event is on its way once more',
@@ -165,7 +165,7 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'listInspectedRequests.after': 12,
   'listEvents.after': '41',
   'listEvents.next': 42,
-  // Linters take an object with `type` and `example` for a schema, wherever it stands.
+  // Empty, because linters take any object with `type` and `example` for a schema.
   'listEventTypes.answer.application/json': { types: [] },
   'listEventHistory.type': 'workflow_failed',
   'openStream.answer.text/event-stream': `event: invalidate\nid: 42\ndata: {"kind":"jobs","ids":["${IDS.job}"]}\n\n`,
@@ -217,9 +217,9 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     scopes: ['read'],
     expiresAt: '2036-01-01T00:00:00Z',
   },
-  'createKey.message': 'Key made. It is shown this once',
+  'createKey.message': 'Key created. The key is shown only once',
   'rotateKey.overlapSeconds': 3_600,
-  'rotateKey.message': 'Key rotated: both work for now',
+  'rotateKey.message': 'Key rotated. Both keys work for now',
   'revokeKey.answer.application/json': {
     message: 'Key revoked',
     key: { ...key, revokedAt: ENDED },

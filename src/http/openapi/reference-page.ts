@@ -1,6 +1,5 @@
 /** Renders an OpenAPI document as one HTML page, without scripts or external resources. */
 
-/** The part of a document that the page shows. */
 export interface ReferenceDocument {
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, object>>;
@@ -16,10 +15,10 @@ interface Shown {
   security: object[];
   parameters?: { name: string; in: string; required?: boolean; description: string; schema: object }[];
   requestBody?: object;
-  responses: Record<string, Answer | { $ref: string }>;
+  responses: Record<string, Response | { $ref: string }>;
 }
 
-interface Answer {
+interface Response {
   description: string;
   headers?: Record<string, object>;
   content?: object;
@@ -53,12 +52,12 @@ export function referencePage(
   );
   const groups = Map.groupBy(operations, ({ shown }) => shown.tags[0] ?? '');
   const events = Object.entries(document.webhooks as Record<string, { post: Shown }>);
-  const shared = document.components.responses as Record<string, Answer>;
-  const answer = (one: Answer | { $ref: string }): Answer | undefined =>
+  const shared = document.components.responses as Record<string, Response>;
+  const resolve = (one: Response | { $ref: string }): Response | undefined =>
     '$ref' in one ? shared[one.$ref.slice(one.$ref.lastIndexOf('/') + 1)] : one;
   const sections = [...groups].map(
     ([name, of]) =>
-      `<h2 id="${escaped(name)}">${escaped(name)}</h2>${of.map((one) => operationHtml(one, answer)).join('')}`,
+      `<h2 id="${escaped(name)}">${escaped(name)}</h2>${of.map((one) => operationHtml(one, resolve)).join('')}`,
   );
   const links = [...groups.keys(), 'Events', 'Shapes'].map(
     (name) => `<a href="#${escaped(name)}">${escaped(name)}</a>`,
@@ -74,11 +73,11 @@ export function referencePage(
 <body>
 <h1>${escaped(title)} ${escaped(version)}</h1>
 <p>${words(description)}</p>
-<p>The same for programs: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>.${options.guide === undefined ? '' : ` How it is used: <a href="${options.guide}">the guide</a>.`}</p>
+<p>For programs: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>.${options.guide === undefined ? '' : ` How to use it: <a href="${options.guide}">the guide</a>.`}</p>
 <nav>${links.join(' · ')}</nav>
 ${sections.join('\n')}
 <h2 id="Events">Events</h2>
-${events.map(([type, { post }]) => folded(`<code>${escaped(type)}</code> ${words(post.summary)}`, json(post.requestBody))).join('')}
+${events.map(([type, { post }]) => folded(`<code>${escaped(type)}</code> ${words(post.description ?? post.summary)}`, json(post.requestBody))).join('')}
 <h2 id="Shapes">Shapes</h2>
 ${Object.entries(document.components.schemas)
   .map(([name, schema]) => folded(`<code>${escaped(name)}</code>`, json(schema), name))
@@ -90,7 +89,7 @@ ${Object.entries(document.components.schemas)
 
 function operationHtml(
   { path, method, shown }: { path: string; method: string; shown: Shown },
-  answer: (one: Answer | { $ref: string }) => Answer | undefined,
+  resolve: (one: Response | { $ref: string }) => Response | undefined,
 ): string {
   const head = `<b class="method">${method.toUpperCase()}</b> <code>${escaped(path)}</code> ${words(shown.summary)}`;
   const parameters = (shown.parameters ?? []).map(
@@ -99,8 +98,8 @@ function operationHtml(
       `<td>${words(description)} <code>${escaped(JSON.stringify(schema))}</code></td></tr>`,
   );
   const responses = Object.entries(shown.responses).map(([status, one]) => {
-    const { description = '', headers = {}, content } = answer(one) ?? {};
-    // Those of every answer are described once, at the head of the page.
+    const { description = '', headers = {}, content } = resolve(one) ?? {};
+    // Headers of every response are not repeated.
     const own = Object.entries(headers).filter(([, header]) => !('$ref' in header));
     return (
       `<tr><td>${escaped(status)}</td><td>${words(description)}` +
@@ -115,7 +114,7 @@ function operationHtml(
       `<p>${shown.security.length === 0 ? 'No key is needed.' : 'Needs the header <code>x-api-key</code>.'}</p>`,
       parameters.length === 0 ? '' : `<h4>Parameters</h4><table>${parameters.join('')}</table>`,
       shown.requestBody === undefined ? '' : `<h4>Body</h4>${json(shown.requestBody)}`,
-      `<h4>Answers</h4><table>${responses.join('')}</table>`,
+      `<h4>Responses</h4><table>${responses.join('')}</table>`,
     ].join(''),
     shown.operationId,
   );
@@ -129,7 +128,7 @@ function json(value: unknown): string {
   return `<pre>${escaped(JSON.stringify(value, null, 2))}</pre>`;
 }
 
-/** Text in which backticks mark code. */
+/** Escapes a text, with backticks as code. */
 function words(text: string): string {
   return escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -1,29 +1,29 @@
 /**
- * Moves objects that are described in place to `components.schemas`, under names of their own: without a name, client
- * generators make one of the path to the object (`ReadUsage200ResponseBucketsInnerDeliveriesLatencyMs`).
+ * Moves inline object schemas to `components.schemas` and names them. For an unnamed object, client generators invent a
+ * name from its path (`ReadUsage200ResponseBucketsInnerDeliveriesLatencyMs`).
  *
- * It also adds a `type` to every `enum` and `const`, and a `format` to every integer. JSON Schema does not require them,
- * but without a type client generators give the field none (`interface{}` in Go), and without a format they read
- * integers as 32 bits: of a quota of 10 GB a Java client then makes 1,410,065,408 bytes.
+ * Also adds a `type` to every `enum` and `const`, and a `format` to every integer. JSON Schema does not require them, but
+ * without a type, client generators leave the field untyped (`interface{}` in Go), and without a format, they use 32-bit
+ * integers: a Java client then reads a quota of 10 GB as 1,410,065,408 bytes.
  */
 import type { JsonSchema } from '../../std/shape.ts';
 
 export class SchemaNames {
   readonly #schemas = new Map<string, JsonSchema>();
-  /** Names by what they stand for: equal parts of two schemas get one name. */
+  /** Names by schema as text: equal parts of two schemas share a name. */
   readonly #names = new Map<string, string>();
 
-  /** @param schemas those that have names */
+  /** @param schemas the schemas that already have names */
   constructor(schemas: Readonly<Record<string, JsonSchema>>) {
     for (const [name, schema] of Object.entries(schemas)) this.#add(name, this.below(schema, name));
   }
 
-  /** Those that had names, and those that have got one since. */
+  /** All named schemas, including those named since. */
   schemas(): Record<string, JsonSchema> {
     return Object.fromEntries(this.#schemas);
   }
 
-  /** A request or an answer: it gets this very name. */
+  /** Names the schema of a request or response exactly `name`. */
   whole(schema: JsonSchema, name: string): JsonSchema {
     const inner = this.below(schema, schema.type === 'array' ? singular(name) : name);
     if (!isNameable(inner) || inner.type !== 'object') return inner;
@@ -31,7 +31,7 @@ export class SchemaNames {
     return reference(name);
   }
 
-  /** The same schema with types, and with the objects that it holds moved away. */
+  /** The schema with types, and with references in place of the objects inside. */
   below(schema: JsonSchema, name: string): JsonSchema {
     const { properties, items, oneOf, additionalProperties } = schema;
     const parts = Object.entries(properties ?? {}).map(([key, one]) => [
@@ -62,7 +62,7 @@ export class SchemaNames {
     };
   }
 
-  /** @throws Error when the name already stands for something else */
+  /** @throws Error if the name already belongs to a different schema */
   #add(name: string, schema: JsonSchema): void {
     const known = this.#schemas.get(name);
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
@@ -72,7 +72,7 @@ export class SchemaNames {
   }
 }
 
-/** An object with fields of its own, and possibly null instead. */
+/** Whether a schema is an object with named properties, possibly nullable. */
 function isNameable({ type, properties }: JsonSchema): boolean {
   return properties !== undefined && [type ?? []].flat().every((one) => one === 'object' || one === 'null');
 }

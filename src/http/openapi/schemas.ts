@@ -1,4 +1,4 @@
-/** `components.schemas` of the OpenAPI document: what has a name, in the order of the document. */
+/** The named schemas in `components.schemas` of the OpenAPI document, in order. */
 import { auditLineResource } from '../../resources/audit-line.ts';
 import {
   deliveryDetailResource,
@@ -44,7 +44,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     keyResource,
     logLineResource,
     workflowResource,
-    // Last: parts that they share with those above are named after those.
+    // Last: parts that events share with the schemas above are named after those schemas.
     eventResource,
     ...eventResources,
   ].map(({ name, definition }) => [name, definition]),

@@ -1,4 +1,4 @@
-/** The records of a workflow: all data, what has changed since a version, and the versions that there are. */
+/** The records of a workflow: all data, the changes since a version, and the versions. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
@@ -17,13 +17,13 @@ import { byNumber, cursorFrom, listOperation, makeCursor, nextLink } from '../in
 import { formatParameter, numberParameter, textParameter } from '../input/query.ts';
 import { invalid, workflowIdFrom } from '../input/values.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
-import { jsonResponse, textContent } from '../openapi/content.ts';
+import { jsonResponse, NEXT_PAGE, textContent } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_LIMIT = 1_000;
-/** Records found by `q`. */
+/** The most records that a search with `q` returns. */
 const MAX_HITS = 1_000;
 const MAX_FIELDS = 200;
 
@@ -34,23 +34,30 @@ interface DataQuery {
   only: readonly string[] | null;
   since: number | undefined;
   q: string | undefined;
-  /** Undefined: everything. */
+  /** Undefined for the whole version. */
   limit: number | undefined;
   after: Position | undefined;
 }
 
 const DATA = {
   format: formatParameter(FORMATS),
-  version: numberParameter('version', 'Another version than the newest'),
-  fields: textParameter('fields', 'Names with commas between: only these fields, and `id`'),
+  version: numberParameter('version', 'Version to read (default: the newest)'),
+  fields: textParameter('fields', 'Fields to return (comma-separated); `id` is always included'),
   since: numberParameter('since', 'Only records added or changed after this version'),
-  q: textParameter('q', `Only records that contain this text: the first ${grouped(MAX_HITS)}`, 200),
+  q: textParameter(
+    'q',
+    `Only records that contain this text (case-insensitive for ASCII), at most ${grouped(MAX_HITS)}`,
+    200,
+  ),
   limit: numberParameter(
     'limit',
-    'At most so many records, fewer if they are large; `Link` leads to the next',
+    'Maximum number of records per page; fewer if they are large. By default the whole version is returned',
     { least: 1, most: 10_000 },
   ),
-  cursor: textParameter('cursor', 'From the `Link` of the answer before; bound to its version'),
+  cursor: textParameter(
+    'cursor',
+    'Cursor from the `Link` header of the previous page, which also selects its version',
+  ),
 };
 
 /** GET /v1/workflows/{workflowId}/data */
@@ -59,26 +66,26 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
   frozen: true,
   weight: 'whole',
   group: 'Workflows',
-  summary: 'Returns all data of one workflow',
+  summary: 'Read all data of a workflow',
   description:
-    'The last published version, whole. An empty array before the first run. With `If-None-Match` the answer may ' +
-    'be 304, and with `Range` 206, once the version has been read whole before.',
+    'Returns all records of the last published version, or an empty array before the first run. `If-None-Match` may ' +
+    'return 304. `Range` may return 206 if the whole version has been read before.',
   parameters: [pathParameter('workflowId', 'Workflow ID'), ...Object.values(DATA)],
   answer: jsonResponse(
-    'All data records',
+    'Data records',
     list(recordResource),
     {
-      ETag: 'Names the content: for `If-None-Match`',
-      Link: 'With `rel="next"`, when `limit` left something out',
-      'x-data-version': 'The version',
-      'x-total-count': 'How many records the version holds',
+      ETag: 'Entity tag of the content, for `If-None-Match`',
+      Link: NEXT_PAGE,
+      'x-data-version': 'Version of the data',
+      'x-total-count': 'Number of records in the version',
     },
     { 'application/x-ndjson': textContent(), 'text/csv': textContent() },
   ),
   errors: {
-    field_invalid: 'A known query parameter has a bad value',
-    workflow_not_found: 'No workflow found, or no such version of its data',
-    range_not_satisfiable: 'The range lies outside of the answer',
+    field_invalid: 'Bad request: a query parameter has an invalid value',
+    workflow_not_found: 'No workflow found, or its data has no such version',
+    range_not_satisfiable: 'Range outside of the response body',
   },
 
   async handle(call) {
@@ -146,9 +153,7 @@ function fieldsFrom(query: string): string[] | null {
   if (text === undefined) return null;
   const fields = text.split(',');
   if (fields.length > MAX_FIELDS || fields.includes('')) {
-    invalid(
-      `The query parameter \`fields\` must be 1 to ${MAX_FIELDS} names with commas between, or be left out`,
-    );
+    invalid(`The query parameter \`fields\` must be 1 to ${MAX_FIELDS} comma-separated names`);
   }
   return fields;
 }
@@ -169,7 +174,7 @@ interface Answering {
   tag: string;
 }
 
-/** A whole body that cannot exceed this needs no file: it is made and sent in one piece. */
+/** A body that cannot exceed this size is sent from memory, without a file. */
 const SMALL_BYTES = 256 * 1_024;
 
 async function sendWhole(answer: Answering): Promise<unknown> {
@@ -245,7 +250,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Names the content for good: a published version changes only by erasures, which are counted. */
+/** Identifies the content: only erasures change a published version, and they are counted. */
 function dataTag(version: DataVersion, format: Format, encoding: Encoding): string {
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }
@@ -253,28 +258,33 @@ function dataTag(version: DataVersion, format: Format, encoding: Encoding): stri
 const CHANGES_FORMATS = ['json', 'ndjson'] as const;
 
 const CHANGES_FORMAT = formatParameter(CHANGES_FORMATS);
-const SINCE = numberParameter('since', 'The version that the client has; 0: none');
-const UNTIL = numberParameter('until', 'A version, by default the newest');
+const SINCE = numberParameter('since', 'Version that the client already has; 0 for none');
+const UNTIL = numberParameter('until', 'Last version to include (default: the newest)');
 
 /** GET /v1/workflows/{workflowId}/changes?since=V[&until=] */
 export const readWorkflowChanges: Operation<KeyedCall> = {
   id: 'readWorkflowChanges',
   group: 'Workflows',
-  summary: 'What was added, changed and removed since a version',
+  summary: 'List changes since a version',
   description:
-    'Net: a record that came and went in between is not told. First what was added and changed, then what was ' +
-    'removed. The header `x-data-version` says up to which version: it is the next `since`.',
+    'Returns net changes: a record that was added and removed in between does not appear. Added and changed records ' +
+    'come first, removed records last. Pass the header `x-data-version` as `since` in the next call.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
     { ...SINCE, required: true },
     UNTIL,
     CHANGES_FORMAT,
   ],
-  answer: jsonResponse('The changes', list(changeResource), {}, { 'application/x-ndjson': textContent() }),
+  answer: jsonResponse(
+    'Net changes between the two versions',
+    list(changeResource),
+    { 'x-data-version': 'Last version included' },
+    { 'application/x-ndjson': textContent() },
+  ),
   errors: {
-    field_invalid: '`since` is missing, or a parameter has a bad value',
-    workflow_not_found: 'No workflow found, or no such version of its data',
-    version_pruned: 'The version `since` is no longer kept: read everything again',
+    field_invalid: '`since` is missing, or a parameter has an invalid value',
+    workflow_not_found: 'No workflow found, or its data has no such version',
+    version_pruned: 'Version `since` is no longer stored. Read all data again',
   },
 
   async handle(call) {
@@ -285,7 +295,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     const span = await openSpan(services.store, place, {
       since:
         SINCE.read(call.query) ??
-        invalid('The query parameter `since` is missing: the version that you have, or 0'),
+        invalid('The query parameter `since` is required: the version that you already have, or 0'),
       until: UNTIL.read(call.query),
     });
     const { since, until } = span;
@@ -303,7 +313,8 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
 export const listWorkflowVersions = listOperation({
   id: 'listWorkflowVersions',
   group: 'Workflows',
-  summary: 'The versions that can be read, newest first',
+  summary: 'List versions',
+  description: 'Returns the versions that can be read, newest first.',
   name: 'versions',
   resource: versionResource,
   order: byNumber,

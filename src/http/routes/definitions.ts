@@ -1,4 +1,4 @@
-/** Definitions of workflows over the API: those of kind `push` and `http`, which run no code of their own. */
+/** Workflow definitions over the API: of type `push` and `http`, which run no code of their own. */
 import { createHash } from 'node:crypto';
 import type { ApiSecret } from '../../definitions/api-bounds.ts';
 import { MAX_LEVELS } from '../../definitions/definition.ts';
@@ -25,30 +25,29 @@ import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const TYPES: readonly unknown[] = ['push', 'http'];
-/** Further mistakes are only counted. */
+/** The most mistakes in one error sentence; the others are counted. */
 const MAX_MISTAKES = 10;
 
-const DRY_RUN = flagParameter('dryRun', 'Only says whether the definition could be taken');
+const DRY_RUN = flagParameter('dryRun', '`true` to check the definition without saving it');
 const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const NO_ID =
-  'This cannot be the id of a workflow: use 1 to 200 characters without slashes, backslashes or control characters';
+  'Invalid workflow ID: use 1 to 200 characters without slashes, backslashes or control characters';
 const errors = {
-  precondition_failed: 'It was changed since the answer that `If-Match` names',
-  workflow_of_file: 'The workflow is defined by a file of the operator',
+  precondition_failed: 'Workflow changed since the response that `If-Match` names',
+  workflow_of_file: 'Workflow defined in a file by the operator, which the API cannot change',
 };
 
 /** PUT /v1/workflows/{workflowId} */
 export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'definitions'>> = {
   id: 'putWorkflow',
   group: 'Workflows',
-  summary:
-    'Makes a workflow that receives its records by push or reads them over HTTP, or changes one made here',
+  summary: 'Create or update a workflow',
   description:
-    'The body is what a workflow file holds, as JSON. One that was deleted comes back with its records. Workflows ' +
-    'of other kinds come from the files of the operator. An `http` source may use a secret, as `$' +
-    '{secret.NAME}` in ' +
-    "`headers`, `body`, `form` and `auth`, when the operator has marked it with `api: true` in the team's secrets " +
-    'file, and only where all that it is sent to is among the `hosts` that stand there. `proxy` is refused.',
+    'Creates a workflow that receives its records by push or reads them over HTTP, or changes one that was created ' +
+    'over the API. The body has the content of a workflow file, as JSON. A deleted workflow is restored with its ' +
+    'records. Workflows of other types are defined in files by the operator. An `http` source may use secrets, as `$' +
+    '{secret.NAME}` in `headers`, `body`, `form` and `auth`, if the operator has set `api: true` for the secret in ' +
+    "the team's secrets file. Requests with a secret may go only to the `hosts` listed there. `proxy` is not allowed.",
   parameters: [...parameters, IF_MATCH, DRY_RUN],
   requestBody: jsonBody(
     {
@@ -59,35 +58,45 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
         source: {
           type: 'object',
           required: ['type'],
-          description: 'What stands under `source` in a workflow file',
+          description: 'Content of `source` in a workflow file',
           additionalProperties: true,
           properties: {
             type: { enum: TYPES },
-            url: { description: 'Of `http`: one address, or a list of them' },
+            url: { description: 'One URL, or a list of URLs (only for `http`)' },
           },
         },
-        fields: { type: 'object', description: 'Of `http`: where each field of a record is found' },
-        key: { type: 'array', items: { type: 'string' }, description: "What makes a record's id" },
+        fields: {
+          type: 'object',
+          description: 'Location of each field of a record in the response (only for `http`)',
+        },
+        key: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Fields whose values form the record ID (default: the field `id`)',
+        },
         mode: { enum: MODES },
         onInvalid: { enum: ON_INVALID },
-        schedule: { type: 'object', description: 'Of `http`: `cron` with `timezone`, or `every`' },
+        schedule: { type: 'object', description: '`cron` with `timezone`, or `every` (only for `http`)' },
         overlap: { enum: OVERLAPS },
-        priority: { type: 'integer', description: 'Among the jobs of the team that wait: higher ones first' },
-        retries: { type: 'object', description: 'Of `http`: `max`, `backoff`' },
-        guards: { type: 'object', description: '`minRecords`, `maxDropPercent`' },
-        limits: { type: 'object', description: '`timeout`, `memory`, `output`, `records`' },
+        priority: {
+          type: 'integer',
+          description: 'Priority among the waiting jobs of the team: jobs with a higher number start first',
+        },
+        retries: { type: 'object', description: '`max` and `backoff` (only for `http`)' },
+        guards: { type: 'object', description: '`minRecords` and `maxDropPercent`' },
+        limits: { type: 'object', description: '`timeout`, `memory`, `output` and `records`' },
       },
     },
     { example: { name: 'People', source: { type: 'push' }, key: ['email'], mode: 'upsert' } },
   ),
   answer: jsonResponse(
-    'The workflow; without it, that it could be made so',
+    'Workflow saved. With `dryRun`, the response has only a message',
     object({ message: text(), workflow: optional(workflowResource) }),
   ),
   errors: {
-    definition_invalid: 'The definition is not valid: every mistake by the name of the setting',
-    field_invalid: 'A parameter has a bad value',
-    workflow_not_found: 'This cannot be the id of a workflow',
+    definition_invalid: 'Invalid definition: the error lists the mistakes by setting',
+    field_invalid: 'A parameter has an invalid value',
+    workflow_not_found: 'Invalid workflow ID',
     ...errors,
   },
 
@@ -101,7 +110,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     const stored = await ownWorkflow(store, teamId, id);
     if (stored === undefined && request.headers['if-match'] !== undefined) {
       throw new Problem('precondition_failed', {
-        sentence: 'There is no such workflow yet: leave If-Match out',
+        sentence: 'This workflow does not exist yet: omit the If-Match header',
       });
     }
     const isBound = stored !== undefined && checkIfMatch(call, stored.definitionHash);
@@ -125,19 +134,26 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
   id: 'readWorkflowDefinition',
   group: 'Workflows',
   etag: true,
-  summary: 'Shows what a workflow is made of: as it was written, and with every default',
+  summary: 'Read the definition of a workflow',
   description:
-    'The `ETag` serves as `If-Match` of a change. A file is told by the nodes that have it, and may be newer than ' +
-    'what is applied.',
+    'Returns the definition as written, and with every default filled in. Pass the `ETag` as `If-Match` to change ' +
+    'the workflow. The text of a workflow file comes from a node that has the file, and may be newer than the ' +
+    'applied definition.',
   parameters,
   answer: jsonResponse(
-    'The definition',
+    'Workflow definition',
     object({
-      origin: choice(['file', 'api'], 'Where it is changed'),
-      file: nullable(text('In the workflows directory')),
-      text: nullable(text('As it was written: YAML, TypeScript or JSON')),
-      applied: nullable(boolean('Whether `text` is what runs; null without it')),
-      definition: anyObject('With every default filled in'),
+      origin: choice(['file', 'api'], 'Place where the definition is maintained'),
+      file: nullable(
+        text('Path in the workflows directory. `null` if the workflow was created over the API'),
+      ),
+      text: nullable(
+        text(
+          'Definition as written, in YAML, TypeScript or JSON. `null` if this node does not have the file',
+        ),
+      ),
+      applied: nullable(boolean('`true` if `text` is the definition in use. `null` without `text`')),
+      definition: anyObject('Definition with every default filled in'),
     }),
   ),
   errors: { workflow_not_found: 'No workflow found' },
@@ -157,10 +173,12 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
 export const deleteWorkflow: Operation<KeyedCall> = {
   id: 'deleteWorkflow',
   group: 'Workflows',
-  summary: 'Archives a workflow that was made here: requests for it then return 404',
-  description: 'Its records and webhooks are kept for when it is made again.',
+  summary: 'Delete a workflow',
+  description:
+    'Archives a workflow that was created over the API. Requests for the workflow then return 404. Its records and ' +
+    'webhooks are kept, and restored if the workflow is created again.',
   parameters,
-  answer: jsonResponse('The workflow is archived', messageResource),
+  answer: jsonResponse('Workflow archived', messageResource),
   errors: { workflow_not_found: 'No workflow found', workflow_of_file: errors.workflow_of_file },
 
   async handle({ services: { store }, caller: { teamId }, params }) {
@@ -214,13 +232,13 @@ async function checkedDefinition(
   const type = (fields.source as { type?: unknown } | null | undefined)?.type;
   if (!TYPES.includes(type)) {
     throw invalidBy([
-      '`source.type` must be push or http: over the API only workflows are made that run no code of their own. ' +
-        'Others come from the files of the operator',
+      '`source.type` must be push or http, because workflows created over the API run no code of their own. ' +
+        'Define other workflows in files',
     ]);
   }
-  // What is nested more deeply can neither be written as JSON nor sent to the thread.
+  // Deeper values can neither be written as JSON nor sent to the thread.
   if (isNestedDeeper(fields, MAX_LEVELS)) {
-    throw invalidBy([`Its lists and maps lie in each other more than ${MAX_LEVELS} levels deep`]);
+    throw invalidBy([`Lists and maps are nested more than ${MAX_LEVELS} levels deep`]);
   }
   const origins = [...(await secretsOf(services, slug))].map(
     ([name, secret]) => [name, { origins: secret.origins }] as const,
@@ -241,7 +259,7 @@ async function checkedDefinition(
   return checked;
 }
 
-/** Empty when the operator's file cannot be read: only the log says why. */
+/** Empty if the operator's file cannot be read; the log says why. */
 async function secretsOf(
   { apiSecrets, log }: KeyedCall<'apiSecrets'>['services'],
   slug: string,
@@ -254,10 +272,10 @@ async function secretsOf(
   }
 }
 
-/** @param untold how many mistakes there are beyond these */
-function invalidBy(mistakes: readonly string[], untold = 0): Problem {
-  const told = mistakes.slice(0, MAX_MISTAKES);
-  const more = mistakes.length - told.length + untold;
-  const sentence = more === 0 ? told.join('; ') : `${told.join('; ')}; and ${more} more`;
+/** @param unnamed number of further mistakes */
+function invalidBy(mistakes: readonly string[], unnamed = 0): Problem {
+  const named = mistakes.slice(0, MAX_MISTAKES);
+  const more = mistakes.length - named.length + unnamed;
+  const sentence = more === 0 ? named.join('; ') : `${named.join('; ')}; and ${more} more`;
   return new Problem('definition_invalid', { sentence });
 }

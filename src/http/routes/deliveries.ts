@@ -1,4 +1,4 @@
-/** Deliveries and replays: what was sent to a webhook, and sending it again. */
+/** Deliveries and their replays. */
 
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { found, Problem } from '../../model/error.ts';
@@ -40,18 +40,19 @@ import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { webhookOf } from './webhooks.ts';
 
-const parameters = [pathParameter('deliveryId', 'Delivery id')];
+const parameters = [pathParameter('deliveryId', 'Delivery ID')];
 
 /** GET /v1/integrations/webhooks/{webhookId}/deliveries */
 export const listWebhookDeliveries = listOperation({
   id: 'listWebhookDeliveries',
   group: 'Integrations',
-  summary: 'The deliveries of a webhook, newest first',
+  summary: 'List deliveries of a webhook',
+  description: 'Returns the newest deliveries first.',
   name: 'deliveries',
   resource: deliveryResource,
   order: byId('before', 'dlv'),
-  parameters: [pathParameter('webhookId', 'Webhook id')],
-  filters: { states: choicesParameter('state', DELIVERY_STATES, 'Only in these states'), ...PERIOD },
+  parameters: [pathParameter('webhookId', 'Webhook ID')],
+  filters: { states: choicesParameter('state', DELIVERY_STATES, 'Filter by state'), ...PERIOD },
   errors: { webhook_not_found: 'No webhook found' },
   async rows(call, range) {
     const { teamId, id: webhookId } = await webhookOf(call);
@@ -65,10 +66,11 @@ export const readDelivery: Operation<KeyedCall> = {
   id: 'readDelivery',
   group: 'Integrations',
   etag: true,
-  summary:
-    'Shows one delivery: the event, what each attempt came to and where its time went, and the next try',
+  summary: 'Read a delivery',
+  description:
+    'Returns the event, the outcome and timings of each attempt, and the time of the next attempt.',
   parameters,
-  answer: jsonResponse('The delivery', deliveryDetailResource),
+  answer: jsonResponse('Delivery', deliveryDetailResource),
   errors: { delivery_not_found: 'No delivery found' },
 
   async handle(call) {
@@ -81,14 +83,13 @@ export const readDelivery: Operation<KeyedCall> = {
 export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
   id: 'readDeliveryCommand',
   group: 'Integrations',
-  summary:
-    'A command that sends the event to the webhook once more, from wherever it is run, with a signature of now',
+  summary: 'Get a curl command for a delivery',
   description:
-    'What it sends is not counted here as an attempt. The values of headers that the webhook has of its own, and of ' +
-    'a password in its URL, are never shown: `***` stands there.',
+    'Returns a shell command that sends the event to the webhook again, with a new signature. Flowhook does not count ' +
+    'that request as an attempt. `***` replaces the values of custom headers and the password in the URL.',
   parameters,
-  answer: jsonResponse('The command', deliveryCommandResource),
-  errors: { delivery_not_found: 'No delivery found, or its webhook is gone' },
+  answer: jsonResponse('Shell command', deliveryCommandResource),
+  errors: { delivery_not_found: 'No delivery found, or its webhook was unsubscribed' },
 
   async handle(call) {
     return deliveryCommand(call.services.webhooks, keyOfPath(call, 'dlv'));
@@ -99,25 +100,25 @@ export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
 export const replayDelivery: Operation<KeyedCall> = {
   id: 'replayDelivery',
   group: 'Integrations',
-  summary: 'Sends the same event to the same webhook once more, now',
+  summary: 'Replay a delivery',
   description:
-    'If the event still waits for this webhook, that delivery becomes due at once, which counts as its next attempt; ' +
-    'else it is sent in a new delivery. A webhook that is held back because its endpoint fails is tried at once; one ' +
-    'that is paused is not.',
+    'Sends the event to the same webhook again. If a delivery of the event is still waiting, it becomes due ' +
+    'immediately, and the request counts as its next attempt; otherwise a new delivery is created. A webhook that is ' +
+    'held back because its endpoint fails is tried immediately; a paused webhook is not.',
   parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
-    'It is on its way; `message` says if something holds it back',
+    'Delivery queued. `message` says if the webhook is held back',
     object({
       message: text(),
-      deliveryId: text('The delivery that sends it'),
-      retried: boolean('Whether a delivery still waited for the event, so that no new one was made'),
-      attempt: integer('How many attempts it has had already'),
+      deliveryId: text('ID of the delivery that sends the event'),
+      retried: boolean('`true` if a waiting delivery was used instead of creating a new one'),
+      attempt: integer('Number of attempts that the delivery has already had'),
     }),
-    { location: 'Where that delivery can be read' },
+    { location: 'URL of the delivery' },
   ),
   errors: {
     field_invalid: 'The header `idempotency-key` is empty or too long',
-    delivery_not_found: 'No delivery found, or its webhook is gone',
+    delivery_not_found: 'No delivery found, or its webhook was unsubscribed',
   },
 
   async handle(call) {
@@ -141,22 +142,24 @@ export const replayDelivery: Operation<KeyedCall> = {
 
 const MAX_NAMED = 100;
 const DELIVERY_ID = { type: 'string', pattern: '^dlv_[0-9a-z]+$' };
-const FORMS = 'Give either `deliveryIds`, or `since` with optional `until`, `states` and `dryRun`';
+const FORMS = 'Send either `deliveryIds`, or `since` with optional `until`, `states` and `dryRun`';
 
 /** POST /v1/integrations/webhooks/{webhookId}/replay */
 export const replayDeliveries: Operation<KeyedCall> = {
   id: 'replayWebhookDeliveries',
   group: 'Integrations',
-  summary: 'Sends deliveries once more: those that are named, or all that have not arrived since a time',
+  summary: 'Replay deliveries of a webhook',
   description:
-    'A delivery that still waits becomes due at once; of any other the event is sent in a new delivery. Receivers see ' +
-    'the `webhook-id` they know, and no event that waits is sent twice. A selection by time goes on in the ' +
-    'background, throttled, in the order of the events, also over a restart; new events go first. What failed and ' +
-    'has since been delivered is left out of it.',
-  parameters: [pathParameter('webhookId', 'Webhook id'), IDEMPOTENCY_KEY],
+    'Sends the deliveries in `deliveryIds` again, all or none, or those of a period, by default all that have not ' +
+    'arrived. A waiting delivery becomes due immediately; for any other, a new delivery is created. Events keep their ' +
+    '`webhook-id`, and a waiting event is not sent twice. The replay of a period runs in the background, throttled, ' +
+    'in the order of the events; it survives restarts, and new events take precedence. It skips failed events that ' +
+    'have since been delivered.',
+  parameters: [pathParameter('webhookId', 'Webhook ID'), IDEMPOTENCY_KEY],
   requestBody: jsonBody({
     oneOf: [
       {
+        title: 'ReplayByIdRequest',
         type: 'object',
         required: ['deliveryIds'],
         properties: {
@@ -164,43 +167,51 @@ export const replayDeliveries: Operation<KeyedCall> = {
         },
       },
       {
+        title: 'ReplayByPeriodRequest',
         type: 'object',
         required: ['since'],
         properties: {
-          since: { ...requestTime, description: 'Of the deliveries that were created at this time or later' },
-          until: { ...requestTime, description: 'And at this time or earlier; now, unless told' },
+          since: { ...requestTime, description: 'Only deliveries created at or after this time' },
+          until: {
+            ...requestTime,
+            description: 'Only deliveries created at or before this time (default: now)',
+          },
           states: {
             type: 'array',
             minItems: 1,
             items: { enum: DELIVERY_STATES },
             default: NOT_ARRIVED,
-            description: 'Those in these states: by default all that have not arrived',
+            description: 'Only deliveries in these states (default: all that have not arrived)',
           },
-          dryRun: { type: 'boolean', default: false, description: 'Only count what it would send' },
+          dryRun: {
+            type: 'boolean',
+            default: false,
+            description: '`true` to count the events without sending them',
+          },
         },
       },
     ],
   }),
   answer: jsonResponse(
-    'They are on their way, or will be',
+    'Deliveries queued, replay started, or events counted',
     object({
       message: text(),
       deliveryIds: optional(
         list(
           text(),
-          'The deliveries that send them, in the order of those named: the ones that still wait for the events, ' +
-            'else new ones. All of them, or it is refused',
+          'IDs of the deliveries that send the events, in the order of the request: waiting deliveries, or else ' +
+            'new ones',
         ),
       ),
       replay: optional(replayResource),
-      plan: optional(as('With `dryRun`: what it would send. Nothing was sent', replayPlanResource)),
+      plan: optional(as('Preview of the replay, with `dryRun`. Nothing was sent', replayPlanResource)),
     }),
-    { location: 'Of a selection by time: where the replay can be read' },
+    { location: 'URL of the replay, for the replay of a period' },
   ),
   errors: {
     field_invalid: 'A field is not valid',
-    webhook_not_found: 'No webhook found, or it has no such delivery',
-    idempotency_key_reused: 'The `idempotency-key` came with another body before',
+    webhook_not_found: 'No webhook found, or a delivery is not one of its deliveries',
+    idempotency_key_reused: '`idempotency-key` already used with a different body',
   },
 
   async handle(call) {
@@ -216,9 +227,10 @@ export const replayDeliveries: Operation<KeyedCall> = {
 export const readReplay: Operation<KeyedCall> = {
   id: 'readReplay',
   group: 'Integrations',
-  summary: 'How far a replay is',
-  parameters: [pathParameter('webhookId', 'Webhook id'), pathParameter('replayId', 'Replay id')],
-  answer: jsonResponse('The replay', replayResource),
+  summary: 'Read a replay',
+  description: 'Returns the progress of a replay and the results of its deliveries.',
+  parameters: [pathParameter('webhookId', 'Webhook ID'), pathParameter('replayId', 'Replay ID')],
+  answer: jsonResponse('Replay', replayResource),
   errors: { replay_not_found: 'No replay found' },
 
   async handle(call) {
@@ -253,7 +265,7 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
   if (fields.since === undefined) invalid(FORMS);
   const since = timeFrom(fields.since, '`since`');
   const until = fields.until === undefined ? store.now() : timeFrom(fields.until, '`until`');
-  if (since > until) invalid('`since` must not be after `until`, which is now unless told');
+  if (since > until) invalid('`since` must not be after `until` (default: now)');
   const states = statesFrom(fields.states);
   const webhook = await webhookOf(call);
   const { teamId, id: webhookId } = webhook;
@@ -272,27 +284,24 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
   const location = `/v1/integrations/webhooks/${webhookId}/replays/${replay.id}`;
   reply.header('location', location);
   return {
-    message: sentences(
-      `Replay ${replay.id} has begun; GET ${location} says how far it is and what arrived`,
-      held,
-    ),
+    message: sentences(`Replay ${replay.id} started. GET ${location} returns its progress`, held),
     replay: shownReplay(replay, await replayOutcome(store, replay)),
   };
 }
 
 function idsFrom(value: unknown): string[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_NAMED) {
-    return invalid(`\`deliveryIds\` must be an array of 1 to ${MAX_NAMED} ids`);
+    return invalid(`\`deliveryIds\` must be an array of 1 to ${MAX_NAMED} IDs`);
   }
   const bad = value.findIndex((id) => typeof id !== 'string' || id === '');
-  if (bad !== -1) return invalid(`\`deliveryIds[${bad}]\` must be the id of a delivery`);
+  if (bad !== -1) return invalid(`\`deliveryIds[${bad}]\` must be the ID of a delivery`);
   return [...new Set(value.map((id: string) => idFrom('dlv', id)))];
 }
 
 function statesFrom(value: unknown): DeliveryState[] {
   if (value === undefined) return [...NOT_ARRIVED];
   if (!Array.isArray(value) || value.length === 0) {
-    return invalid(`\`states\` must be an array of ${DELIVERY_STATES.join(', ')}, or be left out`);
+    return invalid(`\`states\` must be a non-empty array of ${DELIVERY_STATES.join(', ')}`);
   }
   return [...new Set(value.map((name, at) => oneOf(`\`states[${at}]\``, name, DELIVERY_STATES)))];
 }

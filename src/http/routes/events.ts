@@ -1,4 +1,4 @@
-/** Events: in order for receivers that catch up, newest first for people, their types, and news for programs. */
+/** Events: lists in both orders, event types, samples, and the stream of changes. */
 
 import { found, Problem } from '../../model/error.ts';
 import { aliasesOf, canonicalEvent, EVENT_TYPES, eventNameMistake } from '../../model/event.ts';
@@ -21,46 +21,49 @@ import {
 } from '../input/list-page.ts';
 import { choicesParameter, numberParameter, queryValue, readGiven, textParameter } from '../input/query.ts';
 import { idFrom, invalid, keyOfPath } from '../input/values.ts';
-import { jsonResponse, pageResponse } from '../openapi/content.ts';
+import { jsonResponse, pageResponse, RETRY_AFTER } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 import { EventStream, MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
 import { NEWS_KINDS } from '../streams/team-news.ts';
 
 const DEFAULT_LIMIT = 100;
-/** Events are of 20 kB at most: an answer stays under 5 MB. */
+/** Events have at most 20 kB, so that a response stays under 5 MB. */
 const MAX_LIMIT = 250;
 const AFTER: Parameter = {
   name: 'after',
   in: 'query',
-  description: 'The `sequence` of the last event that is known; 0: from the beginning; `now`: only new ones',
+  description: '`sequence` of the last event that the client has. 0: all events; `now`: only new events',
   // A string: generated clients of some languages cannot express a parameter of two types.
   schema: { type: 'string', pattern: '^(now|\\d{1,15})$', default: '0', minLength: 1 },
 };
-const LIMIT = numberParameter('limit', `At most so many, ${DEFAULT_LIMIT} by default`, {
+const LIMIT = numberParameter('limit', `Maximum number of events (default: ${DEFAULT_LIMIT})`, {
   least: 1,
   most: MAX_LIMIT,
 });
-const WAIT = numberParameter('wait', 'Seconds to wait for one', { most: 25 });
+const WAIT = numberParameter('wait', 'Seconds to wait for an event if there is none (default: 0)', {
+  most: 25,
+});
 
 /** GET /v1/events */
 export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
   id: 'listEvents',
   weight: 'long',
   group: 'Events',
-  summary: 'The events of a team after a sequence, in order, with the bodies that webhooks are sent',
+  summary: 'List events',
   description:
-    'A receiver that was away catches up: `next` is the `after` of the next call. With `wait` the answer is held ' +
-    'until there is an event, or the time is over.',
+    'Returns the events of the team after a sequence number, oldest first, exactly as webhooks receive them. To catch ' +
+    'up, pass `next` as `after` in the next call. With `wait`, the response is delayed until there is an event or ' +
+    'the time is over.',
   parameters: [AFTER, LIMIT, WAIT],
   answer: jsonResponse(
-    'The events',
-    object({ events: list(eventResource), next: integer('The `after` of the next call') }),
-    { Link: 'With `rel="next"`, when `limit` was reached' },
+    'Events in order',
+    object({ events: list(eventResource), next: integer('Value of `after` for the next call') }),
+    { Link: 'URL of the next page, with `rel="next"`, if `limit` was reached' },
   ),
   errors: {
-    field_invalid: 'A parameter has a bad value',
-    overloaded: { description: 'Too many calls wait', headers: { 'retry-after': 'Seconds' } },
+    field_invalid: 'A parameter has an invalid value',
+    overloaded: { description: 'Too many calls are waiting', headers: { 'retry-after': RETRY_AFTER } },
   },
 
   async handle(call) {
@@ -99,9 +102,10 @@ export const readEvent: Operation<KeyedCall> = {
   id: 'readEvent',
   group: 'Events',
   etag: true,
-  summary: 'Shows one event, exactly as webhooks are sent it',
-  parameters: [pathParameter('eventId', 'Event id')],
-  answer: jsonResponse('The event', eventResource),
+  summary: 'Read an event',
+  description: 'Returns the event exactly as webhooks receive it.',
+  parameters: [pathParameter('eventId', 'Event ID')],
+  answer: jsonResponse('Event', eventResource),
   errors: { event_not_found: 'No event found' },
 
   async handle(call) {
@@ -114,34 +118,36 @@ export async function eventOf(call: KeyedCall): Promise<StoredEvent> {
   return found(await call.services.store.events.get(keyOfPath(call, 'evt')), 'event_not_found');
 }
 
-/** Undefined: only new ones. */
+/** Undefined for `now`. */
 function afterFrom(query: string): number | undefined {
   const text = queryValue(query, 'after') ?? '0';
   if (/^(now|\d{1,15})$/.test(text)) return text === 'now' ? undefined : Number(text);
   return invalid('The query parameter `after` must be the `sequence` of an event, or `now`, or be left out');
 }
 
-/** Events are of 20 kB at most: an answer stays under 5 MB. */
 const historyOrder = byId('before', 'evt');
-const historyPage = pageParameters(historyOrder.of({ id: IDS.event }), { usual: 100, most: 250 });
+const historyPage = pageParameters(historyOrder.of({ id: IDS.event }), {
+  usual: DEFAULT_LIMIT,
+  most: MAX_LIMIT,
+});
 const historyFilters = {
-  types: choicesParameter('type', EVENT_TYPES, 'Only of these types'),
+  types: choicesParameter('type', EVENT_TYPES, 'Filter by type'),
   ...PERIOD,
 };
-const JOB = textParameter('jobId', 'Only of this job');
+const JOB = textParameter('jobId', 'Filter by job ID');
 
 /** GET /v1/events/history */
 export const listEventHistory: Operation<KeyedCall> = {
   id: 'listEventHistory',
   group: 'Events',
-  summary: 'The events of a team, newest first, with the bodies that webhooks are sent',
+  summary: 'List event history',
   description:
-    'Of events of a type or of a job a bounded number is looked through for a page: it may be short, or empty, and ' +
-    'have a `Link` to the next one all the same.',
+    'Returns the events of the team, newest first, exactly as webhooks receive them. With `type` or `jobId`, each page ' +
+    'searches a limited number of events: a page may be short or empty although `Link` names a next page.',
   parameters: [WORKFLOW_FILTER, JOB, ...Object.values(historyFilters), ...historyPage.described],
   answer: pageResponse('events', eventResource),
   errors: {
-    field_invalid: 'A parameter has a bad value',
+    field_invalid: 'A parameter has an invalid value',
     workflow_not_found: 'No workflow found',
     job_not_found: 'No job found',
   },
@@ -178,11 +184,12 @@ export const listEventHistory: Operation<KeyedCall> = {
 export const listEventDeliveries = listOperation({
   id: 'listEventDeliveries',
   group: 'Events',
-  summary: 'Where an event went: its deliveries to all webhooks, newest first',
+  summary: 'List deliveries of an event',
+  description: 'Returns the deliveries to all webhooks, newest first.',
   name: 'deliveries',
   resource: deliveryResource,
   order: byId('before', 'dlv'),
-  parameters: [pathParameter('eventId', 'Event id')],
+  parameters: [pathParameter('eventId', 'Event ID')],
   errors: { event_not_found: 'No event found' },
   async rows(call, range) {
     const { teamId, sequence } = await eventOf(call);
@@ -204,19 +211,21 @@ function within(
 export const listEventTypes: Operation<KeyedCall> = {
   id: 'listEventTypes',
   group: 'Events',
-  summary: 'Every type of event: its names, what it tells, the JSON Schema of its body, and an example',
+  summary: 'List event types',
+  description:
+    'Returns each type with its aliases, a description, the JSON Schema of the event, and an example.',
   answer: jsonResponse(
-    'The types',
+    'Event types',
     object({
       types: list(
         object({
           type: choice(EVENT_TYPES),
           aliases: list(
             text(),
-            'Other names that a subscription may use, in any letter case. `*` is all types',
+            'Other names that subscriptions may use, in any letter case. `*` subscribes to all types',
           ),
           description: text(),
-          schema: anyObject('JSON Schema 2020-12 of the whole body'),
+          schema: anyObject('JSON Schema 2020-12 of the event'),
           example: eventResource,
         }),
       ),
@@ -230,19 +239,19 @@ export const listEventTypes: Operation<KeyedCall> = {
 
 /** GET /v1/samples/{eventType} */
 export const readSample: Operation<KeyedCall> = {
-  id: 'readSample',
+  id: 'readEventSample',
   group: 'Events',
-  summary: 'A sample of an event, as a list of one: the last of the team, else a typical one',
+  summary: 'Read a sample event',
   description:
-    'For products that want to see an event before there is a subscription. Of the last 2,000 events of the team the ' +
-    'newest of this type is taken.',
-  parameters: [pathParameter('eventType', 'A type of event, or another name of one')],
+    'Returns a list with one event, for tools that need an example before subscribing: the newest event of this type ' +
+    'among the last 2,000 of the team, or else a typical event.',
+  parameters: [pathParameter('eventType', 'Event type or one of its aliases')],
   answer: jsonResponse(
-    'The sample',
+    'List with one event',
     raw({ type: 'array', minItems: 1, maxItems: 1, items: eventResource.schema }),
-    { 'x-sample': '`real`, or `typical` when there is none' },
+    { 'x-sample': '`real` for an event of the team, otherwise `typical`' },
   ),
-  errors: { event_type_not_found: 'No such type of event' },
+  errors: { event_type_not_found: 'No such event type' },
 
   async handle({ services, caller: { teamId }, params, reply }) {
     const type = params.eventType === undefined ? undefined : canonicalEvent(params.eventType);
@@ -259,7 +268,7 @@ export const readSample: Operation<KeyedCall> = {
   },
 };
 
-/** Messages are short: a client that leaves this many bytes unread does not read. */
+/** Messages are short: a client with this many unread bytes does not keep up. */
 const MAX_BUFFERED = 256 * 1_024;
 
 /** GET /v1/stream */
@@ -267,28 +276,30 @@ export const openStream: Operation<KeyedCall<'streams'>> = {
   id: 'openStream',
   weight: 'long',
   group: 'Events',
-  summary: 'Tells what changes in the team, as server-sent events, until one of the two goes',
+  summary: 'Stream changes',
   description:
-    'Messages `invalidate` name what may have changed, not what it is now: read that again. Their data is ' +
-    `\`{ "kind", "ids" }\`, with the kinds ${NEWS_KINDS.join(', ')}; the ids of \`versions\` are those of workflows; ` +
-    'null stands for any. `hello` says from when on nothing is missed. Jobs, workflows and versions are told of at once, ' +
-    'the others within some seconds. The id of a message is the `sequence` of the last event: sent as `Last-Event-ID` it ' +
-    `resumes. Every 15 seconds there is a comment. A reader that stalls is cut off; a team has at most ${MAX_STREAMS_OF_TEAM} streams.`,
+    'Sends server-sent events until the client or the service disconnects. `hello` marks the point after which no ' +
+    'change is missed. `invalidate` says what may have changed, for the client to read again: its data is ' +
+    `\`{ "kind", "ids" }\`. Kinds: ${NEWS_KINDS.join(', ')}. For \`versions\`, \`ids\` are workflow IDs; \`null\` means ` +
+    'that any may have changed. Changes of jobs, workflows and versions are sent immediately, others within a few ' +
+    'seconds. The id of a message is the `sequence` of the last event: send it as `Last-Event-ID` to resume. A comment ' +
+    'is sent every 15 seconds. Clients that do not keep up are disconnected. Limit: ' +
+    `${MAX_STREAMS_OF_TEAM} streams per team.`,
   parameters: [
     {
       name: 'last-event-id',
       in: 'header',
-      description: 'The id of the last message, by one that comes back',
+      description: 'ID of the last message received, to resume the stream',
       schema: { type: 'string', pattern: '^\\d{1,15}$' },
     },
   ],
   answer: {
-    description: 'The stream',
+    description: 'Server-sent events',
     content: { 'text/event-stream': { schema: { type: 'string' } } },
   },
   errors: {
-    field_invalid: '`Last-Event-ID` is none of this stream',
-    overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },
+    field_invalid: '`Last-Event-ID` is not an ID of this stream',
+    overloaded: { description: 'Too many streams are open', headers: { 'retry-after': RETRY_AFTER } },
   },
 
   async handle({ services, caller, request, reply }) {

@@ -1,4 +1,4 @@
-/** Inspectors, which are temporary webhook receivers of this service: what they receive, and how they answer. */
+/** Inspectors: temporary webhook receivers of this service. */
 
 import { randomBytes } from 'node:crypto';
 import { found, Problem } from '../../model/error.ts';
@@ -19,11 +19,12 @@ import {
   inspectorResource,
   shownInspector,
 } from '../../resources/inspector.ts';
+import { list, object } from '../../std/shape.ts';
 import { bodyFields, readBeginning } from '../input/body.ts';
 import { byNumber, listOperation } from '../input/list-page.ts';
 import { numberParameter } from '../input/query.ts';
 import { idFrom, invalid, keyOfPath, wholeFrom } from '../input/values.ts';
-import { jsonBody, jsonResponse, pageResponse, textContent } from '../openapi/content.ts';
+import { jsonBody, jsonResponse, RETRY_AFTER, textContent } from '../openapi/content.ts';
 import {
   type Answer,
   type Call,
@@ -36,17 +37,18 @@ import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_STATUS = 204;
 
-const parameters = [pathParameter('inspectorId', 'Inspector id')];
+const parameters = [pathParameter('inspectorId', 'Inspector ID')];
 const errors = { inspector_not_found: 'No inspector found' };
 
 /** POST /v1/inspectors */
 export const createInspector: Operation<KeyedCall<'inspection'>> = {
   id: 'createInspector',
   group: 'Inspectors',
-  summary: 'Makes an inspector: an address for a day that keeps what it is sent and says who signed it',
+  summary: 'Create an inspector',
   description:
-    `For whoever has no receiver to try webhooks with: subscribe its \`url\`. It keeps the newest ${MAX_INSPECTED} ` +
-    `requests. A team has at most ${MAX_INSPECTORS}.`,
+    'Creates a temporary webhook receiver, which stores requests and checks their signatures. To try webhooks without ' +
+    `a receiver of your own, subscribe its \`url\`. An inspector stores the newest ${MAX_INSPECTED} requests and is ` +
+    `deleted after 24 hours. Limit: ${MAX_INSPECTORS} per team.`,
   requestBody: jsonBody(
     {
       type: 'object',
@@ -57,8 +59,8 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
     },
     { required: false, example: EXAMPLE_INSPECTOR },
   ),
-  answer: jsonResponse('The inspector', inspectorResource, { location: 'Where the inspector can be read' }),
-  errors: { field_invalid: 'A field is not valid, or the team has as many as it may have' },
+  answer: jsonResponse('Inspector created', inspectorResource, { location: 'URL of the inspector' }),
+  errors: { field_invalid: 'A field is not valid, or the team has reached its limit of inspectors' },
 
   async handle(call) {
     const {
@@ -90,8 +92,9 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
 export const listInspectors: Operation<KeyedCall<'inspection'>> = {
   id: 'listInspectors',
   group: 'Inspectors',
-  summary: 'The inspectors of the team, oldest first',
-  answer: pageResponse('inspectors', inspectorResource),
+  summary: 'List inspectors',
+  description: 'Returns all inspectors of the team, oldest first.',
+  answer: jsonResponse('All inspectors', object({ inspectors: list(inspectorResource) })),
 
   async handle({ services: { store, inspection }, caller: { teamId } }) {
     const inspectors = await store.inspectors.list({ teamId });
@@ -104,9 +107,9 @@ export const listInspectors: Operation<KeyedCall<'inspection'>> = {
 export const readInspector: Operation<KeyedCall<'inspection'>> = {
   id: 'readInspector',
   group: 'Inspectors',
-  summary: 'Shows one inspector',
+  summary: 'Read an inspector',
   parameters,
-  answer: jsonResponse('The inspector', inspectorResource),
+  answer: jsonResponse('Inspector', inspectorResource),
   errors,
 
   async handle(call) {
@@ -119,8 +122,9 @@ export const readInspector: Operation<KeyedCall<'inspection'>> = {
 export const updateInspector: Operation<KeyedCall<'inspection'>> = {
   id: 'updateInspector',
   group: 'Inspectors',
-  summary:
-    'Changes what an inspector answers, and how late: to see retries, a 410, a circuit breaker at work',
+  summary: 'Update an inspector',
+  description:
+    'Changes the status and the delay of its responses, for example to try out retries, a 410 or the circuit breaker.',
   parameters,
   requestBody: jsonBody(
     {
@@ -130,13 +134,13 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
     },
     { example: EXAMPLE_INSPECTOR },
   ),
-  answer: jsonResponse('The inspector', inspectorResource),
+  answer: jsonResponse('Inspector updated', inspectorResource),
   errors: { ...errors, field_invalid: 'A field is not valid' },
 
   async handle(call) {
     const { store, inspection } = call.services;
     const changes = answerFrom(await bodyFields(call, 'a JSON object with `status` or `delayMs`'));
-    if (Object.keys(changes).length === 0) invalid('Give `status` or `delayMs`');
+    if (Object.keys(changes).length === 0) invalid('Send `status` or `delayMs`');
     const { teamId, id } = await inspectorOf(call);
     const changed = found(await store.inspectors.change({ teamId, id, ...changes }), 'inspector_not_found');
     return shownInspector(inspection, changed, await inspection.refusal());
@@ -147,9 +151,10 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
 export const deleteInspector: Operation<KeyedCall> = {
   id: 'deleteInspector',
   group: 'Inspectors',
-  summary: 'Removes an inspector with all that it was sent',
+  summary: 'Delete an inspector',
+  description: 'Also deletes the requests that the inspector has stored.',
   parameters,
-  answer: jsonResponse('It is gone', messageResource),
+  answer: jsonResponse('Inspector deleted', messageResource),
   errors,
 
   async handle(call) {
@@ -163,12 +168,13 @@ export const deleteInspector: Operation<KeyedCall> = {
 export const listInspectedRequests = listOperation({
   id: 'listInspectedRequests',
   group: 'Inspectors',
-  summary: 'What an inspector was sent, newest first, each with the verdict on its signature',
+  summary: 'List requests to an inspector',
+  description: 'Returns the stored requests, newest first, with the result of the signature check.',
   name: 'requests',
   resource: inspectedRequestResource,
   order: byNumber,
   parameters,
-  filters: { after: numberParameter('after', 'Only those that came after the one with this number') },
+  filters: { after: numberParameter('after', 'Only requests with a higher `number`') },
   size: { usual: 20, most: MAX_INSPECTED },
   errors,
   async rows(call, range) {
@@ -193,30 +199,33 @@ function answerFrom({ status, delayMs }: Record<string, unknown>): { status?: nu
   };
 }
 
-/** Bytes of a body. */
+/** In bytes. */
 const BOUNDS = { most: MAX_INSPECTED_BYTES, discarded: 1_048_576 };
 
-/** GET, POST and the like of /inspect/{address} */
+/** GET, POST and other methods of /inspect/{address} */
 export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspection'>> {
   const name = `${method[0]}${method.slice(1).toLowerCase()}`;
   return {
     id: `inspect${name}`,
     open: true,
     group: 'Inspectors',
-    summary: `The address of an inspector: keeps what ${method} sends, for its team to look at`,
+    summary: `Send ${method === 'OPTIONS' ? 'an' : 'a'} ${method} request to an inspector`,
     description:
-      'Needs no key: whoever knows the address may send to it. Answers 204, or as the inspector has been told: with any status ' +
-      'from 200 to 599, and as late.',
-    parameters: [pathParameter('address', 'The id of an inspector')],
-    answer: kept('It is kept, and the inspector has been told to answer 200', { example: '' }),
+      'Needs no key: anyone who knows the URL can send requests. The inspector stores the request and returns 204, or ' +
+      'the status (200 to 599) that it is set to, after the delay that it is set to.',
+    parameters: [pathParameter('address', 'Inspector ID')],
+    answer: kept('Request stored; the inspector is set to return 200', { example: '' }),
     otherAnswers: {
-      204: { description: 'It is kept' },
-      default: kept('It is kept, and the inspector has been told to answer so'),
+      204: { description: 'Request stored' },
+      default: kept('Request stored; the inspector is set to return this status'),
     },
     errors: {
-      request_malformed: 'The body ended too early',
+      request_malformed: 'Request body ended too early',
       inspector_not_found: 'No inspector found',
-      overloaded: { description: 'It takes no more at this moment', headers: { 'retry-after': 'Seconds' } },
+      overloaded: {
+        description: 'Too many requests to inspectors at the moment',
+        headers: { 'retry-after': RETRY_AFTER },
+      },
     },
 
     async handle(call) {
@@ -234,12 +243,12 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
         onWait: () => services.inFlight.rest(reply.raw),
         gone: disconnectSignal(call),
       });
-      // Nothing that was sent is echoed, so that nobody can make a page of it on this origin.
+      // Nothing is echoed, so that nobody can build a page on this origin.
       return reply
         .code(status)
         .headers({ 'cache-control': 'no-store', 'content-security-policy': "default-src 'none'; sandbox" })
         .type('text/plain; charset=utf-8')
-        .send('Kept by an inspector\n');
+        .send('Stored by an inspector\n');
     },
   };
 }

@@ -1,13 +1,14 @@
-/** The log of a job, one attempt at a time or as it grows. */
+/** The log of a job: pages of one attempt, or a stream until the job ends. */
 
 import type { Job } from '../../model/job.ts';
 import { ENDED, logLineResource, shownJob, shownLine, textOf } from '../../resources/job.ts';
+import { grouped } from '../../std/amounts.ts';
 import { integer, list, nullable, object } from '../../std/shape.ts';
 import { nextLink } from '../input/list-page.ts';
 import { formatParameter, numberParameter } from '../input/query.ts';
 import { invalid } from '../input/values.ts';
 import { acceptedFormat } from '../negotiate.ts';
-import { jsonResponse, textContent } from '../openapi/content.ts';
+import { jsonResponse, RETRY_AFTER, textContent } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { EventStream } from '../streams/streams.ts';
 import { jobOf } from './jobs.ts';
@@ -16,9 +17,9 @@ const FORMATS = ['json', 'ndjson', 'text'] as const;
 const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', text: 'text/plain; charset=utf-8' };
 const DEFAULT_LIMIT = 1_000;
 const FORMAT = formatParameter(FORMATS);
-const ATTEMPT = numberParameter('attempt', 'Which one; the last unless told', { least: 1 });
-const AFTER = numberParameter('after', 'Only lines after the one with this `seq`');
-const LIMIT = numberParameter('limit', `At most so many lines, ${DEFAULT_LIMIT} by default`, {
+const ATTEMPT = numberParameter('attempt', 'Attempt number (default: the last attempt)', { least: 1 });
+const AFTER = numberParameter('after', 'Only lines with a higher `seq`');
+const LIMIT = numberParameter('limit', `Maximum number of lines (default: ${grouped(DEFAULT_LIMIT)})`, {
   least: 1,
   most: 10_000,
 });
@@ -27,31 +28,31 @@ const LIMIT = numberParameter('limit', `At most so many lines, ${DEFAULT_LIMIT} 
 export const readJobLogs: Operation<KeyedCall<'streams'>> = {
   id: 'readJobLogs',
   group: 'Jobs',
-  summary: 'What an attempt wrote to its log: its first and its last MiB',
+  summary: 'Read the log of a job',
   description:
-    '`next` is the `after` of the next call: asking with it until it is null reads the whole log, also of an ' +
-    'attempt that still runs. As text and NDJSON the same place stands in `Link`. As `text/event-stream` the answer ' +
-    'follows the log to the end of the job: messages `line` (with the `attempt`) and at last `end`, with the job; ' +
-    '`Last-Event-ID` resumes it.',
-  parameters: [pathParameter('jobId', 'Job id'), ATTEMPT, AFTER, LIMIT, FORMAT],
+    'Returns the log of one attempt: its first and last MiB. To read all lines, also while the attempt runs, pass ' +
+    '`next` as `after` until `next` is `null`; in text and NDJSON, `Link` has the URL of the next page. With `Accept: ' +
+    'text/event-stream`, the response follows the log until the job ends: `line` messages with the `attempt`, then an ' +
+    '`end` message with the job. Send `Last-Event-ID` to resume.',
+  parameters: [pathParameter('jobId', 'Job ID'), ATTEMPT, AFTER, LIMIT, FORMAT],
   answer: jsonResponse(
-    'The lines, in order',
+    'Log lines in order',
     object({
       attempt: integer(),
       lines: list(logLineResource),
-      next: nullable(integer('The next `after`; null when this was all')),
+      next: nullable(integer('Value of `after` for the next call. `null` if these were the last lines')),
     }),
-    { Link: 'With `rel="next"`, of text and NDJSON, when there may be more' },
+    { Link: 'URL of the next page, with `rel="next"`, if there may be more lines (text and NDJSON only)' },
     {
       'application/x-ndjson': textContent(),
       'text/plain': textContent(),
-      'text/event-stream': textContent('Messages `line` and `end`'),
+      'text/event-stream': textContent('Server-sent events `line` and `end`'),
     },
   ),
   errors: {
-    field_invalid: 'A parameter has a bad value',
+    field_invalid: 'A parameter has an invalid value',
     job_not_found: 'No job found',
-    overloaded: { description: 'Too many streams are open', headers: { 'retry-after': 'Seconds' } },
+    overloaded: { description: 'Too many streams are open', headers: { 'retry-after': RETRY_AFTER } },
   },
 
   async handle(call) {
@@ -62,7 +63,7 @@ export const readJobLogs: Operation<KeyedCall<'streams'>> = {
     const afterSeq = AFTER.read(query) ?? 0;
     const limit = LIMIT.read(query) ?? DEFAULT_LIMIT;
     const asked = ATTEMPT.read(query);
-    // Read before its lines: once the job has ended, no further lines come.
+    // The job is read before its lines: after it has ended, no lines are added.
     const job = await jobOf(call);
     const attempt = asked ?? job.attempt;
     const found = await services.store.jobs.log({
@@ -85,10 +86,10 @@ export const readJobLogs: Operation<KeyedCall<'streams'>> = {
   },
 };
 
-/** Lines per read. The next read waits until the client has taken these. */
+/** Lines per read. The next read waits until the client has read these. */
 const LINES_AT_ONCE = 1_000;
 const MAX_BUFFERED = 8 * 1_048_576;
-/** How often to look for lines, which are written once a second; a commit that changes jobs is noticed at once. */
+/** How often to look for new lines, which are written once a second. Commits that change jobs wake the loop earlier. */
 const LOOK_MS = 1_000;
 
 interface Place {
@@ -101,14 +102,14 @@ export function wantsStream(accept: string | undefined): boolean {
   return /(^|,)\s*text\/event-stream\s*(;|,|$)/i.test(accept ?? '');
 }
 
-/** Answers with messages `line` and a last `end`. With `attempt` in the query only that attempt is followed. */
+/** Sends `line` messages and a final `end`. With `attempt` in the query, only that attempt is followed. */
 export async function streamJobLog(call: KeyedCall<'streams'>): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
   const only = ATTEMPT.read(query);
   const afterSeq = AFTER.read(query) ?? 0;
   if (LIMIT.read(query) !== undefined) {
     invalid(
-      'The query parameter `limit` is not for streams, which go on to the end of the job: leave it out',
+      'The query parameter `limit` cannot be used with a stream, which continues until the job ends: omit it',
     );
   }
   const resumed = placeFrom(request.headers['last-event-id']);
@@ -139,7 +140,7 @@ async function follow(
   void stream.closed.then(() => wake());
   try {
     while (stream.isOpen && (await caller.isStillGood())) {
-      // Read before its lines: once the job has ended, no further lines come.
+      // The job is read before its lines: after it has ended, no lines are added.
       const job = await store.jobs.get({ teamId, id: jobId });
       if (job === undefined) return;
       const lines = await store.jobs.log({ teamId, jobId, attempt, afterSeq: seq, limit: LINES_AT_ONCE });
@@ -175,7 +176,7 @@ function placeFrom(value: string | string[] | undefined): Place | undefined {
   if (value === undefined || value === '') return undefined;
   const found = typeof value === 'string' ? /^(\d{1,9})\.(\d{1,15})$/.exec(value) : null;
   if (found === null || Number(found[1]) === 0) {
-    return invalid('The header `Last-Event-ID` must be the id of a message of this log, or be left out');
+    return invalid('The header `Last-Event-ID` must be the ID of a message of this log');
   }
   return { attempt: Number(found[1]), seq: Number(found[2]) };
 }

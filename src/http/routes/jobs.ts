@@ -1,10 +1,11 @@
-/** Jobs: queueing, listing, counting, reading, canceling, queueing again and bringing forward. */
+/** Jobs: queueing, listing, counting, reading, canceling, rerunning, and running now. */
 
 import { jobHeaders, submitJob } from '../../jobs/submit.ts';
 import { found, Problem } from '../../model/error.ts';
 import { JOB_ORIGINS, JOB_STATES, type Job, type JobState } from '../../model/job.ts';
 import { messageResource } from '../../resources/error.ts';
 import { endedSentence, jobResource, notWaitingSentence, shownJob } from '../../resources/job.ts';
+import { grouped } from '../../std/amounts.ts';
 import { boolean, integer, object, type Shape } from '../../std/shape.ts';
 import { sendWithETag } from '../caching.ts';
 import { byId, listOperation, PERIOD, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
@@ -13,32 +14,34 @@ import { IDEMPOTENCY_KEY, idempotencyKeyFrom, keyOfPath, workflowIdFrom } from '
 import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
-const JOB_IN_THE_WAY = {
+const JOB_ALREADY_QUEUED = {
   description: 'Bad request, for example because a job is already queued for the workflow',
-  headers: { 'x-job-id': 'The job in the way', location: 'Where the job in the way can be read' },
+  headers: { 'x-job-id': 'ID of the unfinished job', location: 'URL of the unfinished job' },
 };
 
 export const queueJob: Operation<KeyedCall> = {
   id: 'queueWorkflowJob',
   frozen: true,
   group: 'Workflows',
-  summary: 'Creates and queues a new job to run for the workflow',
+  summary: 'Queue a job',
+  description: 'Creates and queues a new job to run for the workflow. The request body is ignored.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
     {
       ...IDEMPOTENCY_KEY,
-      // An empty one counts as none: the contract knows no such header.
+      // An empty key counts as none: the contract does not know this header.
       schema: { ...IDEMPOTENCY_KEY.schema, minLength: 0 },
       description:
-        'A call with the same key within 24 hours answers with the job of the first, and queues none',
+        'Unique key of the call. Repeating the call with the same key within 24 hours returns the job of the first call ' +
+        'and queues none',
     },
   ],
-  answer: jsonResponse('The job is queued', messageResource, {
-    'x-job-id': 'The job',
-    location: 'Where the job can be read',
+  answer: jsonResponse('Job queued', messageResource, {
+    'x-job-id': 'ID of the job',
+    location: 'URL of the job',
   }),
   errors: {
-    job_already_queued: JOB_IN_THE_WAY,
+    job_already_queued: JOB_ALREADY_QUEUED,
     workflow_not_found: 'No workflow found',
   },
 
@@ -58,24 +61,25 @@ export const queueJob: Operation<KeyedCall> = {
   },
 };
 
-/** Ended jobs are counted among this many: counting a million would take a second. */
+/** Ended jobs are counted among this many of the newest jobs: counting a million would take a second. */
 const AMONG = 5_000;
 
-const parameters = [pathParameter('jobId', 'Job id')];
+const parameters = [pathParameter('jobId', 'Job ID')];
 const changed = messageWith('job', jobResource);
 
 /** GET /v1/jobs */
 export const listJobs = listOperation({
   id: 'listJobs',
   group: 'Jobs',
-  summary: 'The jobs of a team, newest first',
+  summary: 'List jobs',
+  description: 'Returns the jobs of the team, newest first.',
   name: 'jobs',
   resource: jobResource,
   order: byId('before', 'job'),
   parameters: [WORKFLOW_FILTER],
   filters: {
-    states: choicesParameter('state', JOB_STATES, 'Only in these states'),
-    origin: choiceParameter('origin', JOB_ORIGINS, 'Only of this origin'),
+    states: choicesParameter('state', JOB_STATES, 'Filter by state'),
+    origin: choiceParameter('origin', JOB_ORIGINS, 'Filter by origin'),
     ...PERIOD,
   },
   errors: { workflow_not_found: 'No workflow found' },
@@ -88,22 +92,20 @@ export const listJobs = listOperation({
 export const countJobs: Operation<KeyedCall> = {
   id: 'countJobs',
   group: 'Jobs',
-  summary: 'How many jobs are in each state',
-  description:
-    `Jobs that have not ended are all counted, those that have among the newest ${AMONG} jobs: ` +
-    '`complete` says whether there are no others.',
+  summary: 'Count jobs by state',
+  description: `Counts all unfinished jobs, and the ended jobs among the newest ${grouped(AMONG)} jobs.`,
   parameters: [WORKFLOW_FILTER],
   answer: jsonResponse(
-    'The counts',
+    'Number of jobs by state',
     object({
       ...(Object.fromEntries(JOB_STATES.map((state) => [state, integer()])) as Record<
         JobState,
         Shape<number>
       >),
-      complete: boolean('Whether those that have ended are all counted'),
+      complete: boolean('`true` if all ended jobs are counted'),
     }),
   ),
-  errors: { field_invalid: 'A parameter has a bad value', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'A parameter has an invalid value', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const of = { teamId: call.caller.teamId, ...(await workflowFilter(call)) };
@@ -118,9 +120,9 @@ export const readJob: Operation<KeyedCall> = {
   id: 'readJob',
   group: 'Jobs',
   etag: true,
-  summary: 'Shows one job: where it stands, and why it failed if it did',
+  summary: 'Read a job',
   parameters,
-  answer: jsonResponse('The job', jobResource),
+  answer: jsonResponse('Job', jobResource),
   errors: { job_not_found: 'No job found' },
 
   async handle(call) {
@@ -132,11 +134,13 @@ export const readJob: Operation<KeyedCall> = {
 export const cancelJob: Operation<KeyedCall> = {
   id: 'cancelJob',
   group: 'Jobs',
-  summary: 'Cancels a job: one that waits at once, one that runs as soon as its run has been ended',
-  description: 'Nothing of a canceled job is published. Asking twice is harmless.',
+  summary: 'Cancel a job',
+  description:
+    'Cancels a waiting job immediately, and a running job as soon as its run has stopped. A canceled job publishes ' +
+    'nothing.',
   parameters,
-  answer: jsonResponse('The job is canceled, or will be shortly', changed),
-  errors: { job_ended: 'The job has already ended', job_not_found: 'No job found' },
+  answer: jsonResponse('Job canceled, or being canceled', changed),
+  errors: { job_ended: 'Job already ended', job_not_found: 'No job found' },
 
   async handle(call) {
     const { services, caller } = call;
@@ -147,7 +151,7 @@ export const cancelJob: Operation<KeyedCall> = {
     const { outcome, job } = found(canceled, 'job_not_found');
     if (outcome === 'ended') throw new Problem('job_ended', { sentence: endedSentence(job) });
     const message =
-      outcome === 'canceled' ? 'Job canceled' : 'The job is being canceled: its run is being ended';
+      outcome === 'canceled' ? 'Job canceled' : 'Cancellation requested: the run is being stopped';
     return { message, job: shownJob(job) };
   },
 };
@@ -156,15 +160,16 @@ export const cancelJob: Operation<KeyedCall> = {
 export const rerunJob: Operation<KeyedCall> = {
   id: 'rerunJob',
   group: 'Jobs',
-  summary: 'Queues a new job of the same workflow, under the rules of queueing',
+  summary: 'Rerun a job',
+  description: 'Queues a new job of the same workflow, under the same rules as `queue`.',
   parameters: [...parameters, IDEMPOTENCY_KEY],
-  answer: jsonResponse('The new job is queued', changed, {
-    'x-job-id': 'The new job',
-    location: 'Where the new job can be read',
+  answer: jsonResponse('New job queued', changed, {
+    'x-job-id': 'ID of the new job',
+    location: 'URL of the new job',
   }),
   errors: {
-    job_already_queued: JOB_IN_THE_WAY,
-    job_not_found: 'No job found, or its workflow is gone',
+    job_already_queued: JOB_ALREADY_QUEUED,
+    job_not_found: 'No job found, or its workflow was deleted',
   },
 
   async handle(call) {
@@ -174,7 +179,7 @@ export const rerunJob: Operation<KeyedCall> = {
       teamId,
       workflowId,
       origin: call.caller.isLocal ? 'cli' : 'api',
-      // A key belongs to one path: clients may use the same one for queueing, or for another job.
+      // A key belongs to one path: clients may use the same key for queueing, or for another job.
       idempotencyKey: key === null ? null : `${id} ${key}`,
       trace: call.trace,
     });
@@ -187,10 +192,11 @@ export const rerunJob: Operation<KeyedCall> = {
 export const runJobNow: Operation<KeyedCall> = {
   id: 'runJobNow',
   group: 'Jobs',
-  summary: 'Brings a job forward that waits for its next attempt',
+  summary: 'Run a waiting job now',
+  description: 'Makes a queued or retrying job due immediately.',
   parameters,
-  answer: jsonResponse('The job is due now', changed),
-  errors: { job_not_waiting: 'The job does not wait', job_not_found: 'No job found' },
+  answer: jsonResponse('Job due now', changed),
+  errors: { job_not_waiting: 'Job is not waiting', job_not_found: 'No job found' },
 
   async handle(call) {
     const brought = await call.services.store.jobs.runNow(keyOfPath(call, 'job'));
@@ -202,7 +208,7 @@ export const runJobNow: Operation<KeyedCall> = {
 };
 
 /**
- * The job that the path names, if it is the caller's team's.
+ * The job that the path names, if the caller's team owns it.
  *
  * @throws Problem `job_not_found`
  */

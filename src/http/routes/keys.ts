@@ -29,13 +29,16 @@ import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 
-const SELF = flagParameter('self', '`true` to revoke the key that makes this call');
-const parameters = [pathParameter('keyId', 'Key id')];
+const SELF = flagParameter('self', '`true` to allow revoking the key that makes this call');
+const parameters = [pathParameter('keyId', 'Key ID')];
+
 /** GET /v1/keys */
 export const listKeys = listOperation({
   id: 'listKeys',
   group: 'Team',
-  summary: 'The API keys of the team, oldest first, revoked ones included; never the keys themselves',
+  summary: 'List API keys',
+  description:
+    'Returns the keys of the team, oldest first, including revoked ones, without the keys themselves.',
   name: 'keys',
   resource: keyResource,
   order: byId('after', 'key'),
@@ -47,10 +50,11 @@ export const listKeys = listOperation({
 export const createKey: Operation<KeyedCall> = {
   id: 'createKey',
   group: 'Team',
-  summary: 'Makes an API key of the team',
+  summary: 'Create an API key',
   description:
-    'The key stands in this answer and never again: a repeated call with the same `idempotency-key` within 24 hours is ' +
-    'answered 409, and names the key that was made. If its answer was lost, rotate that key. Keys with the scope `operator` are made with `flowhook keys` alone.',
+    'Only this response contains the key itself. Repeating the call with the same `idempotency-key` within 24 hours ' +
+    'returns 409 with the ID of the key: rotate that key if its response was lost. Keys with the scope `operator` ' +
+    'can be created only with `flowhook keys`.',
   requestBody: jsonBody(
     {
       type: 'object',
@@ -59,7 +63,7 @@ export const createKey: Operation<KeyedCall> = {
           type: 'string',
           maxLength: MAX_KEY_NAME,
           pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`,
-          description: 'What to call it',
+          description: 'Display name (default: empty)',
         },
         scopes: {
           type: 'array',
@@ -67,14 +71,14 @@ export const createKey: Operation<KeyedCall> = {
           uniqueItems: true,
           items: { enum: TEAM_SCOPES },
           default: DEFAULT_SCOPES,
-          description: '`admin` includes the others',
+          description: 'Scopes of the key; `admin` includes the others',
         },
         expiresAt: {
           type: ['string', 'null'],
           format: 'date-time',
           description:
-            'From then on it is refused; null: never. It is not later than that of the key that makes this call, and by ' +
-            'default the same',
+            'Time when the key stops working (ISO 8601), at most the expiry of the key that makes this call, which is ' +
+            'also the default. `null` if the key never expires',
         },
       },
     },
@@ -83,14 +87,16 @@ export const createKey: Operation<KeyedCall> = {
   parameters: [
     {
       ...IDEMPOTENCY_KEY,
-      description: 'Makes one key only: a call with the same one within 24 hours is refused',
+      description:
+        'Unique key of the call. Repeating the call with the same key within 24 hours fails with 409',
     },
   ],
-  answer: jsonResponse('The key', mintedKeyResource),
+  answer: jsonResponse('Key created', mintedKeyResource),
   errors: {
-    field_invalid: 'A field is not valid, or the key would expire later than the one that makes this call',
-    key_made_before: 'A call with this `idempotency-key` has made a key',
-    idempotency_key_reused: 'A call with this `idempotency-key` has asked for another key',
+    field_invalid:
+      'A field is not valid, or the new key would expire later than the key that makes this call',
+    key_made_before: 'Key already created with this `idempotency-key`',
+    idempotency_key_reused: '`idempotency-key` already used with a different body',
   },
 
   async handle(call) {
@@ -108,11 +114,15 @@ export const createKey: Operation<KeyedCall> = {
     if (key === undefined) {
       throw new Problem('key_made_before', {
         sentence:
-          `This \`idempotency-key\` has made the key ${record.id} before, which was shown that once. If the answer was ` +
-          `lost: POST /v1/keys/${record.id}/rotate`,
+          `The key ${record.id} was already created with this \`idempotency-key\`, and is shown only once. If the ` +
+          `response was lost, rotate it: POST /v1/keys/${record.id}/rotate`,
       });
     }
-    return { message: 'Key made. It is shown this once', apiKey: key, key: shownKey(record, store.now()) };
+    return {
+      message: 'Key created. The key is shown only once',
+      apiKey: key,
+      key: shownKey(record, store.now()),
+    };
   },
 };
 
@@ -120,9 +130,10 @@ export const createKey: Operation<KeyedCall> = {
 export const rotateKey: Operation<KeyedCall> = {
   id: 'rotateKey',
   group: 'Team',
-  summary: 'Makes a new key with the name, scopes and expiry of this one, which ends',
+  summary: 'Rotate an API key',
   description:
-    'Without `overlapSeconds` the old key is revoked at once. A key may rotate itself: the new one stands in the answer.',
+    'Creates a new key with the same name, scopes and expiry. The old key is revoked after `overlapSeconds`. A key may ' +
+    'rotate itself.',
   parameters,
   requestBody: jsonBody(
     {
@@ -133,17 +144,17 @@ export const rotateKey: Operation<KeyedCall> = {
           minimum: 0,
           maximum: MAX_OVERLAP_S,
           default: 0,
-          description: 'How long the old key goes on working',
+          description: 'Seconds for which the old key continues to work',
         },
       },
     },
     { required: false },
   ),
-  answer: jsonResponse('The new key', mintedKeyResource),
+  answer: jsonResponse('New key created', mintedKeyResource),
   errors: {
     field_invalid:
-      '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the one that makes this call',
-    key_not_found: 'No key found, or it is revoked or expired',
+      '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the key that makes this call',
+    key_not_found: 'No key found, or the key is revoked or expired',
   },
 
   async handle(call) {
@@ -159,7 +170,8 @@ export const rotateKey: Operation<KeyedCall> = {
     if (own !== undefined && livesLonger(expiresAt, own.expiresAt)) throw new Problem('key_lives_longer');
     const made = found(await rotate(store, { teamId, id, overlapMs }), 'key_not_found');
     return {
-      message: overlapMs === 0 ? 'Key rotated: the old one is revoked' : 'Key rotated: both work for now',
+      message:
+        overlapMs === 0 ? 'Key rotated. The old key is revoked' : 'Key rotated. Both keys work for now',
       apiKey: made.key,
       key: shownKey(made.record, store.now()),
     };
@@ -170,12 +182,12 @@ export const rotateKey: Operation<KeyedCall> = {
 export const revokeKey: Operation<KeyedCall> = {
   id: 'revokeKey',
   group: 'Team',
-  summary: 'Revokes a key for good, at once',
-  description: 'Asking twice is harmless.',
+  summary: 'Revoke an API key',
+  description: 'Revokes the key immediately and permanently. Repeating the call is harmless.',
   parameters: [...parameters, SELF],
-  answer: jsonResponse('The key is revoked', messageWith('key', keyResource)),
+  answer: jsonResponse('Key revoked', messageWith('key', keyResource)),
   errors: {
-    key_own: 'It is the key that makes this call, without `self=true`; or it has the scope `operator`',
+    key_own: 'The key makes this call, and `self` is not `true`; or it has the scope `operator`',
     key_not_found: 'No key found',
   },
 
@@ -215,17 +227,15 @@ function keyFrom(
     /\p{Cc}/u.test(name)
   ) {
     return invalid(
-      `\`name\` must be a string of at most ${MAX_KEY_NAME} characters without control characters, or be left out`,
+      `\`name\` must be a string of at most ${MAX_KEY_NAME} characters without control characters`,
     );
   }
   if (!Array.isArray(scopes) || scopes.length === 0 || new Set(scopes).size < scopes.length) {
-    return invalid(
-      `\`scopes\` must be an array of some of ${TEAM_SCOPES.join(', ')}, each named once, or be left out`,
-    );
+    return invalid(`\`scopes\` must be an array of some of ${TEAM_SCOPES.join(', ')}, each at most once`);
   }
   if (scopes.includes('operator')) throw new Problem('key_of_operator');
   const given = new Set(scopes.map((scope) => oneOf('`scopes`', scope, TEAM_SCOPES)));
   const until = expiresAt === null ? null : timeFrom(expiresAt, '`expiresAt`');
-  if (until !== null && until <= now) invalid('`expiresAt` must lie in the future, or be left out');
+  if (until !== null && until <= now) invalid('`expiresAt` must be in the future');
   return { name, scopes: TEAM_SCOPES.filter((scope) => given.has(scope)), expiresAt: until };
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI document: as JSON and YAML for programs, as a page for people. */
+/** The OpenAPI document as JSON, as YAML, and as a page for people. */
 import { anyObject } from '../../std/shape.ts';
 import { yaml } from '../../std/yaml.ts';
 import { ConstantText } from '../caching.ts';
@@ -10,7 +10,7 @@ import type { Call, Operation, Route } from '../route.ts';
 /** No script runs and nothing is loaded, whatever a description contains. */
 const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
-/** The three operations. They are part of the table that they describe, hence the function. */
+/** The three operations. `routes` is a function because they are part of the table that they describe. */
 export function openApiOperations(routes: () => readonly Route[]): {
   readOpenApi: Operation<Call>;
   readOpenApiYaml: Operation<Call>;
@@ -20,7 +20,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
   const inJson = once(
     () => new ConstantText('application/json; charset=utf-8', JSON.stringify(description())),
   );
-  // Quoted so that parsers of YAML 1.1, such as PyYAML, read the same as those of 1.2.
+  // Strings are quoted so that parsers of YAML 1.1, such as PyYAML, read them as YAML 1.2 does.
   const inYaml = once(() => {
     const text = yaml().stringify(description(), { aliasDuplicateObjects: false, version: '1.1' });
     return new ConstantText('application/yaml; charset=utf-8', text);
@@ -34,8 +34,9 @@ export function openApiOperations(routes: () => readonly Route[]): {
       id: 'readOpenApi',
       group: 'Service',
       etag: true,
-      summary: 'This description, as OpenAPI 3.1',
-      answer: jsonResponse('The description', anyObject()),
+      summary: 'Read the OpenAPI document',
+      description: 'Returns this document, as OpenAPI 3.1 in JSON.',
+      answer: jsonResponse('OpenAPI document', anyObject()),
 
       async handle(call) {
         return inJson().send(call);
@@ -47,9 +48,10 @@ export function openApiOperations(routes: () => readonly Route[]): {
       id: 'readOpenApiYaml',
       group: 'Service',
       etag: true,
-      summary: 'This description, as OpenAPI 3.1 in YAML',
+      summary: 'Read the OpenAPI document as YAML',
+      description: 'Returns this document, as OpenAPI 3.1 in YAML.',
       answer: {
-        description: 'The description',
+        description: 'OpenAPI document',
         content: { 'application/yaml': { schema: { type: 'object' } } },
       },
 
@@ -63,8 +65,9 @@ export function openApiOperations(routes: () => readonly Route[]): {
       id: 'readReference',
       group: 'Service',
       etag: true,
-      summary: 'This description, as a page to read',
-      answer: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },
+      summary: 'Read the API reference',
+      description: 'Returns this document as an HTML page.',
+      answer: { description: 'HTML page', content: { 'text/html': { schema: { type: 'string' } } } },
 
       async handle(call) {
         call.reply.header('content-security-policy', PAGE_POLICY);
@@ -74,7 +77,7 @@ export function openApiOperations(routes: () => readonly Route[]): {
   };
 }
 
-/** Makes a value when it is first asked for. */
+/** Caches the result of the first call. */
 function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {

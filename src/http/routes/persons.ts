@@ -1,4 +1,4 @@
-/** What is held about a person: all of it, and its erasure. */
+/** Exports and erases the data of a person. */
 import { erase, subjectOf } from '../../records/erase.ts';
 import { exportPerson } from '../../records/export-person.ts';
 import { as, boolean, integer, list, nullable, object, text } from '../../std/shape.ts';
@@ -8,7 +8,7 @@ import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { sendStream } from '../send-body.ts';
 
-/** The longest address or id, in characters: the same as for the id of a record. */
+/** The longest email address or record ID, in characters: the bound of record IDs. */
 export const MAX_SUBJECT = 1_024;
 
 export const emailSchema = {
@@ -21,43 +21,47 @@ export const emailSchema = {
 const counts = (description: string) =>
   list(object({ workflowId: nullable(text()), place: text(), count: integer() }), description);
 
-export const eraseFromWorkflow: Operation<KeyedCall<'erasure'>> = {
-  id: 'eraseFromWorkflow',
+export const erasePerson: Operation<KeyedCall<'erasure'>> = {
+  id: 'erasePerson',
   group: 'Workflows',
-  summary: 'Erases a person from the workflow',
+  summary: 'Erase a person',
   description:
-    'Removes the records with this address (without regard to case) or this id from every version, and the ' +
-    'person from events, from what receivers answered, from errors and from what runs left for later ones. ' +
-    'Totals stay true; ETags change. A run under way starts over. Harmless to repeat.',
+    'Removes the records with this email address (case-insensitive) or this ID from every version of the workflow, and ' +
+    'the person from its events, errors, run states and responses of receivers. Totals are adjusted and ETags change. ' +
+    'A run in progress starts over. Repeating the call is harmless.',
   parameters: [pathParameter('workflowId', 'Workflow ID')],
   requestBody: jsonBody({
     type: 'object',
-    description: 'Either `email` or `id`',
+    description: 'Person to erase, by either `email` or `id`',
     properties: {
       email: emailSchema,
-      id: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT, description: 'The id of a record' },
-      dryRun: { type: 'boolean', description: 'Only look' },
-      suppress: { type: 'boolean', description: 'Keep the person out of later runs as well' },
+      id: { type: 'string', minLength: 1, maxLength: MAX_SUBJECT, description: 'Record ID' },
+      dryRun: { type: 'boolean', description: '`true` to report without erasing' },
+      suppress: { type: 'boolean', description: '`true` to also drop the person from later runs' },
     },
   }),
   answer: jsonResponse(
-    'What was found, and what became of it',
+    'Erasure report',
     object({
       dryRun: boolean(),
-      found: counts('What was removed or redacted, or would be'),
-      left: counts('What mentions the person and stays: records of others, definitions'),
+      found: counts('Matches that were removed or redacted, or would be'),
+      left: counts('Matches that remain: records of other people, and definitions'),
       suppressed: boolean(),
       disk: as(
-        'Whether the write-ahead log was emptied, the database rewritten, and traces are left in it; null where ' +
-          'that cannot be known: PostgreSQL keeps its log, its replicas and its backups to itself',
+        'Cleanup of the database files. `null` for a dry run. A single value is `null` if it is unknown: PostgreSQL ' +
+          'does not expose its log, replicas and backups',
         nullable(
-          object({ logEmptied: nullable(boolean()), rewritten: boolean(), tracesLeft: nullable(boolean()) }),
+          object({
+            logEmptied: nullable(boolean('`true` if the write-ahead log was emptied')),
+            rewritten: boolean('`true` if the database was rewritten'),
+            tracesLeft: nullable(boolean('`true` if traces of the person are left in the files')),
+          }),
         ),
       ),
-      backups: integer('How many older copies of the database may hold the person'),
+      backups: integer('Number of older copies of the database that may contain the person'),
     }),
   ),
-  errors: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'A field is not valid', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { services, caller, params } = call;
@@ -90,21 +94,22 @@ function checked({ email, id, dryRun = false, suppress = false }: Record<string,
     : { email: subject, id: null, dryRun, suppress };
 }
 
-export const exportAboutPerson: Operation<KeyedCall<'erasure'>> = {
-  id: 'exportAboutPerson',
+export const exportPersonalData: Operation<KeyedCall<'erasure'>> = {
+  id: 'exportPerson',
   weight: 'whole',
   group: 'Team',
-  summary: 'Everything that is held about a person, one JSON object a line',
+  summary: 'Export the data of a person',
   description:
-    'Their records in every version that is kept, events, delivery logs, errors, logs of jobs and states. Of what ' +
-    'belongs to others only that it mentions the person. Each line has `place` and `workflowId`, and what was found ' +
-    'there. The answer ends early, and the connection with it, when something fails.',
+    'Returns everything that the team stores about a person, one JSON object per line: records in every stored version, ' +
+    'events, delivery logs, errors, job logs and run states. Data of other people is reduced to the mention of the ' +
+    'person. Each line has `place`, `workflowId` and the data found there. If the export fails, the connection is ' +
+    'closed before the end of the response.',
   requestBody: jsonBody(
     { type: 'object', required: ['email'], properties: { email: emailSchema } },
     { example: { email: 'ada@example.com' } },
   ),
   answer: {
-    description: 'The lines; none when nothing was found',
+    description: 'One JSON object per line; empty if nothing was found',
     content: {
       'application/x-ndjson': {
         schema: { type: 'string' },
@@ -113,13 +118,15 @@ export const exportAboutPerson: Operation<KeyedCall<'erasure'>> = {
       },
     },
   },
-  errors: { field_invalid: 'Bad request' },
+  errors: { field_invalid: '`email` is not an email address' },
 
   async handle(call) {
     const { services, caller, reply } = call;
     const { email } = await bodyFields(call, 'a JSON object with `email`');
     if (typeof email !== 'string' || email.length > MAX_SUBJECT) {
-      invalid(`\`email\` must be a string of at most ${MAX_SUBJECT} characters: the address of the person`);
+      invalid(
+        `\`email\` must be a string of at most ${MAX_SUBJECT} characters: the email address of the person`,
+      );
     }
     const entries = exportPerson(services.store, { teamId: caller.teamId, email });
     await services.store.audit.add({
@@ -127,11 +134,11 @@ export const exportAboutPerson: Operation<KeyedCall<'erasure'>> = {
         teamId: caller.teamId,
         action: 'records.export',
         target: null,
-        summary: 'all that is held about a person',
+        summary: 'data of a person',
         subject: subjectOf(services.erasure.sealer, { teamId: caller.teamId, email, id: null }),
       },
     });
-    // Without the person's address: it does not belong in a log.
+    // Without the email address, which does not belong in a log.
     services.log.info({ teamId: caller.teamId, keyId: caller.keyId }, 'data.exported');
     reply.type('application/x-ndjson; charset=utf-8');
     return sendStream(call, lines(entries));

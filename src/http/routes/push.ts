@@ -1,4 +1,4 @@
-/** POST /v1/workflows/{workflowId}/push: records arrive in the body and are published before the answer. */
+/** POST /v1/workflows/{workflowId}/push: publishes the records in the body, then responds. */
 import type { IncomingMessage } from 'node:http';
 import { BrokenOffError } from '../../jobs/attempt.ts';
 import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/push-records.ts';
@@ -13,7 +13,7 @@ import { inviteBody, lingerOn } from '../input/body.ts';
 import { choiceParameter, flagParameter } from '../input/query.ts';
 import { IDEMPOTENCY_KEY, idempotencyKeyFrom, workflowIdFrom } from '../input/values.ts';
 import { NDJSON_TYPES } from '../negotiate.ts';
-import { jsonResponse } from '../openapi/content.ts';
+import { jsonResponse, RETRY_AFTER } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
 
@@ -22,35 +22,35 @@ const FORMATS: Readonly<Record<string, PushFormat>> = {
   'text/csv': 'csv',
   ...Object.fromEntries(NDJSON_TYPES.map((name) => [name, 'ndjson'])),
 };
-/** How long input is still discarded after an early answer, whatever its length: who pushes is known. */
+/** How long input is discarded after an early response. The length is not limited, because the sender is authenticated. */
 const LINGER = { ms: 10_000, bytes: Number.POSITIVE_INFINITY };
 
-const NDJSON = `One JSON object a line. Also as ${NDJSON_TYPES.slice(1).join(', ')}`;
+const NDJSON = `One JSON object per line. Also accepted as ${NDJSON_TYPES.slice(1).join(', ')}`;
 const refusedHeaders = {
-  'x-job-id': 'The job that failed',
-  'x-job-reason': 'Why: `invalid_record`, `output` (not the form that the content type names), `guard`',
+  'x-job-id': 'ID of the failed job',
+  'x-job-reason': 'Reason: `invalid_record`, `output` (the body does not match its content type) or `guard`',
 };
 
 const MODE = choiceParameter(
   'mode',
   MODES,
-  'What the push does to the records of earlier ones: the workflow’s own mode, or one that may do less ' +
-    '(`replace`, then `upsert`, then `append`)',
+  'Effect on existing records (default: the mode of the workflow). Only the mode of the workflow or a weaker one is ' +
+    'allowed, in the order `replace`, `upsert`, `append`',
 );
 const ALLOW_DROP = flagParameter(
   'allowDrop',
-  `\`true\` to let the push remove more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records, which is ` +
-    'refused otherwise. A `maxDropPercent` that the workflow itself has holds all the same',
+  `\`true\` to allow a push that removes more than ${PUSH_DROP_PERCENT} % of ${MANY_RECORDS} or more records. ` +
+    'The `maxDropPercent` of the workflow still applies',
 );
 
 export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCalls' | 'pushes'>> = {
   id: 'pushWorkflowRecords',
   weight: 'long',
   group: 'Workflows',
-  summary: 'Publishes the records in the body',
+  summary: 'Push records',
   description:
-    'For workflows whose source is `push`. The body may be of any length, and compressed with gzip or zstd. ' +
-    'Either all of its records are published or none. A push waits up to 30 seconds for the one before it.',
+    'Publishes the records in the body, all or none, for workflows whose source is `push`. The body may have any length ' +
+    'and be compressed with gzip or zstd. A push waits up to 30 seconds for the previous one.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
     MODE,
@@ -58,8 +58,8 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     {
       ...IDEMPOTENCY_KEY,
       description:
-        'A call with the same key within 24 hours of one that published is answered as that was. With another body it ' +
-        'is refused',
+        'Unique key of the push. Repeating a published push with the same key within 24 hours returns its result and ' +
+        'publishes nothing. Reusing the key with a different body fails with 422',
     },
   ],
   requestBody: {
@@ -71,30 +71,30 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     },
   },
   answer: jsonResponse(
-    'The records are published',
+    'Records published',
     object({
       message: text(),
       jobId: text(),
-      version: integer('The version that it published or found unchanged'),
+      version: integer('Version that the push published or found unchanged'),
       records: recordCounts,
       warning: optional(
-        text(`There when the push removed more than half of at least ${MANY_RECORDS} records`),
+        text(`Warning, present if the push removed more than half of ${MANY_RECORDS} or more records`),
       ),
     }),
-    { 'x-job-id': 'The job', location: 'Where the job can be read' },
+    { 'x-job-id': 'ID of the job', location: 'URL of the job' },
   ),
   errors: {
-    not_push: 'The workflow does not receive pushes or is paused, or a parameter is not valid',
+    not_push: 'The workflow does not accept pushes or is paused, or a parameter is not valid',
     workflow_not_found: 'No workflow found',
-    push_timeout: 'The push took longer than `limits.timeout`',
+    push_timeout: 'Push took longer than `limits.timeout`',
     push_busy: {
-      description: 'Another push of this workflow took longer than 30 seconds',
-      headers: { 'x-job-id': 'The job in the way', 'retry-after': 'Seconds' },
+      description: 'Another push to the workflow was not finished within 30 seconds',
+      headers: { 'x-job-id': 'ID of the unfinished job', 'retry-after': RETRY_AFTER },
     },
-    content_unsupported: 'The body is not JSON, NDJSON or CSV, or its encoding is not read here',
-    idempotency_key_reused: 'The key has published another body',
+    content_unsupported: 'Body is not JSON, NDJSON or CSV, or its encoding is not supported',
+    idempotency_key_reused: '`idempotency-key` already used with a different body',
     push_refused: {
-      description: 'A record, the form of the body or a guard is in the way: nothing was published',
+      description: 'Invalid record or body, or refused by a guard. Nothing was published',
       headers: refusedHeaders,
     },
   },
@@ -110,7 +110,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     const allowDrop = ALLOW_DROP.read(query) ?? false;
     const idempotencyKey = idempotencyKeyFrom(call);
     const workflowId = workflowIdFrom(params.workflowId);
-    // Until the engine has started, it takes every running job of this node for one left over from before a restart.
+    // Until the engine has started, it assumes that running jobs of this node are left over from before a restart.
     if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
     const long = services.longCalls.follow(caller);
     try {
@@ -128,7 +128,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
         confirm: () => long.confirm(),
         sender: disconnectSignal(
           { reply },
-          new BrokenOffError('The connection broke off before the push had begun'),
+          new BrokenOffError('The client disconnected before the push started'),
         ),
       });
       reply.headers(jobHeaders({ id: jobId }));
@@ -143,13 +143,13 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
   },
 };
 
-/** The body. Not reading to its end leaves the connection open for the answer. */
+/** The body. Stopping early leaves the connection open for the response. */
 async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   inviteBody(request);
   try {
     yield* request.iterator({ destroyOnReturn: false });
   } catch (cause) {
-    throw new BrokenOffError('The connection broke off before the end of the body', { cause });
+    throw new BrokenOffError('The client disconnected before the end of the body', { cause });
   }
 }
 
@@ -168,6 +168,6 @@ function encodingFrom(contentEncoding: string | string[] | undefined): PushEncod
   const encoding = PUSH_ENCODINGS.find((known) => known === name);
   if (encoding !== undefined) return encoding;
   throw new Problem('content_unsupported', {
-    sentence: 'Send the records as they are, or with the header `content-encoding`: gzip or zstd',
+    sentence: 'Send the records uncompressed, or with the header `content-encoding`: gzip or zstd',
   });
 }

@@ -1,4 +1,4 @@
-/** What receivers verify signatures with: the secrets of webhooks, and the public keys of teams. */
+/** Keys with which receivers verify signatures: the secrets of webhooks, and the public keys of teams. */
 import { found, Problem } from '../../model/error.ts';
 import { DEFAULT_TEAM } from '../../model/team.ts';
 import { toIso } from '../../std/clock.ts';
@@ -11,16 +11,17 @@ import { idFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type Call, type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
-const parameters = [pathParameter('webhookId', 'Webhook id')];
-const secret = text('whsec_ and base64');
+const parameters = [pathParameter('webhookId', 'Webhook ID')];
+const secret = text('`whsec_` followed by the secret in base64');
 
 /** GET /v1/integrations/webhooks/{webhookId}/secret */
 export const readWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   id: 'readWebhookSecret',
   group: 'Integrations',
-  summary: 'Shows the secret that a receiver verifies the `v1` signature with',
+  summary: 'Read the signing secret of a webhook',
+  description: 'Returns the secret with which a receiver verifies `v1` signatures.',
   parameters,
-  answer: jsonResponse('The secret', object({ secret })),
+  answer: jsonResponse('Signing secret', object({ secret })),
   errors: { webhook_not_found: 'No webhook found' },
 
   async handle(call) {
@@ -32,8 +33,10 @@ export const readWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
 export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   id: 'rotateWebhookSecret',
   group: 'Integrations',
-  summary: 'Gives a webhook a new secret; the previous one stays valid until `overlapUntil`',
-  description: 'Until `overlapUntil` every delivery carries a `v1` signature of each, the new one first.',
+  summary: 'Rotate the signing secret of a webhook',
+  description:
+    'Creates a new secret. Until `overlapUntil`, deliveries carry two `v1` signatures: with the new and with the old ' +
+    'secret.',
   parameters,
   requestBody: jsonBody(
     {
@@ -44,22 +47,30 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
           minimum: 0,
           maximum: MAX_OVERLAP_HOURS,
           default: DEFAULT_OVERLAP_HOURS,
+          description: 'Hours for which deliveries are also signed with the old secret',
         },
       },
     },
     { required: false },
   ),
-  answer: jsonResponse('The new secret', object({ message: text(), secret, overlapUntil: text() })),
+  answer: jsonResponse(
+    'New secret created',
+    object({
+      message: text(),
+      secret,
+      overlapUntil: text('Time until which the old secret also signs (ISO 8601)'),
+    }),
+  ),
   errors: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },
 
   async handle(call) {
     const { overlapHours = DEFAULT_OVERLAP_HOURS } = await bodyFields(call);
     if (typeof overlapHours !== 'number' || !(overlapHours >= 0 && overlapHours <= MAX_OVERLAP_HOURS)) {
-      invalid(`\`overlapHours\` must be a number from 0 to ${MAX_OVERLAP_HOURS}, or be left out`);
+      invalid(`\`overlapHours\` must be a number from 0 to ${MAX_OVERLAP_HOURS}`);
     }
     const rotated = await rotateSecret(call.services.webhooks, { ...keyOfPath(call, 'wh'), overlapHours });
     return {
-      message: 'New secret: give it to the receiver',
+      message: 'New secret created. Configure the receiver with it',
       secret: rotated.secret,
       overlapUntil: toIso(rotated.overlapUntil),
     };
@@ -67,14 +78,14 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
 };
 
 const answer = jsonResponse(
-  'The keys, oldest first',
+  'Public keys, oldest first',
   object({
     keys: list(
       object({
         id: text(),
         type: raw<'ed25519'>({ const: 'ed25519' }),
-        key: text('whpk_ and the 32 bytes in base64'),
-        createdAt: text(),
+        key: text('`whpk_` followed by the 32 bytes of the public key in base64'),
+        createdAt: text('ISO 8601 in UTC with milliseconds'),
       }),
     ),
   }),
@@ -85,8 +96,9 @@ const errors = { team_not_found: 'No team found' };
 export const readSigningKeys: Operation<Call<'webhooks'>> = {
   id: 'readSigningKeys',
   group: 'Integrations',
-  summary: 'Shows the public signing keys of a team',
-  parameters: [pathParameter('teamId', 'Team id')],
+  summary: 'List the public signing keys of a team',
+  description: 'Returns the keys with which receivers verify `v1a` signatures (ed25519).',
+  parameters: [pathParameter('teamId', 'Team ID')],
   answer,
   errors,
 
@@ -101,17 +113,18 @@ export const readSigningKeys: Operation<Call<'webhooks'>> = {
 export const readDefaultSigningKeys: Operation<Call<'webhooks'>> = {
   id: 'readDefaultSigningKeys',
   group: 'Integrations',
-  summary: 'Shows the public signing keys of the team `default`, which every instance begins with',
+  summary: 'List the public signing keys of the default team',
+  description: 'Returns the keys of the team `default`, which every new instance has.',
   answer,
   errors,
 
-  // Always of this team, also where it is the only one: whoever asks without a key must not learn whether there are others.
+  // Always the team `default`: callers without a key must not learn whether there are other teams.
   async handle({ services }) {
     const team = await services.store.teams.bySlug({ slug: DEFAULT_TEAM });
     if (team === undefined) {
       throw new Problem('team_not_found', {
         sentence:
-          'This instance has no team `default`. Name yours: /.well-known/webhook-signing-keys/{teamId}',
+          'This instance has no team `default`. Name your team: /.well-known/webhook-signing-keys/{teamId}',
       });
     }
     return { keys: await publicSigningKeys(services.webhooks, { teamId: team.id }) };

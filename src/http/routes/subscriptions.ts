@@ -1,4 +1,4 @@
-/** The operations of the contract on webhooks: listing, subscribing and unsubscribing them. */
+/** The webhook operations of the contract: list, subscribe and unsubscribe. */
 
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
@@ -18,16 +18,20 @@ export const listWebhooks: Operation<KeyedCall> = {
   id: 'listWebhooks',
   frozen: true,
   group: 'Integrations',
-  summary: 'Shows all webhooks of a team',
-  parameters: [textParameter('workflowId', 'Only the webhooks of this workflow')],
-  answer: jsonResponse('The webhooks, oldest first', exactly(object({ webhooks: list(webhookResource) }))),
-  errors: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+  summary: 'List webhooks',
+  description: 'Returns all webhooks of the team, oldest first.',
+  parameters: [textParameter('workflowId', 'Filter by workflow ID')],
+  answer: jsonResponse('All webhooks, oldest first', exactly(object({ webhooks: list(webhookResource) }))),
+  errors: {
+    field_invalid: 'Bad request: `workflowId` is empty or repeated',
+    workflow_not_found: 'No workflow found',
+  },
 
   async handle(call) {
     const { services, caller } = call;
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
     const all = await Array.fromAsync(everyRowInTurn(services.store.webhooks.list, whose));
-    // The order of ids is another one if a clock was set back.
+    // IDs are out of order after a clock was set back.
     return {
       webhooks: all
         .sort((one, other) => one.createdAt - other.createdAt)
@@ -39,7 +43,7 @@ export const listWebhooks: Operation<KeyedCall> = {
 export const urlSchema = {
   type: 'string',
   maxLength: MAX_URL,
-  // As much of `urlMistake` as a pattern can say.
+  // The part of `urlMistake` that a pattern can express.
   pattern: String.raw`^[hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*$`,
 };
 export const eventsSchema = {
@@ -49,7 +53,7 @@ export const eventsSchema = {
   items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
 };
 
-/** Ignoring one of these would do the opposite of what was meant: a `filter` that is ignored sends everything. */
+/** Ignoring these fields would do the opposite of what the caller wants: without its `filter`, a webhook gets everything. */
 const SETTINGS = [
   'filter',
   'format',
@@ -67,10 +71,10 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'subscribeWebhook',
   frozen: true,
   group: 'Integrations',
-  summary: 'Creates and subscribes a new webhook',
+  summary: 'Subscribe a webhook',
   description:
-    'Repeating a subscription creates nothing and resumes the webhook if it was paused. ' +
-    'The message names the webhook, and says which of the events never fire here.',
+    'Creates a webhook for events of one workflow. Repeating the call creates nothing, and resumes the webhook if it ' +
+    'was paused. `message` names the webhook, and any events that never occur.',
   requestBody: jsonBody(
     {
       type: 'object',
@@ -78,8 +82,8 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
       required: ['workflowId', 'webhookUrl', 'events'],
       properties: {
         workflowId: { type: 'string', minLength: 1, description: 'Workflow ID' },
-        webhookUrl: { ...urlSchema, description: 'Webhook URL: absolute, http or https' },
-        events: { ...eventsSchema, description: 'The events to subscribe to; any names' },
+        webhookUrl: { ...urlSchema, description: 'Callback URL: absolute, http or https' },
+        events: { ...eventsSchema, description: 'Names of the events to subscribe to. Any name is accepted' },
       },
     },
     {
@@ -91,11 +95,11 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
     },
   ),
   misplaced: Object.fromEntries(SETTINGS.map((name) => [name, settingElsewhere(name)])),
-  answer: jsonResponse('Subscribed', messageResource, {
-    'x-webhook-id': 'The webhook',
-    location: 'Where the webhook can be read',
+  answer: jsonResponse('Webhook subscribed', messageResource, {
+    'x-webhook-id': 'ID of the webhook',
+    location: 'URL of the webhook',
   }),
-  errors: { field_invalid: 'Bad request', workflow_not_found: 'No workflow found' },
+  errors: { field_invalid: 'Bad request: a field is not valid', workflow_not_found: 'No workflow found' },
 
   async handle(call) {
     const { services, caller, reply } = call;
@@ -115,8 +119,8 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
 
 function settingElsewhere(name: string): string {
   return (
-    `\`${name}\` is a setting, and this operation takes none: leave it out. ` +
-    'POST /v1/integrations/webhooks takes the settings that this version has'
+    `\`${name}\` is a setting, which this operation does not accept: omit it. ` +
+    'POST /v1/integrations/webhooks accepts settings'
   );
 }
 
@@ -136,18 +140,21 @@ const THREE_WAYS =
 
 const URL = textParameter(
   'webhookUrl',
-  'In place of an id: unsubscribes every webhook with exactly this URL',
+  'Callback URL, instead of an ID: unsubscribes every webhook with exactly this URL',
 );
-const WORKFLOW = textParameter('workflowId', 'With webhookUrl: only the webhooks of this workflow');
+const WORKFLOW = textParameter(
+  'workflowId',
+  'Workflow ID, together with `webhookUrl`: unsubscribes only webhooks of this workflow',
+);
 
 export const unsubscribeWebhook: Operation<KeyedCall> = {
   id: 'unsubscribeWebhook',
   frozen: true,
   group: 'Integrations',
-  summary: 'Unsubscribes an existing webhook',
-  description: `${THREE_WAYS}. Where several name one, they must name the same. A body that is no JSON object is ignored.`,
+  summary: 'Unsubscribe a webhook',
+  description: `${THREE_WAYS}. If several are used, they must agree. A body that is not a JSON object is ignored.`,
   parameters: [
-    textParameter('webhookId', 'Webhook id. It may also stand in the path or in a JSON body'),
+    textParameter('webhookId', 'Webhook ID. May also be sent in the path or in a JSON body'),
     URL,
     WORKFLOW,
   ],
@@ -155,13 +162,13 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
     {
       type: 'object',
       additionalProperties: true,
-      properties: { webhookId: { type: 'string', description: 'Webhook id' } },
+      properties: { webhookId: { type: 'string', description: 'Webhook ID' } },
     },
     { required: false, example: { webhookId: 'wh_01kadz8v3s7v0s8e1c3q5m2n4p' } },
   ),
-  answer: jsonResponse('Unsubscribed', messageResource),
+  answer: jsonResponse('Webhook unsubscribed', messageResource),
   errors: {
-    field_invalid: 'Bad request: no webhook is named, or several that differ',
+    field_invalid: 'Bad request: no webhook ID, or several that differ',
     webhook_not_found: 'No webhook found',
   },
 
@@ -190,13 +197,13 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
   },
 };
 
-/** The same with the id in the path, which is a route of its own. */
+/** A separate route with the ID in the path. */
 const { requestBody: _, ...withoutBody } = unsubscribeWebhook;
 export const unsubscribeWebhookByPath: Operation<KeyedCall> = {
   ...withoutBody,
   id: 'unsubscribeWebhookByPath',
-  summary: 'Unsubscribes an existing webhook, named in the path',
-  parameters: [pathParameter('webhookId', 'Webhook id')],
+  summary: 'Unsubscribe a webhook by path',
+  parameters: [pathParameter('webhookId', 'Webhook ID')],
 };
 
 function pathIds(params: Readonly<Record<string, string | undefined>>): string[] {
@@ -205,7 +212,7 @@ function pathIds(params: Readonly<Record<string, string | undefined>>): string[]
   return [params.webhookId];
 }
 
-/** The id in the body. The contract declares no body, so any without an id is ignored. */
+/** The ID in the body. The contract declares no body: any body without an ID is ignored. */
 async function bodyIds(request: IncomingMessage): Promise<string[]> {
   const body = await readBody(request);
   if (body.kind !== 'object' || body.value.webhookId === undefined) return [];
@@ -213,7 +220,7 @@ async function bodyIds(request: IncomingMessage): Promise<string[]> {
   return [typeof id === 'string' ? id : ''];
 }
 
-/** The one id that all places agree on; undefined when there is none. */
+/** The ID that all places agree on; undefined if there is none. */
 function idFrom(ids: readonly string[]): string | undefined {
   if (ids.includes('') || new Set(ids).size > 1) throw new Problem('field_invalid', { sentence: THREE_WAYS });
   return ids[0];

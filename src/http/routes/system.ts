@@ -1,4 +1,4 @@
-/** The service itself: whether it lives and is ready, its metrics, how it stands and what is wrong with it. */
+/** The service itself: liveness, readiness, metrics, status and health checks. */
 
 import { Problem } from '../../model/error.ts';
 import { shownChecks, systemChecksResource, systemResource } from '../../resources/system.ts';
@@ -18,52 +18,59 @@ import type { NodeStatus } from '../services.ts';
 
 const ok = { status: raw<'ok'>({ const: 'ok' }) };
 
-/** GET /livez: the process answers. */
+/** GET /livez */
 export const live: Operation<Call> = {
-  id: 'live',
+  id: 'readLiveness',
   weight: 'light',
   group: 'Service',
-  summary: 'Whether the process lives',
-  answer: jsonResponse('Yes', object(ok)),
+  summary: 'Check that the process is alive',
+  answer: jsonResponse('Process alive', object(ok)),
 
   async handle() {
     return { status: 'ok' };
   },
 };
 
-/** GET /readyz: the node has started, is not stopping, and its database answers and is migrated. */
+/** GET /readyz */
 export const ready: Operation<Call<'isReady' | 'isStopping' | 'node' | 'overload'>> = {
-  id: 'ready',
+  id: 'readReadiness',
   weight: 'light',
   group: 'Service',
-  summary: 'Whether the service can take requests',
+  summary: 'Check that the service is ready',
   description:
-    'The status alone decides. With `?verbose` the answer says what was looked at, also that of a 503; as lines of ' +
-    'text for those who accept `text/plain`.',
+    'Returns 200 if this node has started, is not stopping, and its database responds and is migrated; otherwise 503. ' +
+    'With `?verbose`, either response lists the checks, as lines of text if `Accept` prefers `text/plain`.',
   parameters: [
     {
       name: 'verbose',
       in: 'query',
-      description: 'Says what was looked at',
+      description: 'Flag to list the checks in the response; the value is ignored',
       schema: { type: 'string', minLength: 0 },
     },
   ],
   answer: jsonResponse(
-    'Yes',
+    'Service ready',
     object({
       ...ok,
       checks: optional(
         list(
-          object({ name: text(), status: choice(['ok', 'failed', 'off', 'noted']), message: text() }),
-          'With `?verbose` alone',
+          object({
+            name: text(),
+            status: choice(
+              ['ok', 'failed', 'off', 'noted'],
+              '`off`: not a task of this node; `noted`: information that does not affect readiness',
+            ),
+            message: text(),
+          }),
+          'Checks, present only with `?verbose`',
         ),
       ),
     }),
   ),
   errors: {
-    not_ready: 'Not now',
-    stopping: 'The service is stopping',
-    database_unavailable: 'The database does not answer',
+    not_ready: 'Service not ready',
+    stopping: 'Service stopping',
+    database_unavailable: 'Database not available',
   },
 
   async handle({ services, query, request, reply }) {
@@ -93,8 +100,8 @@ function asLines(checks: readonly Check[]): string {
 }
 
 const REFUSAL =
-  'Unauthorized: /metrics takes a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, ' +
-  'or a client whose address FLOWHOOK_METRICS_ALLOW names, asking under an address, a local name or FLOWHOOK_PUBLIC_URL';
+  'Unauthorized: send a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, or add the ' +
+  'address of the client to FLOWHOOK_METRICS_ALLOW and use an IP address, a local name or FLOWHOOK_PUBLIC_URL as host';
 
 /** GET /metrics */
 export const readMetrics: Operation<
@@ -102,18 +109,18 @@ export const readMetrics: Operation<
 > = {
   id: 'readMetrics',
   group: 'Service',
-  summary: 'The numbers of this node, for Prometheus',
+  summary: 'Read metrics',
   description:
-    'The text format 0.0.4. For clients whose address `FLOWHOOK_METRICS_ALLOW` names, and for keys with the scope ' +
-    '`operator`, in `x-api-key` or as `authorization: Bearer`. Every node has its own. ' +
-    'docs/reference/metrics.md lists them all.',
+    'Returns the metrics of this node in the Prometheus text format 0.0.4. Requires a key with the scope `operator`, in ' +
+    '`x-api-key` or as `authorization: Bearer`, or a client address that `FLOWHOOK_METRICS_ALLOW` names. ' +
+    'docs/reference/metrics.md lists all metrics.',
   weight: 'light',
   answer: {
-    description: 'One line for each number',
+    description: 'Metrics, one per line',
     content: { 'text/plain': { schema: { type: 'string' } } },
   },
   errors: {
-    unauthorized: 'The client is not one of those that need no key, and its key is not good',
+    unauthorized: 'Client address not allowed without a key, and no valid key sent',
     scope_missing: 'The key does not have the scope `operator`',
     route_not_found: '`FLOWHOOK_METRICS` is off',
   },
@@ -137,23 +144,23 @@ export const readMetrics: Operation<
   },
 };
 
-/** The key as scrapers send it. */
+/** The key of an `authorization` header, which scrapers send. */
 function bearerOf(authorization: string | undefined): string | undefined {
   return /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 }
 
-/** Jobs, deliveries and endpoints are not counted beyond this. */
+/** The most jobs, and the most deliveries, that are counted. */
 const MOST = 10_000;
 
 /** GET /v1/system */
 export const readSystem: Operation<KeyedCall<'node'>> = {
   id: 'readSystem',
   group: 'Service',
-  summary: 'How the instance stands: versions, database, work of all teams, this node, its settings',
+  summary: 'Read the state of the instance',
   description:
-    `For keys with the scope \`operator\`. Costs the same however much there is: nothing is counted beyond ` +
-    `${grouped(MOST)}. Of several nodes it tells of the one that answers.`,
-  answer: jsonResponse('How it stands', systemResource),
+    'Returns versions, the database, the work of all teams, and the settings. Requires the scope `operator`. Counts ' +
+    `stop at ${grouped(MOST)}. With several nodes, the response describes the node that sends it.`,
+  answer: jsonResponse('State of the instance', systemResource),
 
   async handle({ services: { store, node } }) {
     return shownSystem(store, node());
@@ -188,12 +195,12 @@ async function shownSystem(store: Store, node: NodeStatus) {
 export const readSystemChecks: Operation<KeyedCall<'examine'>> = {
   id: 'readSystemChecks',
   group: 'Service',
-  summary: 'What is wrong with the installation, what comes of it, and what to do',
+  summary: 'Run health checks',
   description:
-    'For keys with the scope `operator`: what `flowhook doctor` finds, of the node that answers. It may take some ' +
-    'seconds, on a large database half a minute. One examination is under way at a time, and its findings hold for 30 s. ' +
-    'No request leaves the machine for it.',
-  answer: jsonResponse('What was found', systemChecksResource),
+    'Returns what `flowhook doctor` finds on the node that responds. Requires the scope `operator`. Takes a few seconds, ' +
+    'or half a minute on a large database. Checks run once at a time, and their findings are cached for 30 seconds. No ' +
+    'check sends requests to other hosts.',
+  answer: jsonResponse('Findings', systemChecksResource),
 
   async handle({ services }) {
     return shownChecks(await services.examine());

@@ -1,4 +1,4 @@
-/** The team: whose key it is and what limits hold, how much was done, and who changed what. */
+/** The team: the caller and its limits, usage, and the audit log. */
 
 import { found, Problem } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
@@ -31,15 +31,16 @@ import type { KeyedCall, Operation } from '../route.ts';
 export const readMe: Operation<KeyedCall<'quotas' | 'webhooks'>> = {
   id: 'readMe',
   group: 'Team',
-  summary: 'Shows the team and the key that make this call, and the limits that hold for them',
-  description: 'Takes every key that is good, whatever its scopes: a way to try one out.',
-  answer: jsonResponse('The caller', meResource),
+  summary: 'Read the current team and key',
+  description:
+    'Returns the team and the key of this call, and their limits. Any valid key will do, which is useful for testing a key.',
+  answer: jsonResponse('Team, key and limits', meResource),
 
   async handle({ services: { store, webhooks, quotas }, caller: { teamId, keyId } }) {
     const team = await store.teams.get({ teamId });
     const own = await store.teams.quotas({ teamId });
     const key = await store.keys.get({ teamId, id: keyId });
-    // Both were there a moment ago: the team may have been deleted since.
+    // Both existed a moment ago: the team may have been deleted since.
     if (team === undefined || key === undefined) throw new Problem('unauthorized');
     const { workflows, webhooks: hooks, keys, records, storedBytes, runningJobs } = { ...quotas, ...own };
     return meResource.of({
@@ -61,36 +62,36 @@ export const readMe: Operation<KeyedCall<'quotas' | 'webhooks'>> = {
   },
 };
 
-/** How many periods are returned without `from`, and at most. */
+/** How many periods are returned by default, and at most. */
 const PERIODS: Readonly<Record<UsagePeriod, { usual: number; most: number }>> = {
   hour: { usual: 24, most: 31 * 24 },
   day: { usual: 30, most: 366 },
 };
 
-const BY = choiceParameter('by', USAGE_PERIODS, '`hour` unless told');
+const BY = choiceParameter('by', USAGE_PERIODS, 'Length of a bucket (default: `hour`)');
 const FROM = timeParameter(
   'from',
-  `A time in the first hour or day; ${PERIODS.hour.usual} hours or ${PERIODS.day.usual} days before \`to\` unless told`,
+  `Time in the first bucket (default: ${PERIODS.hour.usual} hours or ${PERIODS.day.usual} days before \`to\`)`,
 );
 const TO = timeParameter(
   'to',
-  `A time behind the last; now unless told. At most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
+  `Time after the last bucket (default: now), at most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
 );
-const WEBHOOK = textParameter('webhookId', 'Only of this webhook');
+const WEBHOOK = textParameter('webhookId', 'Filter by webhook ID');
 
 /** GET /v1/usage */
 export const readUsage: Operation<KeyedCall> = {
   id: 'readUsage',
   group: 'Team',
-  summary: 'How much the team has done: jobs, changed records and deliveries, by hours or days of UTC',
+  summary: 'Read usage',
   description:
-    'Of a workflow its jobs and records are told, of a webhook its deliveries, of the team all. Everything that had ' +
-    'happened by `countedUntil` is counted, which is a minute or two ago. Hours are kept for three months, days for ' +
-    'three years.',
+    'Returns the number of jobs, changed records and deliveries by hour or day (UTC): for a workflow its jobs and ' +
+    'records, for a webhook its deliveries, for the team all of them. Counts are complete up to `countedUntil`, one or ' +
+    'two minutes ago. Hourly counts are stored for three months, daily counts for three years.',
   parameters: [BY, FROM, TO, WORKFLOW_FILTER, WEBHOOK],
-  answer: jsonResponse('Every hour or day of the time, the oldest first', usageResource),
+  answer: jsonResponse('Usage by hour or day, oldest first', usageResource),
   errors: {
-    field_invalid: 'A parameter has a bad value',
+    field_invalid: 'A parameter has an invalid value',
     workflow_not_found: 'No workflow or webhook found',
   },
 
@@ -112,7 +113,9 @@ function spanFrom(query: string, now: number): Span {
   const from = periodStart(period, FROM.read(query) ?? until - usual * length);
   if (from >= until) invalid('The query parameter `from` must be before `to`, and in the past');
   if ((until - from) / length > most) {
-    invalid(`From \`from\` to \`to\` may be at most ${most} ${period}s: ask for less, or by day`);
+    invalid(
+      `The period from \`from\` to \`to\` must be at most ${most} ${period}s: shorten it, or use \`by=day\``,
+    );
   }
   return { period, from, until };
 }
@@ -122,7 +125,7 @@ async function subjectFrom(call: KeyedCall): Promise<{ kind: UsageKind; subject:
   const { services, caller, query } = call;
   const webhookId = WEBHOOK.read(query);
   if (webhookId !== undefined && WORKFLOW_FILTER.read(query) !== undefined) {
-    invalid('Give `workflowId` or `webhookId`, not both: jobs are told of workflows, deliveries of webhooks');
+    invalid('Send `workflowId` or `webhookId`, not both: workflows have jobs, webhooks have deliveries');
   }
   if (webhookId !== undefined) {
     const key = { teamId: caller.teamId, id: idFrom('wh', webhookId) };
@@ -133,31 +136,31 @@ async function subjectFrom(call: KeyedCall): Promise<{ kind: UsageKind; subject:
   return workflowId === undefined ? { kind: 'team', subject: '' } : { kind: 'workflow', subject: workflowId };
 }
 
-/** Every team, and what belongs to the instance. */
+/** All teams and the instance. */
 const EVERY_TEAM = '*';
 
 const TEAM = textParameter(
   'team',
-  'Of which team, by its slug, or `*` for all and the instance: for keys with the scope `operator`',
+  'Slug of a team, or `*` for all teams and the instance (default: the own team). Requires the scope `operator`',
 );
 
 /** GET /v1/audit */
 export const listAudit = listOperation({
-  id: 'listAudit',
+  id: 'listAuditLines',
   group: 'Team',
-  summary: 'Who changed what, when, and from where; newest first',
+  summary: 'List the audit log',
   description:
-    'Every change over the API, in the dashboard, at a shell, by workflow files, and who signed in. Jobs that were ' +
-    'queued are not here: each is a record of its own. With `action`, `actor` or `target` a page may hold less than ' +
-    '`limit` lines, or none, and have a next one all the same.',
+    'Returns changes made over the API, in the dashboard, at a shell and by workflow files, and sign-ins, newest first. ' +
+    'Queued jobs are not included: list the jobs instead. With `action`, `actor` or `target`, a page may be short or ' +
+    'empty although `Link` names a next page.',
   name: 'lines',
   resource: auditLineResource,
   order: byId('before', 'aud'),
   parameters: [TEAM],
   filters: {
-    action: textParameter('action', 'Only this operation'),
-    actorId: textParameter('actor', 'Only what this key has done, by its id'),
-    targetId: textParameter('target', 'Only what was done to the one with this id'),
+    action: textParameter('action', 'Filter by operation'),
+    actorId: textParameter('actor', 'Filter by the ID of the key that made the change'),
+    targetId: textParameter('target', 'Filter by the ID of the changed resource'),
     ...PERIOD,
   },
   errors: { team_not_found: 'No team found' },
@@ -169,7 +172,7 @@ export const listAudit = listOperation({
   show: shownAuditLine,
 });
 
-/** The team whose lines are asked for; empty for all. */
+/** The team whose lines are requested; empty for all. */
 async function teamOf(
   { store, caller }: { store: KeyedCall['services']['store']; caller: KeyedCall['caller'] },
   slug: string | undefined,
@@ -178,7 +181,7 @@ async function teamOf(
   if (!allows(caller.scopes, 'operator')) {
     throw new Problem('scope_missing', {
       sentence:
-        '`team` needs a key with the scope `operator`. Leave it out to read the audit of your own team',
+        '`team` requires a key with the scope `operator`. Omit it to read the audit log of your own team',
     });
   }
   if (slug === EVERY_TEAM) return {};

@@ -1,4 +1,4 @@
-/** Webhooks beyond the contract: listing, creating for a team, reading, changing, testing, pausing, resuming. */
+/** Webhook operations beyond the contract: list, create for a team, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
 import {
@@ -32,7 +32,7 @@ import { eventsSchema, urlSchema } from './subscriptions.ts';
 
 const PAUSED = 'Paused over the API';
 
-const parameters = [pathParameter('webhookId', 'Webhook id')];
+const parameters = [pathParameter('webhookId', 'Webhook ID')];
 const errors = { webhook_not_found: 'No webhook found' };
 const changed = messageWith('webhook', webhookDetailResource);
 
@@ -42,24 +42,32 @@ const settings = {
   properties: {
     ordered: {
       type: 'boolean',
-      description: 'One delivery at a time, in the order of the events; a failing one holds up the rest',
+      description:
+        '`true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after ' +
+        'it',
     },
     ratePerSecond: {
       type: ['number', 'null'],
       minimum: MIN_RATE,
       maximum: MAX_RATE,
-      description: 'Requests a second at most; null: no limit',
+      description: 'Maximum number of requests per second. `null` if unlimited',
     },
-    timeoutMs: { type: 'integer', minimum: MIN_TIMEOUT_MS, maximum: MAX_TIMEOUT_MS },
+    timeoutMs: {
+      type: 'integer',
+      minimum: MIN_TIMEOUT_MS,
+      maximum: MAX_TIMEOUT_MS,
+      description: 'Time limit of one attempt, in milliseconds',
+    },
     headers: {
       type: ['object', 'null'],
       additionalProperties: { type: 'string' },
-      description: 'Sent with every delivery, and never shown again; null: none',
+      description:
+        'Headers to send with every delivery. Their values are never shown again. `null` to send none',
     },
   },
 };
 
-/** The states of the filter: `failing` is an active webhook whose last attempts have failed. */
+/** The states that the list filters by: a `failing` webhook is active, but its last attempts have failed. */
 const STANDINGS = ['active', 'failing', 'paused'] as const;
 
 function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number] {
@@ -71,10 +79,11 @@ function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number
 export const listWebhookDetails = listOperation({
   id: 'listWebhookDetails',
   group: 'Integrations',
-  summary: 'The webhooks of the team with their settings and how they stand, oldest first, in pages',
+  summary: 'List webhooks with details',
+  description: 'Returns the webhooks of the team with their settings and state, oldest first.',
   name: 'webhooks',
   resource: webhookDetailResource,
-  // The webhook itself may be gone by now: its id still marks the place.
+  // The webhook of the cursor may be gone; its ID still marks the position.
   order: byId('after', 'wh'),
   parameters: [WORKFLOW_FILTER],
   filters: { standings: choicesParameter('state', STANDINGS, 'Filter by state') },
@@ -97,30 +106,31 @@ export const listWebhookDetails = listOperation({
 export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'createTeamWebhook',
   group: 'Integrations',
-  summary: "Subscribes a webhook to the events of all of the team's workflows, also of those that come later",
+  summary: 'Create a webhook for all workflows',
   description:
-    'Repeating it creates nothing, sets the settings that it names, and resumes the webhook if it was paused. ' +
-    'For one workflow there is `POST /v1/integrations/webhooks/subscribe`.',
+    'Subscribes a webhook to the events of all workflows of the team, present and future. Repeating the call creates ' +
+    'nothing, updates the given settings, and resumes the webhook if it was paused. For a single workflow, use ' +
+    '`POST /v1/integrations/webhooks/subscribe`.',
   requestBody: jsonBody({
     type: 'object',
     required: ['webhookUrl', 'events'],
     properties: {
-      webhookUrl: urlSchema,
+      webhookUrl: { ...urlSchema, description: 'Callback URL: absolute, http or https' },
       events: {
         ...eventsSchema,
-        description: 'Names or aliases that `GET /v1/events/types` lists, or `*` for all',
+        description: 'Event names or aliases from `GET /v1/events/types`, or `*` for all',
       },
       settings,
     },
   }),
   misplaced: {
     workflowId:
-      'A webhook that is made here receives the events of all workflows of the team: leave `workflowId` out, or use ' +
-      'POST /v1/integrations/webhooks/subscribe for one workflow',
+      'This operation creates a webhook for all workflows of the team: omit `workflowId`, or use ' +
+      'POST /v1/integrations/webhooks/subscribe for a single workflow',
   },
-  answer: jsonResponse('The webhook', webhookDetailResource, {
-    'x-webhook-id': 'The webhook',
-    location: 'Where the webhook can be read',
+  answer: jsonResponse('Webhook subscribed', webhookDetailResource, {
+    'x-webhook-id': 'ID of the webhook',
+    location: 'URL of the webhook',
   }),
   errors: { field_invalid: 'A field is not valid' },
 
@@ -148,9 +158,10 @@ export const readWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'readWebhook',
   group: 'Integrations',
   etag: true,
-  summary: 'Shows one webhook: how it is called, and how it stands',
+  summary: 'Read a webhook',
+  description: 'Returns the settings and the state of a webhook.',
   parameters,
-  answer: jsonResponse('The webhook', webhookDetailResource),
+  answer: jsonResponse('Webhook', webhookDetailResource),
   errors,
 
   async handle(call) {
@@ -164,14 +175,15 @@ export const readWebhook: Operation<KeyedCall<'webhooks'>> = {
 export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'updateWebhook',
   group: 'Integrations',
-  summary: 'Changes how a webhook is called. What is not named stays as it is',
+  summary: 'Update a webhook',
+  description: 'Changes settings of a webhook. Omitted settings stay unchanged.',
   parameters: [...parameters, IF_MATCH],
   requestBody: jsonBody(settings),
-  answer: jsonResponse('The webhook is changed', changed),
+  answer: jsonResponse('Webhook updated', changed),
   errors: {
     field_invalid: 'A field is not valid',
     ...errors,
-    precondition_failed: 'Its settings were changed since the answer that `If-Match` names',
+    precondition_failed: 'Settings changed since the response that `If-Match` names',
   },
 
   async handle(call) {
@@ -182,7 +194,7 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
     const { teamId, id } = before;
     const change = { teamId, id, changes, expected: checkIfMatch(call, text) ? expected : undefined };
     const webhook = await changeWebhook(services.webhooks, change);
-    return { message: 'Webhook changed', webhook: await shownWebhook(services.webhooks, webhook) };
+    return { message: 'Webhook updated', webhook: await shownWebhook(services.webhooks, webhook) };
   },
 };
 
@@ -190,12 +202,13 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
 export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'testWebhook',
   group: 'Integrations',
-  summary: 'Sends an event `webhook_test` to this webhook alone, whatever it has subscribed',
+  summary: 'Send a test event',
+  description: 'Sends a `webhook_test` event to this webhook only, whichever events it is subscribed to.',
   parameters: [...parameters, IDEMPOTENCY_KEY],
   answer: jsonResponse(
-    'The event is on its way',
+    'Test event queued. `message` says if the webhook is held back',
     object({ message: text(), eventId: text(), deliveryId: text() }),
-    { location: 'Where the delivery can be read' },
+    { location: 'URL of the delivery' },
   ),
   errors: { field_invalid: 'The header `idempotency-key` is empty or too long', ...errors },
 
@@ -215,17 +228,26 @@ export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
 export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'pauseWebhook',
   group: 'Integrations',
-  summary: 'Pauses a webhook: what is due waits until it is resumed',
-  description: 'Events that happen meanwhile are kept for it. Asking twice is harmless.',
+  summary: 'Pause a webhook',
+  description:
+    'Holds back the deliveries of the webhook, including those of new events, until it is resumed. Repeating the call ' +
+    'is harmless.',
   parameters,
   requestBody: jsonBody(
     {
       type: 'object',
-      properties: { reason: { type: 'string', minLength: 1, maxLength: MAX_PAUSE_REASON } },
+      properties: {
+        reason: {
+          type: 'string',
+          minLength: 1,
+          maxLength: MAX_PAUSE_REASON,
+          description: `Text shown as \`pausedReason\` (default: "${PAUSED}")`,
+        },
+      },
     },
     { required: false },
   ),
-  answer: jsonResponse('The webhook is paused', changed),
+  answer: jsonResponse('Webhook paused', changed),
   errors: { field_invalid: '`reason` is not valid', ...errors },
 
   async handle(call) {
@@ -241,9 +263,10 @@ export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
 export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'resumeWebhook',
   group: 'Integrations',
-  summary: 'Ends the pause of a webhook: what has waited is sent',
+  summary: 'Resume a webhook',
+  description: 'Ends the pause of a webhook and sends its waiting deliveries.',
   parameters,
-  answer: jsonResponse('The webhook is active', changed),
+  answer: jsonResponse('Webhook active', changed),
   errors,
 
   async handle(call) {
@@ -255,7 +278,7 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
 };
 
 /**
- * The webhook that the path names, if it is the caller's team's.
+ * The webhook that the path names, if the caller's team owns it.
  *
  * @throws Problem `webhook_not_found`
  */
@@ -263,7 +286,7 @@ export async function webhookOf(call: KeyedCall): Promise<Webhook> {
   return found(await call.services.store.webhooks.get(keyOfPath(call, 'wh')), 'webhook_not_found');
 }
 
-/** The part that a change may depend on: without the state of its deliveries, which is shown as well. */
+/** The part that `If-Match` compares: the settings, without the state of the deliveries. */
 async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
   const { teamId, id, settings } = webhook;
   const headers = (await services.store.webhooks.sealed({ teamId, id }))?.headers ?? null;
@@ -281,7 +304,7 @@ function teamWebhookFrom(fields: Record<string, unknown>): {
   const target = { url: webhookUrl as string, events: events as string[] };
   if (settings === undefined) return { ...target, changes: undefined };
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
-    return invalid('`settings` must be an object, such as { "ordered": true }, or be left out');
+    return invalid('`settings` must be an object, such as { "ordered": true }');
   }
   return { ...target, changes: changesFrom(settings as Record<string, unknown>) };
 }

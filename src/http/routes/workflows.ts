@@ -1,4 +1,4 @@
-/** Workflows: listing, reading, pausing and resuming. */
+/** Workflows: list, read, pause and resume. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { found } from '../../model/error.ts';
@@ -26,23 +26,28 @@ const changed = messageWith('workflow', workflowResource);
 export const listWorkflows = listOperation({
   id: 'listWorkflows',
   group: 'Workflows',
-  summary: 'The workflows of a team, by id',
+  summary: 'List workflows',
+  description: 'Returns the workflows of the team in the order of their IDs.',
   name: 'workflows',
   resource: workflowResource,
   order: byId('after', isWorkflowId),
   filters: {
-    q: textParameter('q', 'Only those whose id or name contains this text, in any letter case', MAX_SEARCH),
-    each: numberParameter('recentJobs', 'With so many of its newest jobs, the newest first', {
+    q: textParameter(
+      'q',
+      'Only workflows whose ID or name contains this text (case-insensitive)',
+      MAX_SEARCH,
+    ),
+    each: numberParameter('recentJobs', 'Number of recent jobs to include with each workflow (default: 0)', {
       most: MAX_RECENT_JOBS,
     }),
   },
   async rows({ services: { store }, caller }, { q, each, limit, after }) {
     const searched = q?.toLowerCase();
     const found: Workflow[] = [];
-    // A search may have to look through all of them.
+    // A search may have to read all workflows.
     const from = { teamId: caller.teamId, after, ...(searched === undefined ? { limit } : {}) };
     for await (const workflow of everyRowInTurn(store.workflows.list, from)) {
-      if (searched === undefined || holds(workflow, searched)) found.push(workflow);
+      if (searched === undefined || contains(workflow, searched)) found.push(workflow);
       if (found.length === limit) break;
     }
     if (each === undefined) return found;
@@ -50,7 +55,7 @@ export const listWorkflows = listOperation({
     return found.map((workflow) => ({ ...workflow, recent: recent.get(workflow.id) ?? [] }));
   },
   async show({ recent, ...workflow }: Workflow & { recent?: JobGlance[] }, { services }) {
-    // Each takes some reads, which block the event loop on SQLite.
+    // Each workflow takes several reads, which block the event loop on SQLite.
     await nextTurn();
     return shownWorkflow(services.store, workflow, recent);
   },
@@ -61,9 +66,10 @@ export const readWorkflow: Operation<KeyedCall> = {
   id: 'readWorkflow',
   group: 'Workflows',
   etag: true,
-  summary: 'Shows one workflow: where its records come from, when it runs, and how its jobs stand',
+  summary: 'Read a workflow',
+  description: 'Returns the source, the schedule, the newest version and the latest jobs of a workflow.',
   parameters,
-  answer: jsonResponse('The workflow', workflowResource),
+  answer: jsonResponse('Workflow', workflowResource),
   errors: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -77,10 +83,12 @@ export const readWorkflow: Operation<KeyedCall> = {
 export const pauseWorkflow: Operation<KeyedCall> = {
   id: 'pauseWorkflow',
   group: 'Workflows',
-  summary: 'Pauses a workflow: it takes no jobs and starts none; what runs goes on',
-  description: 'Its records and webhooks are not affected. Asking twice is harmless.',
+  summary: 'Pause a workflow',
+  description:
+    'Stops the workflow from accepting and starting jobs. A running job continues. Records and webhooks are not ' +
+    'affected. Repeating the call is harmless.',
   parameters,
-  answer: jsonResponse('The workflow is paused', changed),
+  answer: jsonResponse('Workflow paused', changed),
   errors: { workflow_not_found: 'No workflow found' },
 
   async handle({ services, caller, params }) {
@@ -95,9 +103,10 @@ export const pauseWorkflow: Operation<KeyedCall> = {
 export const resumeWorkflow: Operation<KeyedCall> = {
   id: 'resumeWorkflow',
   group: 'Workflows',
-  summary: 'Ends the pause of a workflow. Runs that fell into it are not made up for',
+  summary: 'Resume a workflow',
+  description: 'Ends the pause of a workflow. Runs missed during the pause are not made up for.',
   parameters,
-  answer: jsonResponse('The workflow runs again', changed),
+  answer: jsonResponse('Workflow active', changed),
   errors: { workflow_not_found: 'No workflow found' },
 
   async handle(call) {
@@ -110,7 +119,7 @@ export const resumeWorkflow: Operation<KeyedCall> = {
   },
 };
 
-/** A few workflows at a time: a read blocks the event loop on SQLite. */
+/** Reads a few workflows at a time, because a read blocks the event loop on SQLite. */
 async function recentJobs(
   store: Store,
   workflows: readonly Workflow[],
@@ -128,7 +137,7 @@ async function recentJobs(
   return all;
 }
 
-function holds({ id, definition }: Workflow, searched: string): boolean {
+function contains({ id, definition }: Workflow, searched: string): boolean {
   return id.toLowerCase().includes(searched) || definition.name.toLowerCase().includes(searched);
 }
 
