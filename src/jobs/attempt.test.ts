@@ -1,4 +1,4 @@
-/** One attempt on a real store that is away at times, with a real child process. */
+/** One attempt on a real store that is sometimes unavailable, with a real child process. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ async function runJob(
   return (await runAttempt(deps, claimed, sourceProducer(deps, claimed), signals)).outcome;
 }
 
-/** Runs a case with one claimed job, whose run brings one record. */
+/** Runs a case with one claimed job whose run yields one record. */
 function runTest(
   name: string,
   run: (bench: { deps: SourceDeps & AttemptDeps; claimed: ClaimedJob }) => Promise<void>,
@@ -70,14 +70,14 @@ function undisturbed(): RunSignals {
   return { abort: new AbortController().signal, cancel: new AbortController().signal };
 }
 
-/** The store, with writes of a run that find it away: the first of each, or all. */
-function awayAtTimes(store: Store, onAway: () => void, always = false): Store {
+/** The store, but each kind of write fails the first time, or always. */
+function failing(store: Store, onFailure: () => void, always = false): Store {
   const away = <Input, Result>(write: (input: Input) => Promise<Result>) => {
     let tries = 0;
     return (input: Input): Promise<Result> => {
       tries += 1;
       if (tries > 1 && !always) return write(input);
-      onAway();
+      onFailure();
       return Promise.reject(new Problem('database_unavailable'));
     };
   };
@@ -96,7 +96,7 @@ function awayAtTimes(store: Store, onAway: () => void, always = false): Store {
 }
 
 runTest(
-  'an error that quotes the output has neither secrets in it nor what acts on a terminal',
+  'an error that quotes the output contains neither secrets nor terminal control characters',
   async ({ deps, claimed }) => {
     const { definition } = claimed.workflow;
     const command = ['printf', 'Using %s \\033]0;pwned\\007\\n', 'supersecret-token'];
@@ -126,31 +126,31 @@ runTest('logs the records that a run skips', async ({ deps, claimed }) => {
   assert.partialDeepStrictEqual(skipped, [{ position: 2, field: 'id' }]);
 });
 
-runTest('waits for a store that is away instead of losing the run', async ({ deps, claimed }) => {
-  let away = 0;
-  const store = awayAtTimes(deps.store, () => {
-    away += 1;
+runTest('waits for an unavailable store instead of losing the run', async ({ deps, claimed }) => {
+  let failures = 0;
+  const store = failing(deps.store, () => {
+    failures += 1;
   });
   const outcome = await runJob({ ...deps, store }, claimed, undisturbed());
   assert.equal(outcome, 'finished');
-  assert.equal(away, 4);
+  assert.equal(failures, 4);
 });
 
 runTest('does not wait for the store once it is interrupted', async ({ deps, claimed }) => {
   const abort = new AbortController();
-  const store = awayAtTimes(deps.store, () => abort.abort('fenced'), true);
+  const store = failing(deps.store, () => abort.abort('fenced'), true);
   assert.equal(
     await runJob({ ...deps, store }, claimed, { ...undisturbed(), abort: abort.signal }),
     'interrupted',
   );
 });
 
-runTest('tries again when the thread that reads records dies', async ({ deps, claimed }) => {
+runTest('is retried when the ingest thread dies', async ({ deps, claimed }) => {
   const threads: Worker[] = [];
   const ingester = new Ingester({
     databaseUrl: '',
     log: silentLogger,
-    // It hears everything and answers nothing.
+    // Receives messages and never responds.
     open: () => {
       const thread = new Worker('require("node:worker_threads").parentPort.on("message", () => {})', {
         eval: true,

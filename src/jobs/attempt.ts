@@ -1,8 +1,7 @@
 /**
- * Runs one attempt of a job from its first line to its end: whatever produces its lines (a source, a request, a trial),
- * their ingestion, the time limit, log and progress, publishing, and how failures are mapped and written are the same.
+ * Runs one attempt of a job. A producer (a source, a push request or a trial) supplies the lines; everything else is here:
+ * ingesting the lines, the time limit, the log, progress, publishing, and recording failures.
  */
-
 import { FencedError } from '../model/error.ts';
 import {
   type AfterFailure,
@@ -30,69 +29,70 @@ import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
 import { Reporter } from './reporter.ts';
 import { retryingStore } from './retrying-store.ts';
+
 export interface AttemptDeps {
   store: Store;
   ingester: Ingester;
   log: Logger;
   /** Receives a report of each attempt. */
   observer: Observer;
-  /** Begins traces for jobs that have none; undefined when tracing is off. */
+  /** Starts traces for jobs that have none; undefined when tracing is off. */
   tracing?: Tracing | undefined;
   /** In [0, 1), for the jitter of retries. */
   random(): number;
 }
 
-/** How an attempt is ended early by whoever holds its lease. */
+/** Signals that end an attempt early; the holder of its lease aborts them. */
 export interface RunSignals {
-  /** Its lines end at once. The reason is an `Interruption`. */
+  /** Kills the source. The reason is an `Interruption`. */
   abort: AbortSignal;
-  /** Its source is asked to end, and killed after the grace. */
+  /** Asks the source to stop, and kills it after the grace period. */
   cancel: AbortSignal;
 }
 
 /** Why an attempt is aborted: its job will be released, or this node no longer holds it. */
 export type Interruption = 'release' | 'fenced';
 
-/** What produces the lines of an attempt: all that differs between a run of a source, a push and a trial. */
+/** Supplies the lines of an attempt, and everything else that differs between a run of a source, a push and a trial. */
 export interface Producer {
-  /** How a sentence names it: `The run ended well`. */
+  /** The noun for log lines, such as `The run succeeded`. */
   what: 'run' | 'push';
-  /** How its records are read, staged and guarded. */
+  /** How the records are read, staged and guarded. */
   definition: Definition;
-  /** Begins. Throws what the job fails with. */
+  /** Starts producing lines. If it throws, the job fails with that error. */
   start(attempt: StartedAttempt): Promise<Lines>;
-  /** The error when it takes longer than `limits.timeout`. */
+  /** The error message after `limits.timeout`. */
   tooSlow(seconds: number): string;
-  /** Called before the records are published. Throws what the job fails with. */
+  /** Called before the records are published. If it throws, the job fails with that error. */
   confirm?(attempt: StartedAttempt): Promise<void>;
-  /** Called for each invalid record that is named, ten at most; they are logged by default. */
+  /** Called for each of the first ten invalid records. By default they are logged. */
   onSkipped?(skipped: SkippedRecord): void;
   /** Called when all lines were read and staged. */
   onIngested?(ingested: Ingested): void;
-  /** Whether the publication is guarded against removing nearly everything where the definition has no guard. */
+  /** Whether the default guard for pushes applies, which refuses to remove nearly all records. */
   guardsPush?: boolean;
-  /** Ends the attempt with the signal's reason, which it fails with. */
+  /** Fails the attempt with the signal's reason. */
   signal?: AbortSignal;
-  /** Somebody waits for the answer and keeps the records: it is not tried again, and neither is writing its end. */
+  /** The caller waits for the result and still has the records: the attempt and its store writes are not retried. */
   once?: boolean;
 }
 
-/** The lines of an attempt; those of a child process with its mark. */
+/** The lines of an attempt. `process` is set if a child process produces them. */
 export type Lines = Omit<Run, 'process'> & Partial<Pick<Run, 'process'>>;
 
-/** What a producer knows of its attempt. */
+/** The attempt, as a producer sees it. */
 interface StartedAttempt {
-  /** Tries again while the database is away. */
+  /** Retries writes while the database is unavailable. */
   store: Store;
   log: Logger;
   reporter: Reporter;
-  /** Aborted when the attempt is interrupted or canceled, or with the signal of its producer. */
+  /** Aborted when the attempt is interrupted or canceled, or when the producer's own signal is. */
   signal: AbortSignal;
-  /** Cleans an error before it is stored or shown. A producer that knows secrets masks them here. */
+  /** Cleans an error message before it is stored or shown. A producer that knows secrets replaces this to mask them. */
   clean(text: string): string;
 }
 
-/** A failure of an attempt, with the reason that is stored with the job. */
+/** Fails an attempt with a reason that is stored with the job. */
 export class RunFailure extends Error {
   readonly reason: FailureReason;
   constructor(reason: FailureReason, message: string, options?: ErrorOptions) {
@@ -101,14 +101,14 @@ export class RunFailure extends Error {
   }
 }
 
-/** The sender of records is gone: the client that pushes has disconnected, or the service stops. */
+/** No more records will arrive: the pushing client has disconnected, or the service is stopping. */
 export class BrokenOffError extends Error {
   override readonly name = 'BrokenOffError';
 }
 
 /**
- * How an attempt ended. `interrupted`: its end is not written here; the engine releases the job, or another node has it.
- * `unwritten` is set when the store did not take the end.
+ * How an attempt ended. For `interrupted` no end was written: the engine releases the job, or another node has taken it.
+ * `unwritten` is set when writing the end failed; `write` tries again.
  */
 export type AttemptEnd = (
   | { outcome: 'finished'; published?: Published; ingested?: Ingested }
@@ -117,10 +117,10 @@ export type AttemptEnd = (
   | { outcome: 'interrupted'; reason: Interruption }
 ) & { unwritten?: { error: unknown; write(): Promise<unknown> } };
 
-/** For a source that reports that nothing has changed: the published records have passed the guards already. */
+/** For a source that reports no changes: the published records have already passed the guards. */
 const NO_GUARDS: Definition['guards'] = { minRecords: 0, maxDropPercent: null };
 
-/** Runs an attempt and writes its end. When it settles, no process of the attempt is running. Never rejects. */
+/** Runs an attempt and records how it ended. No process of the attempt is left when this resolves. Never rejects. */
 export async function runAttempt(
   deps: AttemptDeps,
   claimed: ClaimedJob,
@@ -141,7 +141,7 @@ export async function runAttempt(
   const reporter = new Reporter({ report: (news) => deps.store.jobs.report({ held, ...news }), now, log });
   const ends = [signals.abort, signals.cancel];
   const signal = AbortSignal.any(producer.signal === undefined ? ends : [...ends, producer.signal]);
-  // Writing the end is worth retrying after a cancellation too.
+  // Retries even after a cancellation, because the end must be written.
   const store = producer.once ? deps.store : retryingStore(deps.store, signals.abort, deps.random);
   const attempt: StartedAttempt = {
     store: retryingStore(deps.store, signal, deps.random),
@@ -156,12 +156,12 @@ export async function runAttempt(
     if (published.outcome === 'canceled') return over({ outcome: 'canceled' }, { ingested });
     return over({ outcome: 'finished', published, ingested }, { ingested, published });
   } catch (error) {
-    // It was published, and only the store's answer was lost.
+    // Fenced because the publication succeeded and only the response of the store was lost.
     if (error instanceof FencedError && (await isFinished())) return over({ outcome: 'finished' });
     if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
     if (signals.cancel.aborted) return await canceled();
     if (!signals.abort.aborted) return await failed(asFailure(error));
-    await lastLine('info', 'Given back, because the server is stopping. The next attempt starts over');
+    await lastLine('info', 'Released because the server is stopping. The next attempt starts over');
     return interrupted('release');
   } finally {
     reporter.stop();
@@ -184,11 +184,11 @@ export async function runAttempt(
   }
 
   async function canceled(): Promise<AttemptEnd> {
-    await lastLine('warn', `Canceled: the ${producer.what} was ended, and nothing of it is published`);
+    await lastLine('warn', `Canceled: the ${producer.what} was stopped and nothing was published`);
     return written(() => store.jobs.endCanceled({ held }), { outcome: 'canceled' });
   }
 
-  /** If another process has already written an end, this attempt counts as interrupted. */
+  /** Writes the end. If another process has already written one, this attempt counts as interrupted. */
   async function written(
     write: () => Promise<unknown>,
     end: AttemptEnd,
@@ -244,20 +244,20 @@ export async function runAttempt(
     });
   }
 
-  /** Whether exactly this attempt has finished. */
+  /** Whether the job is finished, by this attempt and not a later one. */
   async function isFinished(): Promise<boolean> {
     const stored = await deps.store.jobs.get({ teamId: held.teamId, id: held.jobId }).catch(() => undefined);
     return stored?.state === 'finished' && stored.attempt === held.attempt;
   }
 
-  /** Must be written before the end itself: nothing can be added to the log of an attempt that has ended. */
+  /** Call this before writing the end: an attempt that has ended accepts no more log lines. */
   async function lastLine(level: LogLevel, text: string): Promise<void> {
     reporter.line(level, text);
     await reporter.flush();
   }
 }
 
-/** Stages the lines and publishes them. @throws RunFailure, FencedError, or any other error: see `asFailure` */
+/** Stages the lines and publishes them. @throws RunFailure, FencedError, or any error that `asFailure` maps */
 async function publishLines(
   deps: AttemptDeps,
   { job }: ClaimedJob,
@@ -296,7 +296,7 @@ async function publishLines(
     signal.throwIfAborted();
     const seconds = (store.now() - startedAt) / 1_000;
     const count = countWords(ingested.records, 'record');
-    reporter.line('info', `The ${producer.what} ended well after ${seconds} s, with ${count}`);
+    reporter.line('info', `The ${producer.what} succeeded after ${seconds} s with ${count}`);
     await reporter.flush();
     await producer.confirm?.(attempt);
     const { mode, guards } = definition;
@@ -304,17 +304,17 @@ async function publishLines(
       held,
       guards: end.unchanged ? NO_GUARDS : { ...guards, guardsPush: producer.guardsPush === true },
       mode,
-      // Undefined: that of the version before stays.
+      // Undefined keeps the state of the previous version.
       state: end.state,
       fields: ingested.fields,
     });
     return { published, ingested };
   } catch (error) {
-    // Lines that were ended in the middle of a record fail to parse: the timeout is the cause of that.
+    // A timeout may cut a record in half, which then fails to parse: report the timeout.
     throw tooSlow === undefined || error instanceof FencedError ? error : tooSlow;
   } finally {
     clearTimeout(deadline);
-    // A canceled run may use its grace period.
+    // A canceled run still has its grace period.
     if (!signals.cancel.aborted) kill();
     await run.end;
     signals.cancel.removeEventListener('abort', stop);
@@ -322,7 +322,7 @@ async function publishLines(
   }
 }
 
-/** Passes a run's batches on, and reports the progress after each. */
+/** Yields the batches of a run, and reports progress after each. */
 async function* reportProgress(run: Lines, reporter: Reporter): AsyncGenerator<string[]> {
   let records = 0;
   for await (const batch of run.batches) {
@@ -332,7 +332,7 @@ async function* reportProgress(run: Lines, reporter: Reporter): AsyncGenerator<s
   }
 }
 
-/** The failure to store with the job for any error, which is its cause. */
+/** Maps any error to a failure that can be stored with the job. */
 function asFailure(error: unknown): RunFailure {
   if (error instanceof RunFailure) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -349,14 +349,12 @@ function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingest
   return { emitted: records, duplicates, existing, skipped, suppressed };
 }
 
-/** The first line of an error, without a trailing announcement of details: those are in the log already. */
+/** The first line of an error, without a trailing `… standard error:`: those lines are already in the log. */
 function withoutTail(message: string): string {
   const [first = ''] = message.split('\n', 1);
   return first.replace(/\. [^.]*:$/, '').replace(/\.$/, '');
 }
 
 function whatFollows(then: AfterFailure): string {
-  return then.state === 'failed'
-    ? 'It is not tried again'
-    : `The next attempt may start at ${toIso(then.runAt)}`;
+  return then.state === 'failed' ? 'It will not be retried' : `Next attempt at ${toIso(then.runAt)} or later`;
 }

@@ -1,4 +1,4 @@
-/** Canceling jobs that run here, that ran elsewhere, and that are about to publish. */
+/** Canceling jobs that run on this node, that ran on another one, and that are about to publish. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -8,25 +8,25 @@ import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { isSameProcess } from '../sources/process/groups.ts';
 import type { Store } from '../store/store.ts';
 
-/** Says goodbye, once it listens: then there is a file called `listening`. */
+/** Prints goodbye on SIGTERM. Creates the file `listening` when it is ready. */
 const POLITE = [
   'sh',
   '-c',
   'trap "echo goodbye >&2; exit 0" TERM; touch listening; while :; do sleep 0.05; done',
 ];
-/** The group's SIGTERM ends the sleep, not the shell. */
+/** Ignores SIGTERM: the signal to the group ends only the sleep. */
 const DEAF = ['sh', '-c', 'trap "" TERM; echo "{\\"id\\":1}"; while :; do sleep 0.05; done'];
-/** Ends well as soon as there is a file called `go`. */
+/** Succeeds as soon as the file `go` exists. */
 const WAITING = ['sh', '-c', 'echo "{\\"id\\":1}"; until [ -e go ]; do sleep 0.01; done'];
 
 const by = 'Canceled by the key test';
 
-async function ends({ store, teamId }: Bench, jobId: string): Promise<string[]> {
+async function eventTypes({ store, teamId }: Bench, jobId: string): Promise<string[]> {
   const events = await store.events.list({ teamId, afterSequence: 0, limit: 1_000 });
   return events.filter((event) => event.jobId === jobId).map(({ type }) => type);
 }
 
-engineTest('a job that runs is asked to end at once, and ends as canceled', async (bench) => {
+engineTest('a running job is asked to stop immediately, and ends as canceled', async (bench) => {
   const { engine, store, teamId, directory, queue, running, until, log } = bench;
   const { id } = await queue('polite', POLITE);
   await engine.start();
@@ -41,13 +41,13 @@ engineTest('a job that runs is asked to end at once, and ends as canceled', asyn
   assert.match(lines[0]?.text ?? '', /^Attempt 1: the command sh runs as process \d+$/);
   assert.deepEqual(
     lines.slice(-2).map(({ text }) => text),
-    ['goodbye', 'Canceled: the run was ended, and nothing of it is published'],
+    ['goodbye', 'Canceled: the run was stopped and nothing was published'],
   );
-  assert.deepEqual(await ends(bench, id), ['workflow_queued', 'workflow_started', 'workflow_canceled']);
+  assert.deepEqual(await eventTypes(bench, id), ['workflow_queued', 'workflow_started', 'workflow_canceled']);
 });
 
 engineTest(
-  'a cancel that the next heartbeat could not hear of is heard of soon after',
+  'a cancellation that a failed heartbeat missed is noticed soon after',
   async ({ another, store, teamId, queue, running, until }) => {
     let failures = 0;
     const beat: Store['jobs']['beat'] = (input) => {
@@ -55,7 +55,7 @@ engineTest(
       failures += 1;
       return Promise.reject(new Error('away'));
     };
-    // Heartbeats come every 10 s.
+    // Regular heartbeats are sent every 10 s.
     const engine = another({ store: { ...store, jobs: { ...store.jobs, beat } } });
     const { id } = await queue('endless', ENDLESS);
     await engine.start();
@@ -68,7 +68,7 @@ engineTest(
 );
 
 engineTest(
-  'a program that ignores the request is killed after its grace',
+  'a program that ignores the request is killed after the grace period',
   async ({ engine, store, teamId, queue, running, until }) => {
     const { id } = await queue('deaf', DEAF);
     await engine.start();
@@ -82,7 +82,7 @@ engineTest(
 );
 
 engineTest(
-  'a grace does not outlast the engine',
+  'stopping the engine ends a grace period',
   async ({ engine, leases, store, teamId, queue, running, job }) => {
     const { id } = await queue('deaf', DEAF);
     await engine.start();
@@ -96,7 +96,7 @@ engineTest(
 );
 
 engineTest(
-  'a job that waits is canceled at once and never runs',
+  'a waiting job is canceled immediately and never runs',
   async ({ engine, store, teamId, queue, job }) => {
     const { id } = await queue('quick', QUICK);
     assert.equal((await store.jobs.cancel({ teamId, id, by }))?.outcome, 'canceled');
@@ -107,7 +107,7 @@ engineTest(
 );
 
 engineTest(
-  'a job whose holder is gone is ended as canceled by whoever takes it back',
+  'a canceled job whose node is gone ends as canceled when another node reclaims it',
   async ({ engine, store, teamId, queue, job, advance }) => {
     const { id } = await queue('endless', ENDLESS);
     await claimAndVanish(store);
@@ -119,10 +119,10 @@ engineTest(
   },
 );
 
-engineTest('a cancel that comes before the publishing wins over it', async (bench) => {
+engineTest('a cancellation before publishing prevents it', async (bench) => {
   const { engine, store, teamId, directory, queue, running, job } = bench;
   const { id } = await queue('waiting', WAITING);
-  // Not started: it hears of the cancel only when it wants to publish.
+  // Without heartbeats, it notices the cancellation only when it tries to publish.
   const ticking = engine.tick();
   await running(id);
   await store.jobs.cancel({ teamId, id, by });
@@ -130,5 +130,5 @@ engineTest('a cancel that comes before the publishing wins over it', async (benc
   await ticking;
   assert.equal((await job(id)).state, 'canceled');
   assert.equal((await store.records.version({ teamId, workflowId: 'waiting' }))?.number, 0);
-  assert.equal((await ends(bench, id)).at(-1), 'workflow_canceled');
+  assert.equal((await eventTypes(bench, id)).at(-1), 'workflow_canceled');
 });

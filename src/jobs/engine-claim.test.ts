@@ -1,9 +1,9 @@
-/** Claims whose answer is lost, or of which one job has to wait: on a real store, with real child processes. */
+/** Claims whose response is lost, or in which one job has to wait: on a real store, with real child processes. */
 import assert from 'node:assert/strict';
 import { engineTest, QUICK } from '../../test/support/jobs/engine.ts';
 import { Problem } from '../model/error.ts';
 
-engineTest('a claim whose answer was lost is given back, and costs the job nothing', async (bench) => {
+engineTest('a claim whose response was lost is released, and uses up no retry', async (bench) => {
   const { store, another, queue, job } = bench;
   const queued = await queue('quick', QUICK);
   let isLost = true;
@@ -28,7 +28,7 @@ engineTest('a claim whose answer was lost is given back, and costs the job nothi
   assert.deepEqual({ state, attempt, crashes }, { state: 'finished', attempt: 2, crashes: 0 });
 });
 
-engineTest('a stop gives back a claim whose answer was lost', async ({ store, another, queue, job }) => {
+engineTest('stopping releases a claim whose response was lost', async ({ store, another, queue, job }) => {
   const { id } = await queue('quick', QUICK);
   const claim: typeof store.jobs.claim = async (input) => {
     await store.jobs.claim(input);
@@ -43,7 +43,7 @@ engineTest('a stop gives back a claim whose answer was lost', async ({ store, an
 });
 
 engineTest(
-  'a stop gives back a run whose end the store did not take',
+  'stopping releases a run whose end the store did not record',
   async ({ store, another, queue, job }) => {
     const { id } = await queue('unended', ['false']);
     const fail = () => Promise.reject(new Problem('stopping'));
@@ -56,7 +56,7 @@ engineTest(
   },
 );
 
-engineTest('of several jobs one that is still compared with the files here holds up none', async (bench) => {
+engineTest('a job whose files are still being compared does not delay other jobs', async (bench) => {
   const { another, queue, until } = bench;
   const waiting = await queue('waiting', QUICK);
   const other = await queue('other', QUICK);
@@ -69,7 +69,7 @@ engineTest('of several jobs one that is still compared with the files here holds
   await until(waiting.id, ({ state }) => state === 'finished');
 });
 
-engineTest('one job that cannot be taken back keeps none of the others', async (bench) => {
+engineTest('a job that cannot be reclaimed does not keep others from being reclaimed', async (bench) => {
   const { store, another, queue, job } = bench;
   const jobs = [await queue('locked', QUICK), await queue('other', QUICK)];
   await store.jobs.claim({ nodeId: 'gone', limit: 4, leaseMs: 0, perTeam: 4 });

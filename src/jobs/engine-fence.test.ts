@@ -1,11 +1,11 @@
-/** Who may run a job when nobody is sure any more: silence, hanging stores, clocks that jump, two engines. */
+/** Which engine may run a job after silence, with hanging stores, clock jumps and two engines. */
 import assert from 'node:assert/strict';
 import { ENDLESS, engineTest, QUICK } from '../../test/support/jobs/engine.ts';
 import { LEASE_MS } from '../model/job.ts';
 import { groupGone, isSameProcess } from '../sources/process/groups.ts';
 import type { Store } from '../store/store.ts';
 
-/** Short enough to let it run out. */
+/** A lease short enough to expire within a test. */
 const SHORT_MS = 600;
 
 function withBeat(store: Store, beat: Store['jobs']['beat']): Store {
@@ -17,7 +17,7 @@ for (const [how, beat] of [
   ['fails', () => Promise.reject(new Error('away'))],
 ] as const) {
   engineTest(
-    `kills what it runs when its heartbeat ${how}, and takes the job back`,
+    `kills its runs when its heartbeat ${how}, and reclaims the job`,
     async ({ another, store, queue, running, until }) => {
       const engine = another({ store: withBeat(store, beat), leaseMs: SHORT_MS });
       const { id } = await queue('endless', ENDLESS);
@@ -31,13 +31,13 @@ for (const [how, beat] of [
 }
 
 engineTest(
-  'a killed attempt whose own writes hang is not in the way of the next one',
+  'a killed attempt whose own writes hang does not block the next one',
   async ({ another, store, queue, until }) => {
-    const answer = Promise.withResolvers<void>();
+    const response = Promise.withResolvers<void>();
     let stages = 0;
     const stage: Store['records']['stage'] = async (input) => {
       stages += 1;
-      if (stages === 1) await answer.promise;
+      if (stages === 1) await response.promise;
       return store.records.stage(input);
     };
     let hangs = true;
@@ -53,14 +53,14 @@ engineTest(
       assert.equal(state, 'finished');
       assert.ok(attempt > 1);
     } finally {
-      // Stopping the engine would wait for it.
-      answer.resolve();
+      // Otherwise stopping the engine would wait for it.
+      response.resolve();
     }
   },
 );
 
 engineTest(
-  'keeps what still runs here when it wakes up after its lease, as nobody else has taken it',
+  'a process that wakes up after its leases expired keeps its runs if no other node has taken them',
   async ({ engine, leases, store, queue, running, job, advance }) => {
     const { id } = await queue('endless', ENDLESS);
     await engine.start();
@@ -75,9 +75,9 @@ engineTest(
 );
 
 engineTest(
-  'a job has one outcome when a second engine takes it over from a first that was silent',
+  'a job has one outcome when a second engine takes it over from a silent one',
   async ({ another, store, teamId, queue, running, job, advance }) => {
-    // Silent as far as the store hears: what it says of the end of its child comes when all is over.
+    // The first engine reports the end of its child only after the second one has finished.
     const over = Promise.withResolvers<void>();
     const fail: Store['jobs']['fail'] = (input) => over.promise.then(() => store.jobs.fail(input));
     const engine = another({ store: { ...store, jobs: { ...store.jobs, fail } } });
@@ -93,7 +93,7 @@ engineTest(
     await second.reap({ nodeId: null });
     await second.tick();
     over.resolve();
-    // Its child was killed, but of its end it may write nothing.
+    // The child of the first engine was killed, but its end must not be written.
     await first;
     const { state, attempt, crashes, failures, version } = await job(id);
     assert.deepEqual([state, attempt, crashes, failures, version], ['finished', 2, 1, 0, 1]);

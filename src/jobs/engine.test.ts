@@ -1,4 +1,4 @@
-/** The engine on a real store, with real child processes: what it claims, takes back, gives back and lets go. */
+/** The engine on a real store, with real child processes: claiming, reclaiming, releasing and stopping. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { claimAndVanish, ENDLESS, engineTest, QUICK, takeAway } from '../../test
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { groupGone, isSameProcess, markOf } from '../sources/process/groups.ts';
 
-engineTest('runs what is due to its end', async ({ engine, queue, job }) => {
+engineTest('runs a due job to its end', async ({ engine, queue, job }) => {
   const queued = await queue('quick', QUICK);
   await engine.tick();
   const { state, attempt, records } = await job(queued.id);
@@ -21,7 +21,7 @@ engineTest('runs what is due to its end', async ({ engine, queue, job }) => {
 });
 
 engineTest(
-  'tries a failing run again by its budget, then fails it',
+  'retries a failing run as often as its workflow allows, then fails the job',
   async ({ engine, queue, job, advance }) => {
     const queued = await queue('failing', ['false']);
     for (const expected of ['retrying', 'retrying', 'failed']) {
@@ -37,10 +37,10 @@ engineTest(
 );
 
 engineTest(
-  'a fault while an end is reported leaves room for the next job',
+  'an exception while an end is reported still frees the place for the next job',
   async ({ another, queue, job }) => {
     const jobAttemptDone = () => {
-      throw new Error('a fault');
+      throw new Error('broken observer');
     };
     const engine = another({ capacity: 1, observer: { jobAttemptDone } });
     const ids = [(await queue('one', QUICK)).id, (await queue('two', QUICK)).id];
@@ -50,7 +50,7 @@ engineTest(
 );
 
 engineTest(
-  'runs no more jobs at once than its capacity',
+  'runs at most as many concurrent jobs as its capacity',
   async ({ engine, store, queue, running }) => {
     const jobs = [await queue('one', ENDLESS), await queue('two', ENDLESS), await queue('three', ENDLESS)];
     await engine.start();
@@ -62,7 +62,7 @@ engineTest(
 );
 
 engineTest(
-  'runs no more jobs of one team at once than that may have',
+  'runs at most as many concurrent jobs of one team as a team may have',
   async ({ engine, store, queue, running }) => {
     const jobs = [await queue('one', ENDLESS), await queue('two', ENDLESS)];
     await engine.start();
@@ -73,7 +73,7 @@ engineTest(
 );
 
 engineTest(
-  'at its start takes up what an earlier life left running',
+  'reclaims at startup the jobs that a previous process left running',
   async ({ engine, store, queue, job }) => {
     const queued = await queue('quick', QUICK);
     await claimAndVanish(store);
@@ -88,7 +88,7 @@ engineTest(
 );
 
 engineTest(
-  'first kills the processes that the earlier life left behind',
+  'first kills the child processes that the previous process left behind',
   async ({ engine, store, queue }) => {
     await queue('quick', QUICK);
     const held = await claimAndVanish(store);
@@ -113,7 +113,7 @@ engineTest('fails a job that was lost three times', async ({ engine, store, queu
 });
 
 engineTest(
-  'gives running jobs back when it stops, without using up a budget',
+  'releases running jobs when it stops, without using up their retries',
   async ({ engine, queue, job, running }) => {
     const queued = await queue('endless', ENDLESS);
     await engine.start();
@@ -128,7 +128,7 @@ engineTest(
 );
 
 engineTest(
-  'ends what runs when it stops, also while the store is away',
+  'kills its runs when it stops, even while the store is unavailable',
   async ({ engine, store, queue, running }) => {
     const queued = await queue('endless', ENDLESS);
     await engine.start();
@@ -142,7 +142,7 @@ engineTest(
 );
 
 engineTest(
-  'ends a run whose job was taken over, and the run writes nothing',
+  'kills a run whose job another node has taken, and the run writes nothing',
   async ({ engine, leases, store, queue, job, advance, running }) => {
     const queued = await queue('endless', ENDLESS);
     await engine.start();
@@ -159,7 +159,7 @@ engineTest(
 );
 
 engineTest(
-  'ends the old attempt when a job that was taken away comes back to it',
+  'kills the old attempt when it claims again a job that it had lost',
   async ({ engine, store, queue, advance, running }) => {
     const queued = await queue('endless', ENDLESS);
     await engine.start();

@@ -1,10 +1,10 @@
 /**
  * The job engine: claims due jobs up to this node's capacity, runs them, and reclaims jobs whose node is gone.
  *
- *     claim ──▶ running here ──publish, fail──▶ over
- *                  │    │  └──somebody cancels──▶ asked to end ──▶ endCanceled
+ *     claim ──▶ running here ──publish, fail──▶ ended
+ *                  │    │  └──canceled──▶ asked to stop ──▶ endCanceled
  *                  │    └──this node stops──▶ killed ──▶ released
- *                  └──its lease is lost (`leases.ts`)──▶ killed; reclaimed by any node
+ *                  └──lease lost (`leases.ts`)──▶ killed; reclaimed by any node
  */
 import { performance } from 'node:perf_hooks';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
@@ -20,40 +20,40 @@ import { IsolatedBatch } from './isolated-batch.ts';
 import { type Lease, Leases } from './leases.ts';
 import { type SourceDeps, sourceProducer } from './run-source.ts';
 
-/** A hint wakes the engine at once; when a hint is lost, the next poll finds the job. */
+/** The store usually wakes the engine when a job is due. If that notification is lost, the next poll finds the job. */
 const POLL_MS = 1_000;
 
 export interface EngineOptions extends AttemptDeps, SourceDeps {
   nodeId: string;
-  /** How many jobs this node runs at once. */
+  /** Maximum number of concurrent jobs on this node. */
   capacity: number;
-  /** How many jobs of one team all nodes run at once. */
+  /** Maximum number of concurrent jobs per team on all nodes together. */
   perTeam: number;
-  /** What definitions made over the API are held to; nothing by default. */
+  /** Upper limits for definitions made over the API (default: none). */
   ceilings?: Ceilings;
-  /** Workflows whose jobs this node must not claim; none by default. */
+  /** Workflows whose jobs this node must not claim (default: none). */
   except?(): readonly { teamId: string; workflowId: string }[];
-  /** Whether the files of this node are those that were applied; called for each claimed job. Yes by default. */
+  /** Whether this node has the applied files of a workflow; called for each claimed job (default: yes). */
   runsHere?(workflow: Workflow): Promise<boolean>;
-  /** The leases of this process, if others hold some too; its own by default. */
+  /** The leases of this process, to share them with pushes (default: a new `Leases`). */
   leases?: Leases;
-  /** See `LeaseOptions`; of its own leases. */
+  /** See `LeaseOptions`; ignored with `leases`. */
   leaseMs?: number;
 }
 
 export class Engine {
   readonly #options: EngineOptions;
   readonly #leases: Leases;
-  /** What runs here, with what settles at its end. */
+  /** The running attempts, each with a promise that settles when the attempt has ended. */
   readonly #running = new Map<Lease, Promise<void>>();
   readonly #claims: Poller;
   readonly #reaps: Poller;
   #unwatch: (() => void) | undefined;
   readonly #reclaims: IsolatedBatch<Abandoned>;
   #claiming: Promise<void> | undefined;
-  /** Whether a claim failed without a clear answer: it may have been committed all the same. */
+  /** Whether the response to a claim was lost: the claim may have been committed. */
   #isUnsure = false;
-  /** Attempts that ended here, but whose end the store did not record. None of them is a crash. */
+  /** Attempts that ended here without the store recording it. They are released, so that they do not count as crashes. */
   #unended: AttemptLease[] = [];
   #isStopping = false;
 
@@ -74,7 +74,7 @@ export class Engine {
     });
   }
 
-  /** Reclaims what an earlier process of this node left running, then starts to claim. */
+  /** Reclaims jobs that a previous process of this node left running, then starts to claim jobs. */
   async start(): Promise<void> {
     if (this.#unwatch !== undefined) return;
     this.#isStopping = false;
@@ -85,7 +85,11 @@ export class Engine {
     for (const wake of [this.#reaps, this.#claims]) wake.start();
   }
 
-  /** Stops claiming, kills running attempts and releases their jobs, without using their budgets. Counts the released. */
+  /**
+   * Stops claiming, kills running attempts and releases their jobs, without using up their retries.
+   *
+   * @returns the number of released jobs
+   */
   async stop(): Promise<{ released: number }> {
     this.#isStopping = true;
     this.#unwatch?.();
@@ -98,15 +102,15 @@ export class Engine {
     const { store, log } = this.#options;
     try {
       if (released > 0) {
-        // Jobs that ended by themselves in the meantime are skipped.
+        // The store skips jobs that have ended in the meantime.
         await store.jobs.release({ held: leases.map(({ held }) => held) });
         log.info({ jobs: released }, 'jobs.released');
       }
-      // Otherwise the next start would take them for crashed.
-      if (this.#isUnsure) await this.#giveBackUnanswered();
-      await this.#giveBackUnended();
+      // Otherwise the next start would count them as crashed.
+      if (this.#isUnsure) await this.#releaseUnanswered();
+      await this.#releaseUnended();
     } catch (error) {
-      // Stopping continues: the next start of this node reclaims them.
+      // The next start of this node reclaims them.
       log.error({ err: error, jobs: released }, 'jobs.not_released');
     }
     return { released };
@@ -118,14 +122,14 @@ export class Engine {
     await Promise.all(this.#running.values());
   }
 
-  /** Reclaims running jobs of a dead node (`nodeId`), or those whose lease has expired (null). */
+  /** Reclaims the running jobs of a dead node (`nodeId`), or all jobs whose lease has expired (null). */
   async reap(input: { nodeId: string | null }): Promise<void> {
-    await this.#giveBackUnended();
+    await this.#releaseUnended();
     const found = await this.#options.store.jobs.abandoned(input);
-    await this.#reclaims.each(found, (abandoned) => this.#takeBack(abandoned, input));
+    await this.#reclaims.each(found, (abandoned) => this.#reclaim(abandoned, input));
   }
 
-  async #takeBack(abandoned: Abandoned, input: { nodeId: string | null }): Promise<void> {
+  async #reclaim(abandoned: Abandoned, input: { nodeId: string | null }): Promise<void> {
     const { store, log } = this.#options;
     if (this.#leases.renew(abandoned.held)) return;
     const killed = abandoned.process !== null && (await killLeftover(abandoned.process));
@@ -133,7 +137,7 @@ export class Engine {
     const job = await store.jobs.reclaim({
       ...input,
       held: abandoned.held,
-      error: 'The process that ran this job ended without a word',
+      error: 'The process that ran this job died or stopped responding',
     });
     log.warn(
       { workflowId: abandoned.workflowId, ...abandoned.held, killed, state: job?.state ?? 'taken' },
@@ -141,7 +145,7 @@ export class Engine {
     );
   }
 
-  /** One claim at a time: two concurrent ones would both fill the free capacity. */
+  /** One claim at a time: two concurrent claims would each fill the free capacity. */
   #claim(): Promise<void> {
     this.#claiming ??= this.#claimDue().finally(() => {
       this.#claiming = undefined;
@@ -153,8 +157,8 @@ export class Engine {
     const { store, nodeId, capacity, perTeam, ceilings } = this.#options;
     const limit = capacity - this.#running.size;
     if (this.#isStopping || limit <= 0) return;
-    if (this.#isUnsure) await this.#giveBackUnanswered();
-    await this.#giveBackUnended();
+    if (this.#isUnsure) await this.#releaseUnanswered();
+    await this.#releaseUnended();
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
     const busy = [...new Set([...this.#running.keys()].map(({ held }) => held.teamId))];
@@ -163,7 +167,7 @@ export class Engine {
       this.#isUnsure ||= error instanceof Problem;
       throw error;
     });
-    // Concurrently, because leases of jobs that have not begun are not renewed.
+    // Concurrently, because the leases of jobs that have not started are not renewed.
     await Promise.all(
       claimed.map(async (job) => {
         if (await this.#isForUs(job))
@@ -173,8 +177,8 @@ export class Engine {
     );
   }
 
-  /** Releases jobs of a claim without an answer: in the table they are running, and would be taken for crashed. */
-  async #giveBackUnanswered(): Promise<void> {
+  /** Releases the jobs of a claim whose response was lost: the table lists them as running, so they would count as crashed. */
+  async #releaseUnanswered(): Promise<void> {
     const { store, nodeId, log } = this.#options;
     const here = new Set([...this.#running.keys()].map(({ held }) => `${held.jobId} ${held.attempt}`));
     const held = (await store.jobs.abandoned({ nodeId }))
@@ -188,14 +192,17 @@ export class Engine {
     this.#isUnsure = false;
   }
 
-  /** Releases `#unended`; those that another node has taken meanwhile are skipped. */
-  async #giveBackUnended(): Promise<void> {
+  /** Releases `#unended`. The store skips jobs that another node has taken in the meantime. */
+  async #releaseUnended(): Promise<void> {
     const held = this.#unended;
     if (held.length === 0) return;
     this.#unended = [];
     try {
       await this.#options.store.jobs.release({ held });
-      this.#options.log.warn({ jobs: held.length }, 'jobs.given_back: the store did not take how they ended');
+      this.#options.log.warn(
+        { jobs: held.length },
+        'jobs.released: the store could not record how they ended',
+      );
     } catch (error) {
       this.#unended.push(...held);
       throw error;
@@ -211,14 +218,14 @@ export class Engine {
     }
   }
 
-  /** Releases a claimed job whose workflow was changed just now, while this node's files were not: others can run it. */
+  /** Releases a claimed job whose applied workflow differs from the files of this node, so that another node can run it. */
   async #leave({ job: { teamId, id: jobId, attempt, workflowId } }: ClaimedJob): Promise<void> {
     const { store, log } = this.#options;
     try {
       await store.jobs.release({ held: [{ teamId, jobId, attempt }] });
       log.info({ workflowId, jobId }, 'job.left_to_others');
     } catch (err) {
-      // Its lease is not renewed, so it is reclaimed when that expires.
+      // Nothing renews its lease, so it is reclaimed when the lease expires.
       log.error({ err, workflowId, jobId }, 'job.not_left');
     }
   }
@@ -230,7 +237,7 @@ export class Engine {
     const running = runAttempt(this.#options, claimed, producer, lease.signals);
     const ended = running
       .then(({ unwritten }) => {
-        // The job is released when the store is back, or reclaimed without a lease.
+        // The job is released when the store is available again, or reclaimed when its lease expires.
         if (lease.isRefused || unwritten?.error instanceof Problem) this.#unended.push(lease.held);
       })
       .catch((err) => this.#options.log.error({ err, jobId }, 'job.end_not_written'))

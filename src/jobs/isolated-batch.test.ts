@@ -1,4 +1,4 @@
-/** Each of many, some of which fail. */
+/** Batches in which some items fail. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { IsolatedBatch } from './isolated-batch.ts';
@@ -22,7 +22,7 @@ function rounds() {
   };
 }
 
-test('one that fails stops no other one, and comes last the next time', async () => {
+test('an item that fails does not stop the others, and comes last in the next batch', async () => {
   const { round, failed } = rounds();
   const isLocked = (key: string) => key === 'a1';
   assert.deepEqual(await round(['a1', 'a2', 'b1'], isLocked), ['a1', 'a2', 'b1']);
@@ -32,7 +32,7 @@ test('one that fails stops no other one, and comes last the next time', async ()
   assert.deepEqual(await round(['a1', 'b3'], isLocked), ['a1', 'b3']);
 });
 
-test('of a team of which three have failed the rest is tried the next time, before those', async () => {
+test('after three failures of a team, the rest of its items wait for the next batch and come first there', async () => {
   const { round } = rounds();
   const locked = ['a1', 'a2', 'a3'];
   const isLocked = (key: string) => locked.includes(key);
@@ -40,7 +40,7 @@ test('of a team of which three have failed the rest is tried the next time, befo
   assert.deepEqual(await round(['a1', 'a2', 'a3', 'a4'], isLocked), ['a4', 'a1', 'a2', 'a3']);
 });
 
-test('takes as many at once as it was told, and no more', async () => {
+test('works on at most `atOnce` items concurrently', async () => {
   const items = new IsolatedBatch<string>({
     nameOf: (key) => ({ teamId: 'a', key }),
     failed: (error) => assert.fail(error as Error),
@@ -53,7 +53,7 @@ test('takes as many at once as it was told, and no more', async () => {
     working += 1;
     assert.ok(working <= 2);
     if (key === 'a2') second.resolve();
-    // Alone it would wait for ever.
+    // The first item waits until the second one is in progress.
     await second.promise;
     working -= 1;
     done.push(key);

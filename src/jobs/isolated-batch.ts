@@ -1,23 +1,23 @@
 /**
- * Performs an action for each of many items of any number of teams, so that failures stay isolated: an item that fails,
- * for instance because its rows are locked, neither stops the others nor holds them up the next time, when it comes last.
+ * Performs an action for each of many items, which may belong to different teams, so that failures stay isolated: an item
+ * that fails (for example, because its rows are locked) does not stop the others, and comes last in the next batch.
  */
 
-/** After this many failures of a team, its other items are left for the next time: the team's own row may be locked. */
+/** After this many failures of a team, the rest of its items wait for the next batch: the team's row may be locked. */
 const MAX_FAILURES = 3;
-/** Failed items that are remembered. */
+/** How many failed items are remembered. */
 const MAX_REMEMBERED = 1_000;
 
 export class IsolatedBatch<Item> {
   readonly #nameOf: (item: Item) => { teamId: string; key: string };
   readonly #failed: (error: unknown, item: Item) => void;
   readonly #atOnce: number;
-  /** Keys of the items that failed last time. */
+  /** Keys of items whose last attempt failed. */
   readonly #remembered = new Set<string>();
 
   /**
    * @param input.failed called for each failure
-   * @param input.atOnce how many items are in progress at once, so that one commit may serve several; 1 by default
+   * @param input.atOnce how many items are in progress concurrently, so that one commit may serve several (default: 1)
    */
   constructor(input: {
     nameOf: (item: Item) => { teamId: string; key: string };
@@ -29,7 +29,7 @@ export class IsolatedBatch<Item> {
     this.#atOnce = input.atOnce ?? 1;
   }
 
-  /** Resolves with the items that failed or were left for the next time. Never rejects. */
+  /** Resolves with the items that failed or were skipped because their team had too many failures. Never rejects. */
   async each(items: readonly Item[], perform: (item: Item) => Promise<void>): Promise<Item[]> {
     const left: Item[] = [];
     const failures = new Map<string, number>();

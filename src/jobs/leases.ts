@@ -1,10 +1,10 @@
 /**
- * The leases of the attempts that this process holds: those of runs and of pushes. Each lasts 30 s and is renewed every
- * 10 s by a heartbeat for all of them; an attempt whose lease could not be renewed for 20 s is aborted here, so that no
- * other node takes over while it still runs.
+ * The leases of the attempts (runs and pushes) that this process holds. A lease lasts 30 s, and one heartbeat renews all
+ * of them every 10 s. An attempt whose lease could not be renewed for 20 s is aborted, so that it has ended before another
+ * node takes over the job.
  *
  * A process that was suspended for a while (SIGSTOP, a sleeping machine) resumes with expired leases. It aborts attempts
- * that were not renewed for too long; the others are renewed by the next heartbeat if no other node has taken them.
+ * whose last renewal is too long ago; the next heartbeat renews the others if no other node has taken them.
  */
 import { performance } from 'node:perf_hooks';
 import { Problem } from '../model/error.ts';
@@ -19,7 +19,7 @@ export interface LeaseOptions {
   store: Store;
   log: Logger;
   nodeId: string;
-  /** 30 s by default. Heartbeats come every third of it; after two thirds without one, attempts are aborted. */
+  /** Default: 30 s. Heartbeats are sent every third of this time; after two thirds without one, attempts are aborted. */
   leaseMs?: number;
 }
 
@@ -27,9 +27,9 @@ export class Lease {
   readonly held: AttemptLease;
   readonly #abort = new AbortController();
   readonly #cancel = new AbortController();
-  /** Whether it was aborted because the store failed to renew it. */
+  /** Whether it was aborted because the store could not renew it. */
   isRefused = false;
-  /** When the request that last granted or renewed it was sent, by the monotonic clock. */
+  /** When the last successful claim or renewal was sent (monotonic clock, in ms). */
   renewedAt: number;
 
   constructor(held: AttemptLease, renewedAt: number) {
@@ -37,12 +37,12 @@ export class Lease {
     this.renewedAt = renewedAt;
   }
 
-  /** `abort` ends the attempt at once, its reason is an `Interruption`; `cancel` asks it to end. */
+  /** See `RunSignals`. */
   get signals(): { abort: AbortSignal; cancel: AbortSignal } {
     return { abort: this.#abort.signal, cancel: this.#cancel.signal };
   }
 
-  /** An aborted attempt counts as ended, however long its end takes. */
+  /** An aborted attempt counts as ended, even while its process is still being killed. */
   get isAborted(): boolean {
     return this.#abort.signal.aborted;
   }
@@ -64,7 +64,7 @@ export class Leases {
   readonly leaseMs: number;
   readonly #options: LeaseOptions;
   readonly #held = new Set<Lease>();
-  /** Whether the store is why leases are not renewed: its disk is full, or the database is away. */
+  /** Whether the last heartbeat failed because of the store: its disk is full, or the database is unavailable. */
   #isRefused = false;
   #stopKeeping: (() => void) | undefined;
   #soon: NodeJS.Timeout | undefined;
@@ -74,17 +74,17 @@ export class Leases {
     this.leaseMs = options.leaseMs ?? LEASE_MS;
   }
 
-  /** Keeps a lease from now on. @param renewedAt when the request that granted it was sent */
+  /** Starts renewing a lease. @param renewedAt when the request that granted it was sent */
   hold(held: AttemptLease, renewedAt: number): Lease {
     const lease = new Lease(held, renewedAt);
-    // If this node lost the job and has it again, the old attempt must not run beside the new one.
+    // If this node lost the job and has claimed it again, the old attempt must not run beside the new one.
     for (const old of this.#held) if (old.held.jobId === held.jobId) old.abort('fenced');
     this.#held.add(lease);
     this.#stopKeeping ??= this.#keep();
     return lease;
   }
 
-  /** The attempt is over. */
+  /** Stops renewing a lease: its attempt has ended. */
   release(lease: Lease): void {
     this.#held.delete(lease);
     if (this.#held.size > 0) return;
@@ -92,7 +92,7 @@ export class Leases {
     this.#stopKeeping = undefined;
   }
 
-  /** Whether exactly this attempt runs here; then its lease is renewed at once. It may only seem expired after a clock jump. */
+  /** If this attempt runs here, renews its lease and returns true: after a clock jump it may merely look expired. */
   renew(held: AttemptLease): boolean {
     const isHere = [...this.#held].some((lease) => lease.is(held) && !lease.isAborted);
     if (isHere) this.#beatSoon();
@@ -100,12 +100,11 @@ export class Leases {
   }
 
   /**
-   * Renews all leases. Attempts that this node no longer holds are aborted, and canceled ones are asked to end. Resolves
-   * with whether the store answered; never rejects.
+   * Renews all leases. Aborts attempts that this node no longer holds, and asks canceled ones to stop. Resolves with
+   * whether the store responded; never rejects.
    */
   async beat(): Promise<boolean> {
     const { store, nodeId, log } = this.#options;
-    // The lease of an aborted attempt is not renewed.
     const leases = [...this.#held].filter((lease) => !lease.isAborted);
     if (leases.length === 0) return true;
     const sentAt = performance.now();
@@ -128,9 +127,9 @@ export class Leases {
     }
   }
 
-  /** Keeps what is held until the returned function is called. */
+  /** Sends heartbeats until the returned function is called. */
   #keep(): () => void {
-    // The answer to a heartbeat says which jobs are to be canceled.
+    // The response to a heartbeat lists the jobs to cancel.
     const unwatch = this.#options.store.watch(({ cancels }) => {
       if (cancels) this.#beatSoon();
     });
@@ -143,7 +142,7 @@ export class Leases {
     };
   }
 
-  /** One heartbeat hears of all the cancels of this moment. */
+  /** Waits a moment first, so that one heartbeat covers several cancellations. */
   #beatSoon(ms = SOON_MS): void {
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined;
@@ -151,7 +150,7 @@ export class Leases {
     }, ms).unref();
   }
 
-  /** After a heartbeat that fails or hangs the next one follows soon: there is time for several before leases expire. */
+  /** If a heartbeat fails or hangs, sends the next one soon: there is time for several before leases expire. */
   async #beatInTime(): Promise<void> {
     const late = Promise.withResolvers<false>();
     const patience = setTimeout(late.resolve, this.leaseMs / 6, false).unref();
@@ -160,7 +159,7 @@ export class Leases {
     if (!answered) this.#beatSoon(this.leaseMs / 30);
   }
 
-  /** Aborts attempts whose lease was not renewed for so long that another node may soon take the job. */
+  /** Aborts attempts whose last renewal is so long ago that another node may soon take the job. */
   #fenceSilent(): void {
     for (const lease of this.#held) {
       const silentMs = performance.now() - lease.renewedAt;

@@ -1,4 +1,4 @@
-/** Pushes on a real store, with a sender that stops where the case wants it to. */
+/** Pushes on a real store, with a client that pauses where the test needs it. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ interface Bench {
   pushes: PushJobs;
   push: Push;
   advance(ms: number): void;
-  /** The one push that runs. */
+  /** Resolves with the running push, once there is one. */
   running(): Promise<{ teamId: string; jobId: string; attempt: number }>;
 }
 
@@ -71,7 +71,7 @@ async function benchOf(t: TestContext, waitMs: number): Promise<Bench> {
   };
 }
 
-/** These bytes, and then nothing until `until` is settled. `asked` is called when they are asked for. */
+/** Yields the text, then waits for `until`. `asked` is called when the first chunk is requested. */
 async function* bytes(
   text: string,
   until?: Promise<unknown>,
@@ -86,7 +86,7 @@ function problem(code: Problem['code']): (error: unknown) => boolean {
   return (error) => error instanceof Problem && error.code === code;
 }
 
-test('a push that has waited long enough is told to come back, and which job is in the way', async (t) => {
+test('a push that has waited too long is refused, and the response names the unfinished job', async (t) => {
   const { pushes, push, running } = await benchOf(t, 0);
   const rest = Promise.withResolvers<void>();
   const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
@@ -101,7 +101,7 @@ test('a push that has waited long enough is told to come back, and which job is 
   assert.equal((await first).version, 1);
 });
 
-test('a push whose lease is over because the clock jumped is renewed, not taken back', async (t) => {
+test('a push whose lease expired by a clock jump is renewed, not reclaimed', async (t) => {
   const { deps, push, running, advance } = await benchOf(t, 0);
   const leases = new Leases(deps);
   const pushes = new PushJobs({ ...deps, leases });
@@ -118,7 +118,7 @@ test('a push whose lease is over because the clock jumped is renewed, not taken 
     capacity: 1,
     perTeam: 1,
   });
-  // The row is there before its holder hears of it.
+  // The row exists before its holder knows about it.
   while (!leases.renew(held)) await new Promise(setImmediate);
   advance(60_000);
   await engine.reap({ nodeId: null });
@@ -127,7 +127,7 @@ test('a push whose lease is over because the clock jumped is renewed, not taken 
   assert.equal((await pushed).version, 1);
 });
 
-test('only so many wait: one more is told to come back at once', async (t) => {
+test('a push beyond the maximum number of waiting pushes is refused immediately', async (t) => {
   const { pushes, push, running } = await benchOf(t, 60_000);
   const rest = Promise.withResolvers<void>();
   const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
@@ -167,7 +167,7 @@ test('the waiting pushes of one team leave room for those of another', async (t)
   await first;
 });
 
-test('a push whose sender goes while it waits begins no job', async (t) => {
+test('a push whose client disconnects while it waits starts no job', async (t) => {
   const { pushes, push, running } = await benchOf(t, 10_000);
   const rest = Promise.withResolvers<void>();
   const first = pushes.run({ ...push, bytes: bytes('{"id":1}\n', rest.promise) });
@@ -182,7 +182,7 @@ test('a push whose sender goes while it waits begins no job', async (t) => {
   assert.equal((await first).version, 1);
 });
 
-test('twins with one idempotency key are published once', async (t) => {
+test('concurrent pushes with the same idempotency key are published once', async (t) => {
   const { pushes, push, running } = await benchOf(t, 10_000);
   const rest = Promise.withResolvers<void>();
   const keyed = { ...push, idempotencyKey: 'k' };
@@ -195,7 +195,7 @@ test('twins with one idempotency key are published once', async (t) => {
   await assert.rejects(other, problem('idempotency_key_reused'));
 });
 
-test('a push keeps its lease for as long as its sender takes', async (t) => {
+test('a push keeps its lease however long its client takes', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { store, pushes, push, advance } = await benchOf(t, 0);
   const rest = Promise.withResolvers<void>();
@@ -205,7 +205,7 @@ test('a push keeps its lease for as long as its sender takes', async (t) => {
   for (let beats = 0; beats < 5; beats++) {
     advance(LEASE_MS - 1);
     t.mock.timers.tick(BEAT_MS);
-    // Behind the beat in the same queue of writes: once it is answered, so is the beat.
+    // Writes are queued in order: when this one is done, so is the heartbeat.
     await store.instance.claim({ name: `after-beat-${beats}`, value: '' });
     assert.deepEqual(await store.jobs.abandoned({ nodeId: null }), []);
   }
@@ -213,7 +213,7 @@ test('a push keeps its lease for as long as its sender takes', async (t) => {
   assert.equal((await pushing).version, 1);
 });
 
-test('a push that was taken away ends at its next beat and publishes nothing', async (t) => {
+test('a push that was reclaimed ends at its next heartbeat and publishes nothing', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { store, pushes, push, running } = await benchOf(t, 0);
   const asked = Promise.withResolvers<void>();
@@ -226,7 +226,7 @@ test('a push that was taken away ends at its next beat and publishes nothing', a
   assert.equal((await store.records.version(push))?.number, 0);
 });
 
-test('stopping ends what runs, as lost, and takes no more', async (t) => {
+test('stopping fails running pushes as lost, and refuses new ones', async (t) => {
   const { store, pushes, push, running } = await benchOf(t, 0);
   const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {})) });
   const { teamId, jobId } = await running();
@@ -239,7 +239,7 @@ test('stopping ends what runs, as lost, and takes no more', async (t) => {
   await pushes.stop();
 });
 
-test('stopping does not wait for a database that is away', { timeout: 10_000 }, async (t) => {
+test('stopping does not wait for an unavailable database', { timeout: 10_000 }, async (t) => {
   const { deps, store, push } = await benchOf(t, 0);
   const asked = Promise.withResolvers<void>();
   const stage: Store['records']['stage'] = () => {
@@ -255,7 +255,7 @@ test('stopping does not wait for a database that is away', { timeout: 10_000 }, 
   assert.ok(performance.now() - from < 5_000);
 });
 
-test('a push whose lease the database does not renew is ended, and the next one waits for nothing', async (t) => {
+test('a push whose lease the database cannot renew is stopped, and the next push starts right away', async (t) => {
   const { deps, store, push, running } = await benchOf(t, 0);
   let away = true;
   const beat: Store['jobs']['beat'] = (input) =>
@@ -272,7 +272,7 @@ test('a push whose lease the database does not renew is ended, and the next one 
   assert.equal((await pushes.run(push)).version, 1);
   const job = await store.jobs.get({ teamId, id: jobId });
   assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
-  assert.match(job?.error ?? '', /^The push lost its hold on the database/);
+  assert.match(job?.error ?? '', /^The push was stopped because the database could not renew its lease/);
 });
 
 test('logs the records that a push skips', async (t) => {
@@ -288,7 +288,7 @@ test('logs the records that a push skips', async (t) => {
   assert.partialDeepStrictEqual(skipped, [{ position: 2, field: 'id' }]);
 });
 
-test('a push that is canceled ends at once, and nothing of it is published', async (t) => {
+test('canceling a push ends it immediately and publishes nothing', async (t) => {
   const { store, pushes, push, running } = await benchOf(t, 0);
   const asked = Promise.withResolvers<void>();
   const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {}), asked.resolve) });
@@ -303,11 +303,11 @@ test('a push that is canceled ends at once, and nothing of it is published', asy
   const lines = await store.jobs.log({ teamId, jobId, attempt: 1, afterSeq: 0, limit: 10 });
   assert.deepEqual(
     lines.map(({ text }) => text),
-    ['A push begins: ndjson', 'Canceled: the push was ended, and nothing of it is published'],
+    ['Push started: ndjson', 'Canceled: the push was stopped and nothing was published'],
   );
 });
 
-test('a push that was canceled before it publishes is told so', async (t) => {
+test('a push that was canceled before publishing gets that as its error', async (t) => {
   const { deps, store, push, running } = await benchOf(t, 0);
   const rest = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
@@ -324,7 +324,7 @@ test('a push that was canceled before it publishes is told so', async (t) => {
   assert.equal((await store.jobs.get({ teamId, id: jobId }))?.state, 'canceled');
 });
 
-test('how far a push is can be seen while it runs', async (t) => {
+test('the progress of a push can be read while it runs', async (t) => {
   const { store, pushes, push, running } = await benchOf(t, 0);
   const rest = Promise.withResolvers<void>();
   const many = '{"id":1}\n'.repeat(600);

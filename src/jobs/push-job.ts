@@ -14,7 +14,6 @@ import { type AttemptDeps, BrokenOffError, type Producer, type RunFailure, runAt
 import { Leases } from './leases.ts';
 import {
   countBytes,
-  countRecords,
   decoded,
   type PushEncoding,
   type PushFormat,
@@ -25,20 +24,19 @@ import { jobHeaders } from './submit.ts';
 
 /** How long a push waits for an unfinished job of its workflow. */
 const WAIT_MS = 30_000;
-/** How many pushes wait at a time, shared between teams; further ones are refused as `push_busy`. */
+/** Maximum number of waiting pushes of all teams. More are refused as `push_busy`. */
 const MAX_WAITING = 64;
-/** How often a waiting push reads whether that job has ended, and how often it tries to begin in any case. */
+/** How often a waiting push checks whether that job has ended, and how often it tries to start regardless. */
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
 
 export interface PushDeps extends AttemptDeps {
-  /** The holder of the leases. */
   nodeId: string;
-  /** The leases of this process, if others hold some too; their own by default. */
+  /** The leases of this process, to share them with the engine (default: a new `Leases`). */
   leases?: Leases;
-  /** What definitions made over the API are held to; nothing by default. */
+  /** Upper limits for definitions made over the API (default: none). */
   ceilings?: Ceilings;
-  /** How long a push waits for an unfinished job; 30 s by default. */
+  /** How long a push waits for an unfinished job (default: 30 s). */
   waitMs?: number;
 }
 
@@ -46,24 +44,22 @@ export interface PushDeps extends AttemptDeps {
 export interface Push {
   teamId: string;
   workflowId: string;
-  /** By default the mode of the workflow; never one that may change more of the existing records. */
+  /** Default: the workflow's mode. A mode that can change more of the existing records is refused. */
   mode: Mode | undefined;
-  /** Whether the push may remove nearly all records, unless the workflow itself has a guard against that. */
+  /** Turns off the default guard against removing nearly all records. A guard of the workflow still applies. */
   allowDrop?: boolean;
   idempotencyKey: string | null;
-  /** The trace context of the request, as it is stored. */
+  /** The trace context of the request, as stored. */
   trace?: string | null;
   format: PushFormat;
   encoding: PushEncoding;
-  /** Read no faster than records are written. Throws a BrokenOffError when the client disconnects. */
+  /** The body, read no faster than records are written. Throws a BrokenOffError when the client disconnects. */
   bytes: AsyncIterable<Uint8Array>;
-  /** Called after each batch with the number of records read so far. */
-  onRecords?: (records: number) => void;
-  /** Ends the push with the signal's reason: its job fails, as `lost` after a BrokenOffError. */
+  /** Fails the job with the signal's reason (with reason `lost` for a BrokenOffError). */
   signal?: AbortSignal;
-  /** Called before publishing. Throws when the sender may no longer push. */
+  /** Called before publishing. Throws when the client may no longer push. */
   confirm?: () => Promise<void>;
-  /** Ends the wait for an unfinished job, with a BrokenOffError, because a client that is gone needs no job. */
+  /** Ends the wait for an unfinished job with a BrokenOffError: the client has disconnected. */
   sender?: AbortSignal;
 }
 
@@ -71,7 +67,7 @@ interface Pushed {
   jobId: string;
   version: number;
   records: RecordCounts;
-  /** A sentence about what it did that may not have been meant. */
+  /** A sentence about an effect that may be unintended, such as many removed records. */
   warning?: string;
 }
 
@@ -82,11 +78,11 @@ interface PushSurroundings extends PushDeps {
   waiting: Shares;
   /** Ends all waits. */
   turnedAway: AbortController;
-  /** Functions that write the end of a push, which the store refused before, for instance because its disk was full. */
+  /** Retries for writes of a push's end that failed, for example because the disk was full. */
   unended: Set<() => Promise<unknown>>;
 }
 
-/** Runs pushes; `stop` ends those that still run and resolves when they have ended. */
+/** Runs pushes. `stop` aborts running pushes and resolves when they have ended. */
 export class PushJobs {
   readonly #deps: PushSurroundings;
   readonly #running = new Set<Promise<unknown>>();
@@ -103,10 +99,10 @@ export class PushJobs {
   }
 
   /**
-   * Runs one push to its end. When it throws, nothing was published.
+   * Runs one push. If it throws, nothing was published.
    *
    * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode) or `push_busy`
-   *   before anything is read; `idempotency_key_reused`; `push_refused` or `push_timeout` when the job has failed, with
+   *   before reading the body; `idempotency_key_reused`; `push_refused` or `push_timeout` when the job has failed, with
    *   the headers of `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError
    */
   run(push: Push): Promise<Pushed> {
@@ -117,7 +113,7 @@ export class PushJobs {
     return running;
   }
 
-  /** Refuses waiting and new pushes as `stopping`. Running pushes continue. */
+  /** Refuses waiting and new pushes with `stopping`. Running pushes continue. */
   turnAway(): void {
     this.#deps.turnedAway.abort(new Problem('stopping'));
   }
@@ -125,7 +121,7 @@ export class PushJobs {
   async stop(): Promise<void> {
     this.turnAway();
     this.#stop.abort(
-      new BrokenOffError('The service was stopped while the records arrived. Push them again'),
+      new BrokenOffError('The service was stopped while the records were arriving. Push them again'),
     );
     await Promise.allSettled(this.#running);
   }
@@ -158,17 +154,17 @@ async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal):
   }
 }
 
-/** `MODES` is ordered from `replace` to `append`: each mode may change less of the existing records than the one before. */
+/** `MODES` is ordered from `replace` to `append`: each mode can change less of the existing records than the previous one. */
 function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
   if (mode === undefined || MODES.indexOf(mode) >= MODES.indexOf(definition.mode)) return;
   throw new Problem('field_invalid', {
     sentence:
-      `The mode \`${mode}\` may do more to the records than \`${definition.mode}\`, which the workflow's ` +
-      `definition names: choose ${MODES.slice(MODES.indexOf(definition.mode)).join(' or ')}, or change it there`,
+      `The mode \`${mode}\` can change more of the existing records than \`${definition.mode}\`, the mode of the ` +
+      `workflow. Use ${MODES.slice(MODES.indexOf(definition.mode)).join(' or ')}, or change \`mode\` in the definition`,
   });
 }
 
-/** Begins the job as soon as no unfinished job of the workflow is in the way. */
+/** Starts the job as soon as the workflow has no unfinished job. */
 async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   const { store, nodeId, leases, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey, trace = null } = push;
@@ -188,7 +184,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
         waiting.add(teamId);
         isWaiting = true;
       }
-      // Looking is a read, trying to begin is a write.
+      // Checking is a read, trying to start is a write.
       for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
         await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
         const job = await store.jobs.get({ teamId, id: begun.job.id });
@@ -200,7 +196,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   }
 }
 
-/** Tries again to write the ends of earlier pushes; those that the store refuses again are kept. */
+/** Retries writing the ends of earlier pushes, and keeps those that the store refuses again. */
 async function writeEnds({ unended }: PushSurroundings): Promise<void> {
   for (const write of [...unended]) {
     unended.delete(write);
@@ -222,7 +218,7 @@ async function attempt(
   const lease = deps.leases.hold(held, begun.sentAt);
   try {
     const end = await runAttempt(deps, claimed, pushProducer(push, claimed, outer), lease.signals);
-    // Written with the next push, unless the lease expires first and the job ends as lost.
+    // Written before the next push, unless the lease expires first and the job fails as lost.
     if (end.unwritten?.error instanceof Problem) deps.unended.add(end.unwritten.write);
     switch (end.outcome) {
       case 'finished':
@@ -235,7 +231,7 @@ async function attempt(
       case 'retrying':
         throw refusalOf(end.failure, job);
       case 'interrupted':
-        // Otherwise its workflow is taken until the lease expires, and the job ends without a reason.
+        // Otherwise the workflow would be blocked until the lease expires.
         if (lease.isRefused) {
           const then: AfterFailure = { state: 'failed' };
           const end = { held, reason: 'lost', error: UNHELD, failures: 0, then } as const;
@@ -261,17 +257,16 @@ function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSig
     once: true,
     guardsPush: push.allowDrop !== true,
     tooSlow: (seconds) =>
-      `The push took longer than ${seconds} s. Send it in parts, or raise \`limits.timeout\``,
+      `The push took longer than ${seconds} s. Send the records in smaller pushes, or raise \`limits.timeout\``,
     async start({ reporter }) {
-      reporter.line('info', `A push begins: ${format}${encoding === 'identity' ? '' : `, ${encoding}`}`);
+      reporter.line('info', `Push started: ${format}${encoding === 'identity' ? '' : `, ${encoding}`}`);
       let bytes = 0;
       const sent = countBytes(push.bytes, (total) => {
         bytes = total;
         reporter.progress({ bytes });
       });
-      const body = readPushed(sent, { format, encoding, onBytes: (chunk) => void hash?.update(chunk) });
-      const batches = push.onRecords === undefined ? body : countRecords(body, push.onRecords);
-      const end = () => stop.abort(new Error('The push was ended'));
+      const batches = readPushed(sent, { format, encoding, onBytes: (chunk) => void hash?.update(chunk) });
+      const end = () => stop.abort(new Error('The push was stopped'));
       return {
         batches: untilAborted(batches, AbortSignal.any([outer, stop.signal])),
         get bytes() {
@@ -284,7 +279,7 @@ function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSig
     },
     async confirm({ store }) {
       await push.confirm?.();
-      // Before it is published: from then on the key is answered with this push.
+      // Before publishing: afterwards a request with this key returns the result of this push if its body is the same.
       if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
     },
   };
@@ -302,9 +297,9 @@ function canceledPush(job: Job): Problem {
   return new Problem('push_canceled', { headers: jobHeaders(job) });
 }
 
-const UNHELD = 'The push lost its hold on the database and was ended. Push again shortly';
+const UNHELD = 'The push was stopped because the database could not renew its lease. Push again shortly';
 
-/** This node no longer holds the job: it ended as lost, or publishing was retried after it had succeeded. */
+/** The result for a job that this node no longer holds: it failed as lost, or a retry came after publishing had succeeded. */
 async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
   if (job?.state === 'finished') return pushedBy(job);
@@ -326,19 +321,19 @@ function pushedAs(pushed: Pushed): Pushed {
 }
 
 /**
- * A hash for the uncompressed body of a push, beginning with how the body is to be read. Compression is left out: a
- * client that compresses again may send other bytes for the same records.
+ * Starts the hash of a push: its format and mode, then its uncompressed body. Compression is left out, because a client
+ * that compresses the same records again may send different bytes.
  */
 function hashOf({ format, mode }: Pick<Push, 'format' | 'mode'>): Hash {
   return createHash('sha256').update(`${format} ${mode ?? ''}\n`);
 }
 
 /**
- * Reads the body of a push whose key has published before.
+ * Reads the body of a push whose idempotency key has already published, and compares it.
  *
- * @param first the hash of what that push has sent
- * @param limits.timeoutMs for the whole body
- * @throws Problem `idempotency_key_reused` when it is another body; `push_timeout`; whatever the body throws
+ * @param first the hash of the first push with this key
+ * @param limits.timeoutMs time limit for the whole body
+ * @throws Problem `idempotency_key_reused` when the bodies differ; `push_timeout`; any error of the body
  */
 async function refuseOtherBody(
   push: Push,

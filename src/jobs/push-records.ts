@@ -15,15 +15,15 @@ export type PushEncoding = (typeof PUSH_ENCODINGS)[number];
 
 const MAX_BATCH_RECORDS = 500;
 const MAX_BATCH_LENGTH = 1_048_576;
-/** The window that RFC 9659 allows for zstd over HTTP: 8 MiB. */
+/** RFC 9659 limits the window for zstd over HTTP to 8 MiB. */
 const ZSTD_WINDOW_LOG = 23;
 
 /**
- * Reads records from bytes with bounded memory: nothing is read ahead of what is consumed.
+ * Reads records from bytes with bounded memory, no faster than the records are consumed.
  *
  * @param form.onBytes called with each uncompressed chunk
- * @returns batches of JSON texts, one record each
- * @throws MalformedError for bytes that are not in the format; whatever `bytes` throws
+ * @returns batches of JSON texts, one per record
+ * @throws MalformedError for bytes that are not in the format; any error of `bytes`
  */
 export async function* readPushed(
   bytes: AsyncIterable<Uint8Array>,
@@ -82,7 +82,7 @@ function csvRecords(): Splitter {
     }
     if (row.length !== names.length) {
       throw new MalformedError(
-        `Row ${rows} has ${row.length} fields, but the header row names ${names.length}`,
+        `Row ${rows} has ${row.length} fields, but the header row has ${names.length}`,
       );
     }
     // Concatenated as text, because an object would lose a column named __proto__.
@@ -99,7 +99,7 @@ function csvRecords(): Splitter {
   };
 }
 
-/** The names of the columns as JSON. */
+/** The column names, each as JSON text. */
 function headerOf(row: CsvField[]): string[] {
   const names = row.map((name, at) => {
     if (name === null || name === '')
@@ -108,11 +108,11 @@ function headerOf(row: CsvField[]): string[] {
   });
   const known = new Set<string>();
   const twice = names.find((name) => known.size === known.add(name).size);
-  if (twice !== undefined) throw new MalformedError(`The header row names the column "${twice}" twice`);
+  if (twice !== undefined) throw new MalformedError(`The header row has two columns named "${twice}"`);
   return names.map((name) => JSON.stringify(name));
 }
 
-/** The uncompressed bytes. @throws MalformedError when they are not whole and valid in this encoding */
+/** Decompresses bytes. @throws MalformedError for invalid or incomplete data */
 export async function* decoded(
   bytes: AsyncIterable<Uint8Array>,
   encoding: PushEncoding,
@@ -135,14 +135,14 @@ export async function* decoded(
     yield* decoder;
   } catch (error) {
     if (fault !== undefined) throw fault;
-    throw new MalformedError(`The body is not whole and valid ${encoding} (${(error as Error).message})`);
+    throw new MalformedError(`The body is not complete, valid ${encoding} (${(error as Error).message})`);
   } finally {
     decoder.destroy();
     await flowing;
   }
 }
 
-/** Notes an error of the bytes themselves, to tell it from one of their compression. */
+/** Notes errors of the input, to distinguish them from errors of the decoder. */
 async function* noting(
   bytes: AsyncIterable<Uint8Array>,
   note: (error: unknown) => void,
@@ -155,39 +155,26 @@ async function* noting(
   }
 }
 
-/** Passes the chunks on, and calls `tell` with the number of bytes so far (compressed bytes, if they are compressed). */
+/** Yields the chunks, and calls `report` with the number of bytes so far. */
 export async function* countBytes(
   chunks: AsyncIterable<Uint8Array>,
-  tell: (bytes: number) => void,
+  report: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    tell(bytes);
+    report(bytes);
     yield chunk;
   }
 }
 
-/** Passes the batches on, and calls `tell` after each with the number of records so far. */
-export async function* countRecords(
-  batches: AsyncIterable<string[]>,
-  tell: (records: number) => void,
-): AsyncGenerator<string[]> {
-  let records = 0;
-  for await (const batch of batches) {
-    yield batch;
-    records += batch.length;
-    tell(records);
-  }
-}
-
-/** Passes the items on, and throws the signal's reason as soon as it aborts, also while the next item is awaited. */
+/** Yields the items. Throws the signal's reason as soon as it aborts, even while waiting for the next item. */
 export async function* untilAborted<Item>(
   items: AsyncIterable<Item>,
   signal: AbortSignal,
 ): AsyncGenerator<Item> {
   const iterator = items[Symbol.asyncIterator]();
-  // One promise for each item: racing against a single promise for the whole push would keep every item in memory.
+  // A new promise for each item: racing against one promise for the whole push would keep every item in memory.
   let awaited = Promise.withResolvers<IteratorResult<Item>>();
   const abort = () => awaited.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
@@ -202,7 +189,7 @@ export async function* untilAborted<Item>(
     }
   } finally {
     signal.removeEventListener('abort', abort);
-    // Not awaited: it settles only after the pending `next`, which may be never.
+    // Not awaited: this settles only after the pending `next`, which may never happen.
     iterator.return?.().catch(() => {});
   }
 }

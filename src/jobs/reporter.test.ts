@@ -1,4 +1,4 @@
-/** What is written of a log and of progress, and when; with timers that the case moves. */
+/** What is written of a log and of progress, and when. The tests move the timers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { FencedError } from '../model/error.ts';
@@ -25,7 +25,7 @@ function reporterOf(t: TestContext, write: (report: Report) => Promise<void> = a
   return {
     reporter,
     reports,
-    /** Lets time pass, and what it brought about come to its end. */
+    /** Advances the timers, and lets pending promises settle. */
     async pass(ms: number) {
       t.mock.timers.tick(ms);
       await new Promise(setImmediate);
@@ -37,7 +37,7 @@ function bytesOf(lines: readonly LogLine[] = []): number {
   return lines.reduce((bytes, { text }) => bytes + logLineBytes(text), 0);
 }
 
-test('writes one report a second, and none when nothing is new', async (t) => {
+test('writes one report a second, and none when nothing has changed', async (t) => {
   const { reporter, reports, pass } = reporterOf(t);
   reporter.line('info', 'one');
   reporter.line('warn', 'two');
@@ -61,7 +61,7 @@ test('writes one report a second, and none when nothing is new', async (t) => {
   assert.deepEqual(reports.slice(1), [{ progress: { records: 49, bytes: 10, pages: null, message: null } }]);
 });
 
-test('the end writes at once what is left, and a line after it is written by the next end', async (t) => {
+test('flushing writes the rest immediately, and may be repeated for later lines', async (t) => {
   const { reporter, reports } = reporterOf(t);
   reporter.line('info', 'one');
   await reporter.flush();
@@ -74,14 +74,14 @@ test('the end writes at once what is left, and a line after it is written by the
   );
 });
 
-test('of a flood the first MiB is written, a little each second, and at the end the last MiB', async (t) => {
+test('for a flood, writes the first MiB, then a little each second, and finally the last MiB', async (t) => {
   const { reporter, reports, pass } = reporterOf(t);
   const text = 'x'.repeat(1_000);
   let said = 0;
   const flood = (lines: number) => {
     for (let n = 0; n < lines; n++) reporter.line('info', `${++said} ${text}`);
   };
-  /** The lines that were written since the last time, a quarter of a MiB at once. */
+  /** The lines written since the last call, at most a quarter of a MiB per report. */
   const written = () => {
     const found = reports.splice(0);
     assert.ok(found.every(({ lines }) => bytesOf(lines) <= MIB / 4));
@@ -113,7 +113,7 @@ test('of a flood the first MiB is written, a little each second, and at the end 
   assert.deepEqual([reports.at(-1)?.lines?.length, reports.at(-1)?.restart], [1, undefined]);
 });
 
-test('a log that is a little longer than a MiB is written whole without starting over', async (t) => {
+test('a log slightly longer than a MiB is written completely without starting over', async (t) => {
   const { reporter, reports, pass } = reporterOf(t);
   const text = 'x'.repeat(1_000);
   for (let n = 0; n < 1_000; n++) reporter.line('info', text);
@@ -129,7 +129,7 @@ test('a log that is a little longer than a MiB is written whole without starting
   );
 });
 
-test('very many short lines count as what they cost, and long ones are cut', async (t) => {
+test('short lines count with their overhead, and long lines are cut', async (t) => {
   const { reporter, reports } = reporterOf(t);
   reporter.line('info', 'y'.repeat(100_000));
   for (let n = 0; n < 100_000; n++) reporter.line('info', '');
@@ -139,12 +139,12 @@ test('very many short lines count as what they cost, and long ones are cut', asy
   assert.equal(reports.at(-1)?.lines?.at(-1)?.seq, 100_001);
 });
 
-test('a report that fails is made again, and one that hangs does not hold up the end', async (t) => {
-  let answer: Promise<void> = Promise.reject(new Error('away'));
-  const { reporter, reports, pass } = reporterOf(t, () => answer);
+test('a report that fails is repeated, and one that hangs does not delay the end', async (t) => {
+  let response: Promise<void> = Promise.reject(new Error('away'));
+  const { reporter, reports, pass } = reporterOf(t, () => response);
   reporter.line('info', 'one');
   await pass(200);
-  answer = new Promise(() => {});
+  response = new Promise(() => {});
   await pass(1_000);
   assert.deepEqual(reports[1], reports[0]);
   reporter.line('info', 'two');
@@ -154,7 +154,7 @@ test('a report that fails is made again, and one that hangs does not hold up the
   assert.equal(reports.length, 2);
 });
 
-test('an attempt that is no longer ours says nothing more', async (t) => {
+test('an attempt that was fenced writes nothing more', async (t) => {
   const { reporter, reports, pass } = reporterOf(t, () => Promise.reject(new FencedError('taken')));
   reporter.line('info', 'one');
   await pass(200);

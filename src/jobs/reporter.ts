@@ -1,10 +1,10 @@
 /**
- * Writes the log and the progress of a running attempt to the database: at most once a second, only when there is
- * something new, and with bounded memory however much is logged.
+ * Writes the log and the progress of a running attempt to the database: at most once a second, only when something has
+ * changed, and with bounded memory however much is logged.
  *
- *     lines ──▶ the first MiB ──────────────────────▶ written as they come
- *        └───▶ the last MiB, kept in memory ──▶ while it runs: at most 64 KiB of the newest each second
- *                                            └▶ at the end: all of it, replacing those
+ *     lines ──▶ the first MiB ──────────────────────▶ written within a second
+ *        └───▶ the last MiB, kept in memory ──▶ while the attempt runs: the newest 64 KiB each second
+ *                                            └▶ at the end: all of it, replacing what was written of it
  */
 
 import { FencedError } from '../model/error.ts';
@@ -13,7 +13,7 @@ import type { Logger } from '../observe/log.ts';
 import { within } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 
-/** Delay of the first report: an attempt that ends earlier needs only one. */
+/** Delay of the first report: a shorter attempt needs only the one at its end. */
 const FIRST_MS = 200;
 const EVERY_MS = 1_000;
 /** How long the end of an attempt waits for its log to be written. */
@@ -32,14 +32,14 @@ export class Reporter {
   readonly #now: () => number;
   readonly #log: Logger;
   readonly #progress: Progress = { records: 0, bytes: 0, pages: null, message: null };
-  /** The progress that was written last, as JSON. */
+  /** The last progress written, as JSON. */
   #writtenProgress = '';
   #lastSeq = 0;
   /** Unwritten lines of the first MiB. */
   #head: LogLine[] = [];
   #headBytes = 0;
   readonly #ring = new Ring();
-  /** The last line that was written, and whether lines before it were left out. */
+  /** The `seq` of the last line written, and whether lines before it were left out. */
   #writtenSeq = 0;
   #leftOut = false;
   #timer: NodeJS.Timeout | undefined;
@@ -48,14 +48,13 @@ export class Reporter {
   #failed = false;
   #over = false;
 
-  /** @param input.report writes a report; its rejections are logged once and do not affect the run */
+  /** @param input.report writes a report; the first rejection is logged, and none affects the run */
   constructor(input: { report: (report: Report) => Promise<void>; now: () => number; log: Logger }) {
     this.#report = input.report;
     this.#now = input.now;
     this.#log = input.log;
   }
 
-  /** Adds a line to the log. */
   line(level: LogLevel, text: string): void {
     this.#lastSeq += 1;
     // A copy: a slice would keep the whole text in memory.
@@ -67,14 +66,13 @@ export class Reporter {
       this.#headBytes += bytes;
       this.#writtenSeq = line.seq;
     } else {
-      // A later, shorter line must not be put before this one.
+      // So that a later, shorter line cannot overtake this one.
       this.#headBytes = HEAD_BYTES;
       this.#ring.push(line, bytes);
     }
     this.#soon();
   }
 
-  /** Updates the progress. */
   progress(change: Partial<Progress>): void {
     Object.assign(this.#progress, change);
     this.#progress.message = this.#progress.message?.slice(0, MAX_MESSAGE_LENGTH) ?? null;
@@ -82,15 +80,14 @@ export class Reporter {
   }
 
   /**
-   * Writes everything that is not written yet. Call it before the end of the attempt is written, because nothing can be
-   * added afterwards. Resolves after 2 s at the latest, however slow the database is; it may be called again.
+   * Writes everything that is not yet written. Call it before the end of the attempt is written: afterwards the database
+   * accepts no more lines. Resolves after 2 s at the latest, even if the database is slow. May be called again.
    */
   async flush(): Promise<void> {
     const written = this.#write(() => this.#writeAll());
     await within(FLUSH_MS, written, () => undefined);
   }
 
-  /** Writes no more. */
   stop(): void {
     this.#over = true;
     clearTimeout(this.#timer);
@@ -119,7 +116,7 @@ export class Reporter {
     );
   }
 
-  /** Writes one report after the other. */
+  /** Runs one write at a time. */
   #write(write: () => Promise<void>): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       try {
@@ -145,17 +142,17 @@ export class Reporter {
     this.#leftOut = false;
   }
 
-  /** Writes the waiting lines of the first MiB, then these, and the progress. */
-  async #send(behind: readonly LogLine[], restart: boolean): Promise<void> {
+  /** Writes the pending lines of the first MiB, then the given ones, and the progress. */
+  async #send(newest: readonly LogLine[], restart: boolean): Promise<void> {
     while (this.#head.length > 0) {
       const lines = firstOf(this.#head);
       await this.#sendOne(lines, false);
       this.#head = this.#head.slice(lines.length);
     }
-    let rest = behind;
+    let rest = newest;
     while (rest.length > 0) {
       const lines = firstOf(rest);
-      await this.#sendOne(lines, restart && rest === behind);
+      await this.#sendOne(lines, restart && rest === newest);
       this.#leftOut ||= this.#skips(lines);
       this.#writtenSeq = Math.max(this.#writtenSeq, lines.at(-1)?.seq ?? 0);
       rest = rest.slice(lines.length);
@@ -163,7 +160,7 @@ export class Reporter {
     await this.#sendOne([], false);
   }
 
-  /** Writes one report, with the progress if that has changed. */
+  /** Writes one report, which includes the progress if it has changed. */
   async #sendOne(lines: readonly LogLine[], restart: boolean): Promise<void> {
     const progress = { ...this.#progress };
     const json = JSON.stringify(progress);
@@ -177,14 +174,14 @@ export class Reporter {
     this.#writtenProgress = json;
   }
 
-  /** Whether lines between the last one written and these were left out. */
+  /** Whether lines between the last one written and the given ones were left out. */
   #skips(lines: readonly LogLine[]): boolean {
     const first = lines[0];
     return first !== undefined && first.seq > this.#writtenSeq + 1;
   }
 }
 
-/** The first lines, as many as one transaction writes, so that other writes get their turn before the next. */
+/** As many of the first lines as one transaction may write: other writes get a turn before the next one. */
 function firstOf(lines: readonly LogLine[]): readonly LogLine[] {
   let bytes = 0;
   const beyond = lines.findIndex(({ text }, place) => {
@@ -195,11 +192,11 @@ function firstOf(lines: readonly LogLine[]): readonly LogLine[] {
   return lines.slice(0, beyond === -1 ? lines.length : beyond);
 }
 
-/** A ring buffer of the newest lines, of one MiB. */
+/** A ring buffer of the newest MiB of lines. */
 class Ring {
   lastSeq = 0;
   #lines: LogLine[] = [];
-  /** Lines before this index have left the ring. They are cut off in bulk: shifting the array for each would be slow. */
+  /** Lines before this index are out of the ring. They are removed in bulk: shifting the array for each would be slow. */
   #from = 0;
   #bytes = 0;
 

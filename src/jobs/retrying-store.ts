@@ -1,17 +1,16 @@
-/** Wraps a store for a run: the run's writes are retried while the database is away. */
+/** Wraps a store so that the writes of a run are retried while the database is unavailable. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ErrorCode, Problem } from '../model/error.ts';
 import { fullJitterMs } from '../std/backoff.ts';
 import type { Store } from '../store/store.ts';
 
-/** After this long the write fails, and the run with it. */
+/** After this time the write fails, and so does the run. */
 const GIVE_UP_AFTER_MS = 15_000;
 const PAUSE = { baseMs: 250, maxMs: 2_000 };
 
 /**
- * The same store with retries, so that a short outage of the database does not cost a run its work. Retrying is safe even
- * if the first try was committed: staging the same records twice changes nothing, and an attempt that has ended is
- * fenced.
+ * Returns the store with retries, so that a run survives a short outage of the database. Retrying is safe even if the first
+ * write was committed: staging the same records twice changes nothing, and an attempt that has ended is fenced.
  *
  * @param signal ends the retries when the attempt is interrupted
  */
@@ -50,7 +49,7 @@ export function retryingStore(store: Store, signal: AbortSignal, random: () => n
   };
 }
 
-/** Errors that are expected to pass. */
+/** Errors that are expected to be temporary. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'database_unavailable',
   'database_busy',

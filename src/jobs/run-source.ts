@@ -1,17 +1,17 @@
 /** Produces the lines of an attempt by running the source of its workflow in a child process. */
-
 import type { Workflow } from '../model/workflow.ts';
 import type { RunInput } from '../sources/run.ts';
 import { createMask } from '../sources/secrets.ts';
 import { sourceName, startRun } from '../sources/start.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
 import { type AttemptDeps, type Producer, RunFailure } from './attempt.ts';
-/** What running sources takes; see `RunInput`. */
+
+/** Dependencies for running sources; see `RunInput`. */
 export interface SourceDeps
   extends Pick<RunInput, 'workflowsDirectory' | 'environment' | 'fetchPolicy' | 'killGraceMs'> {
-  /** The secrets that a workflow may use; `team` is the slug. */
+  /** Returns the secrets that a workflow may use. `team` is the slug. */
   secrets(team: string, workflow: Workflow): Promise<ReadonlyMap<string, string>>;
-  /** The system user that sources run as; the service's own by default. */
+  /** The system user that sources run as (default: the service's own user). */
   runAs?: RunInput['runAs'];
 }
 
@@ -25,11 +25,12 @@ export function sourceProducer(deps: SourceDeps & AttemptDeps, claimed: ClaimedJ
     async start(attempt) {
       const { reporter } = attempt;
       const team = await attempt.store.teams.get({ teamId: job.teamId });
-      if (team === undefined) throw new RunFailure('error', `The team ${job.teamId} of this job is gone`);
+      if (team === undefined)
+        throw new RunFailure('error', `The team of this job (${job.teamId}) no longer exists`);
       const secrets = await deps.secrets(team.slug, workflow);
       attempt.clean = createMask(secrets).clean;
       attempt.signal.throwIfAborted();
-      // Log lines that arrive before the process id is known are kept back, so that they follow the line that tells it.
+      // Log lines that arrive before the process id is known are held back, so that they follow the line with that id.
       const early: Parameters<RunInput['onLog']>[0][] = [];
       let keep = (line: (typeof early)[number]): void => {
         early.push(line);
@@ -58,5 +59,5 @@ export function sourceProducer(deps: SourceDeps & AttemptDeps, claimed: ClaimedJ
 }
 
 export function runTooSlow(seconds: number): string {
-  return `The run took longer than ${seconds} s and was ended. Raise \`limits.timeout\` if it needs more`;
+  return `The run took longer than ${seconds} s and was stopped. Raise \`limits.timeout\` if it needs more time`;
 }

@@ -1,4 +1,4 @@
-/** Schedules on a real store whose clock the case moves. */
+/** Schedules on a real store whose clock the tests move. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { nextRunAt } from '../model/schedule.ts';
@@ -21,7 +21,7 @@ async function open(t: TestContext, now: string) {
     move: (to: string) => {
       nowMs = Date.parse(to);
     },
-    /** A workflow with this schedule, as applying its definition makes it. */
+    /** Creates a workflow with this schedule, as if its definition were applied. */
     scheduled: (schedule: Schedule, id = 'people') =>
       makeWorkflow(store, { id, schedule, nextRunAt: nextRunAt(schedule, nowMs) }),
     /** The jobs of a workflow, oldest first. */
@@ -35,7 +35,7 @@ async function open(t: TestContext, now: string) {
   };
 }
 
-test('queues a job when its time has come, not before, and once', async (t) => {
+test('queues one job when a schedule is due, and none before', async (t) => {
   const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
   const at = await scheduled(SIX);
   const chore = scheduler();
@@ -51,7 +51,7 @@ test('queues a job when its time has come, not before, and once', async (t) => {
   assert.equal(await nextRun(at), '2026-01-02T05:00:00.000Z');
 });
 
-test('of several schedulers on one store one queues', async (t) => {
+test('several schedulers on one store queue one job', async (t) => {
   const { scheduler, scheduled, move, jobs } = await open(t, '2026-01-01T04:00Z');
   const ats = await Promise.all(['a', 'b', 'c'].map((id) => scheduled(SIX, id)));
   move('2026-01-01T05:00Z');
@@ -60,7 +60,7 @@ test('of several schedulers on one store one queues', async (t) => {
   for (const at of ats) assert.equal((await jobs(at)).length, 1);
 });
 
-test('however many runs were missed, they are made up for by one, or with `skip` by none', async (t) => {
+test('one run makes up for all missed ones, or none with `missed: skip`', async (t) => {
   const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
   const run = await scheduled(SIX, 'run');
   const skip = await scheduled({ ...SIX, missed: 'skip' }, 'skip');
@@ -73,7 +73,7 @@ test('however many runs were missed, they are made up for by one, or with `skip`
   assert.equal((await jobs(skip)).length, 1);
 });
 
-test('a job in the way is enough: the schedule moves on and queues no other', async (t) => {
+test('a schedule queues no second job while one is unfinished, and advances', async (t) => {
   const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
   const at = await scheduled(SIX);
   move('2026-01-01T05:00Z');
@@ -84,7 +84,7 @@ test('a job in the way is enough: the schedule moves on and queues no other', as
   assert.equal(await nextRun(at), '2026-01-03T05:00:00.000Z');
 });
 
-test('a paused workflow is not run, and what fell into the pause is not made up for', async (t) => {
+test('a paused workflow does not run, and runs missed during the pause are not made up for', async (t) => {
   const { store, scheduler, scheduled, move, jobs } = await open(t, '2026-01-01T04:00Z');
   const at = await scheduled(SIX);
   const { teamId, workflowId: id } = at;
@@ -99,7 +99,7 @@ test('a paused workflow is not run, and what fell into the pause is not made up 
   assert.equal((await jobs(at)).length, 1);
 });
 
-test('more schedules than are looked up at once all fire in one tick', async (t) => {
+test('more schedules than one page all fire in one tick', async (t) => {
   const { store, scheduler, scheduled, move } = await open(t, '2026-01-01T04:00Z');
   let teamId = '';
   for (let n = 0; n < 250; n++) ({ teamId } = await scheduled(SIX, `w${n}`));
@@ -108,7 +108,7 @@ test('more schedules than are looked up at once all fire in one tick', async (t)
   assert.equal((await store.jobs.list({ teamId, limit: 1_000 })).length, 250);
 });
 
-test('one that cannot be read is taken out of the way of the others', async (t) => {
+test('an invalid schedule is disabled and does not block the others', async (t) => {
   const { store, scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00Z');
   const broken: Schedule = { cron: 'never', timezone: 'UTC', missed: 'run' };
   const bad = await makeWorkflow(store, { id: 'bad', schedule: broken, nextRunAt: store.now() });
@@ -119,7 +119,7 @@ test('one that cannot be read is taken out of the way of the others', async (t) 
   assert.equal((await jobs(good)).length, 1);
 });
 
-test('when started it looks by itself', async (t) => {
+test('once started, the scheduler ticks by itself', async (t) => {
   const { store, scheduler, scheduled, move } = await open(t, '2026-01-01T04:00Z');
   const at = await scheduled({ everyMs: DAY_MS, missed: 'run' });
   move('2026-01-02T00:00Z');
@@ -133,7 +133,7 @@ test('when started it looks by itself', async (t) => {
   assert.equal((await store.jobs.list({ ...at, limit: 10 })).length, 1);
 });
 
-test('a clock that was two days ahead for a while puts nothing off', async (t) => {
+test('a clock that was two days ahead for a while postpones nothing', async (t) => {
   const { scheduler, scheduled, move, jobs, nextRun } = await open(t, '2026-01-01T04:00:30Z');
   const minutely: Schedule = { everyMs: 60_000, missed: 'run' };
   const often = await scheduled(minutely, 'often');
@@ -152,10 +152,14 @@ test('a clock that was two days ahead for a while puts nothing off', async (t) =
     [await nextRun(often), await nextRun(daily)],
     ['2026-01-01T04:01:00.000Z', '2026-01-01T05:00:00.000Z'],
   );
-  assert.deepEqual([(await jobs(often)).length, (await jobs(daily)).length], [1, 1], 'none by coming back');
+  assert.deepEqual(
+    [(await jobs(often)).length, (await jobs(daily)).length],
+    [1, 1],
+    'correcting queues no job',
+  );
 });
 
-test('a schedule that was put off by a wrong clock is brought back at the next start', async (t) => {
+test('a schedule that a wrong clock postponed is corrected at the next start', async (t) => {
   const { scheduler, scheduled, move, nextRun } = await open(t, '2026-01-03T04:00:30Z');
   const at = await scheduled({ everyMs: 60_000, missed: 'run' });
   move('2026-01-01T04:00:45Z');
@@ -163,7 +167,7 @@ test('a schedule that was put off by a wrong clock is brought back at the next s
   assert.equal(await nextRun(at), '2026-01-01T04:01:00.000Z');
 });
 
-test('clocks that differ by less than a minute bring nothing back', async (t) => {
+test('clocks that differ by less than a minute cause no correction', async (t) => {
   const { scheduler, scheduled, move, nextRun } = await open(t, '2026-01-01T04:00:10Z');
   const at = await scheduled({ everyMs: 60_000, missed: 'run' });
   move('2026-01-01T03:59:20Z');

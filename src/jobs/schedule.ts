@@ -1,6 +1,6 @@
 /**
- * Queues jobs of workflows whose schedule is due. Any number of nodes may do so at once: a schedule is advanced by
- * compare-and-set on the time at which it was due, so that exactly one succeeds. Missed runs are made up by one at most.
+ * Queues jobs for workflows whose schedule is due. Any number of nodes may do this concurrently: a schedule is advanced by
+ * compare-and-set on its due time, so only one node succeeds. At most one run makes up for all missed ones.
  */
 import { correctedDueAt, nextRunAt, startsRun, TOLERANCE_MS } from '../model/schedule.ts';
 import type { Logger } from '../observe/log.ts';
@@ -11,13 +11,13 @@ import type { Store } from '../store/store.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 
 const EVERY_MS = 1_000;
-/** Schedules read at once, and how many such pages one tick reads. */
+/** Schedules per page, and the maximum number of pages per tick. */
 const PAGE = 100;
 const MAX_PAGES = 100;
 /**
- * Schedules fired concurrently, so that several share one commit: for 4,000 on SQLite that took half the processor time
- * and less than two thirds of the time. More would gain little, and on PostgreSQL, where a team may use three quarters of
- * a pool of ten connections, other calls of the team would have to wait.
+ * Schedules fired concurrently, so that several share one commit: 4,000 schedules on SQLite took half the processor time
+ * and less than two thirds of the elapsed time. A higher number gains little, and on PostgreSQL, where a team may use
+ * three quarters of a pool of ten connections, it would make other calls of the team wait.
  */
 const AT_ONCE = 8;
 
@@ -25,11 +25,11 @@ interface SchedulerOptions {
   store: Store;
   log: Logger;
   random: () => number;
-  /** Begins a trace for each run; undefined when tracing is off. */
+  /** Starts a trace for each run; undefined when tracing is off. */
   tracing?: Tracing | undefined;
 }
 
-/** A chore whose tick fires all schedules that are due; before, it brings back those that a wrong clock has put off. */
+/** A chore whose tick corrects schedules that a wrong clock has postponed, then fires all due schedules. */
 export function createScheduler(options: SchedulerOptions): Chore {
   const { log, random } = options;
   const schedules = new IsolatedBatch<DueSchedule>({
@@ -44,8 +44,8 @@ export function createScheduler(options: SchedulerOptions): Chore {
     random,
     async work(signal) {
       const nowMs = options.store.now();
-      // At the start, because the clock may have been ahead in an earlier life.
-      if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) await bringBack(options, signal);
+      // Also at startup: the clock may have been ahead while a previous process ran.
+      if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) await correct(options, signal);
       latestMs = nowMs;
       await fireDue(options, schedules, signal);
     },
@@ -53,8 +53,8 @@ export function createScheduler(options: SchedulerOptions): Chore {
   });
 }
 
-/** Whatever was fired while the clock was ahead got its next time from that clock, and would not run until then. */
-async function bringBack({ store, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
+/** Schedules that were fired while the clock was ahead got their next time from that clock, so they are due too late. */
+async function correct({ store, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
   for (let after: DueSchedule | null = null; ; ) {
     const page: DueSchedule[] = await store.schedules.ahead({ after, limit: PAGE });
     for (const due of page) {
@@ -63,7 +63,7 @@ async function bringBack({ store, log }: SchedulerOptions, signal: AbortSignal):
       const nextAt = nextAtOf(log, due, store.now());
       if (nextAt === undefined) continue;
       await store.schedules.fire({ teamId, workflowId, dueAt, nextAt, run: false });
-      log.warn({ workflowId, dueAt, nextAt }, 'schedule.brought_back: the clock was ahead when it was set');
+      log.warn({ workflowId, dueAt, nextAt }, 'schedule.corrected: the clock was ahead when it was last set');
     }
     after = page.at(-1) ?? null;
     if (page.length < PAGE) return;
@@ -89,7 +89,7 @@ async function fireDue(
   signal: AbortSignal,
 ): Promise<void> {
   const { store } = options;
-  // Schedules that could not be fired stay due, so the next page must reach beyond them.
+  // Schedules that could not be fired are still due, so the next page must be longer by their number.
   const left = new Set<string>();
   for (let page = 0; page < MAX_PAGES && !signal.aborted; page++) {
     const limit = PAGE + left.size;
@@ -128,8 +128,8 @@ function decide(log: Logger, due: DueSchedule, nowMs: number): { nextAt: number 
       run: startsRun(schedule, { dueAt, nowMs }),
     };
   } catch (err) {
-    // Definitions are validated before they are stored. If one is invalid all the same, it must not hold up the
-    // others every second: it gets no next time until its workflow is applied again.
+    // Definitions are validated before they are stored. An invalid one must still not delay the others every second, so it
+    // gets no next time until its workflow is applied again.
     log.error({ err, workflowId: due.workflowId, schedule }, 'schedule.unreadable');
     return { nextAt: null, run: false };
   }

@@ -1,11 +1,9 @@
-/** Queues a job, for `POST …/queue` and the command line; `schedule.ts` queues those of schedules. */
+/** Queues a job for `POST …/queue` and the command line. (`schedule.ts` queues scheduled jobs.) */
 import { Problem } from '../model/error.ts';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * Queues a job for a workflow.
- *
  * @returns the job, and whether an earlier call with the same idempotency key had queued it
  * @throws Problem `workflow_not_found`, `receives_push`, `workflow_paused`, or `job_already_queued`, whose headers
  *   name the unfinished job

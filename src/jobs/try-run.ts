@@ -1,9 +1,8 @@
 /**
- * A trial run, which publishes nothing: the source of a definition runs to its end, and its records go through the same
- * checks, comparison and guards as those of a job, into a temporary database. The published records are copied there
- * first, so that the trial can tell what would change, and takes no more memory than a job.
+ * Runs a workflow without publishing: the records go through the same checks, comparison and guards as in a job, but into a
+ * temporary database. The published records are copied there first, so that the trial can show what would change. It needs
+ * no more memory than a job.
  */
-
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,13 +28,13 @@ import type { Store } from '../store/store.ts';
 import { type AttemptEnd, type Producer, RunFailure, runAttempt } from './attempt.ts';
 import { runTooSlow } from './run-source.ts';
 
-/** Records and differences that are shown, and rows read at once to find the latter. */
+/** Maximum number of records and of differences to return. */
 const SHOWN = 10;
-const LOOKED_AT = 500;
+/** Page size for reading the differences. */
+const PAGE = 500;
 const KILL_GRACE_MS = 2_000;
 
 interface TryRunInput {
-  /** As `RunInput` of `sources/run.ts`. */
   workflowsDirectory: string;
   team: string;
   workflowId: string;
@@ -43,38 +42,38 @@ interface TryRunInput {
   secrets: ReadonlyMap<string, string>;
   environment: ReadonlyMap<string, string>;
   fetchPolicy: AddressPolicy;
-  /** The system user that it runs as; undefined: this one. */
+  /** The system user to run as; undefined: the current user. */
   runAs: RunAs | undefined;
-  /** The published records; undefined without a database, or if it has no such workflow. */
+  /** The published records; undefined if there is no database or no such workflow. */
   current: { store: Store; place: WorkflowRef; suppression: Suppression | undefined } | undefined;
   onLog(line: { level: LogLevel; text: string }): void;
-  /** Called with the current step and the number of records it has processed. */
+  /** Called with the current step and the number of records that it has processed. */
   onProgress(step: 'copying' | 'running' | 'comparing', records: number): void;
-  /** Ends the child. */
+  /** Stops the child process. */
   signal: AbortSignal;
 }
 
-/** What a job would have done. Times in milliseconds. */
+/** The result that a job would have had. */
 export interface TriedRun {
   outcome: 'finished' | 'failed' | 'interrupted';
-  /** Why it would have failed, as the job would say. */
+  /** Why the job would have failed. */
   reason: FailureReason | null;
   error: string | null;
-  /** The first records, as they would be published. */
+  /** The first ten records, as they would be published. */
   records: Record<string, unknown>[];
   counts: { emitted: number; bytes: number; duplicates: number; invalid: number; suppressed: number };
-  /** The first invalid records. */
+  /** The first ten invalid records. */
   invalid: SkippedRecord[];
   /** Compared with version `since` (0: nothing was published); null when the run failed before the comparison. */
   changes: (RecordCounts & { unchanged: number; since: number; first: ChangedRow[] }) | null;
-  /** The state it would store for the next run; undefined when it stays unchanged. */
+  /** The state that would be stored for the next run; undefined if unchanged. */
   state: unknown;
-  /** Where the time went: `starting` until the first line, `checking` while the source had to wait. */
+  /** Durations in ms. `starting` ends at the first line; `checking` is time that the source waited for ingestion. */
   ms: Record<'copying' | 'starting' | 'producing' | 'checking' | 'comparing' | 'total', number>;
 }
 
 /**
- * Resolves also when the run fails: see `outcome`.
+ * Runs a trial. A failed run is reported in `outcome`.
  *
  * @throws Error with a sentence when the source cannot be started
  */
@@ -104,101 +103,96 @@ export async function tryRun(input: TryRunInput): Promise<TriedRun> {
 async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
   const { definition, current, signal, onProgress } = input;
   const { store, ingester, place } = scratch;
-  const watch = stopwatch();
+  const startedAt = performance.now();
+  const lap = stopwatch();
   const version = current && (await current.store.records.version(current.place));
   const since = version?.number ?? 0;
   if (current !== undefined && version !== undefined && since > 0) {
-    const tell = (records: number) => onProgress('copying', records);
-    await copyPublished(scratch, { ...current, version }, definition, { signal, tell });
+    const report = (records: number) => onProgress('copying', records);
+    await copyPublished(scratch, { ...current, version }, definition, { signal, report });
   }
-  const copying = watch.lap();
+  const copying = lap();
   const claimed = await beginJob(scratch);
-  // Starts the ingest thread now, so that its start does not count as the source's time.
+  // Starts the ingest thread now, so that its startup does not count as time of the source.
   const nothing = ingester.begin({ held: heldBy(claimed), settings: definition });
   await nothing.plan([], Promise.resolve());
   nothing.end();
 
-  const seen: SeenLines = { records: [], emitted: 0, startingMs: 0, producingMs: 0, checkingMs: 0 };
-  const tried = tryingProducer(input, claimed, { seen, onEnd: () => watch.lap() });
-  const { found } = tried;
+  const { producer, seen } = trialProducer(input, claimed, lap);
   const deps = { store, ingester, log: silentLogger, observer: {}, random: Math.random };
-  // An interrupted source may use its grace.
-  const end = await runAttempt(deps, claimed, tried.producer, {
+  // An interrupted source still has its grace period.
+  const end = await runAttempt(deps, claimed, producer, {
     abort: new AbortController().signal,
     cancel: signal,
   });
-  if (found.cannotStart !== undefined) throw found.cannotStart;
-  const failure = signal.aborted ? INTERRUPTED : failureOf(end, tried.invalidRecord());
+  if (seen.cannotStart !== undefined) throw seen.cannotStart;
+  const failure = signal.aborted
+    ? new RunFailure('error', 'Interrupted')
+    : failureOf(end, invalidRecord(definition, seen));
   let changes: TriedRun['changes'] = null;
   const published = end.outcome === 'finished' ? end.published : undefined;
-  if (failure === null && published !== undefined && 'version' in published) {
+  if (failure === undefined && published !== undefined && 'version' in published) {
     const { records } = published;
     const unchanged = records.total - records.added - records.changed;
     const first = await differences(store, place, since === 0 ? 0 : 1, published.version);
     changes = { ...records, unchanged, since, first };
   }
-  const { ingested, invalid } = found;
+  const { ingested, invalid } = seen;
   return {
-    outcome: signal.aborted ? 'interrupted' : failure === null ? 'finished' : 'failed',
+    outcome: signal.aborted ? 'interrupted' : failure === undefined ? 'finished' : 'failed',
     reason: failure?.reason ?? null,
-    error: failure?.error ?? null,
+    error: failure?.message ?? null,
     records: seen.records,
     counts: {
       emitted: seen.emitted,
-      bytes: found.run?.bytes ?? 0,
+      bytes: seen.run?.bytes ?? 0,
       duplicates: ingested?.duplicates ?? 0,
       invalid: ingested?.skipped ?? invalid.length,
       suppressed: ingested?.suppressed ?? 0,
     },
     invalid,
     changes,
-    state: found.state,
-    ms: {
-      copying,
-      starting: seen.startingMs,
-      producing: seen.producingMs,
-      checking: seen.checkingMs,
-      comparing: watch.lap(),
-      total: watch.total(),
-    },
+    state: seen.state,
+    ms: { copying, ...seen.ms, comparing: lap(), total: performance.now() - startedAt },
   };
 }
 
-type Failure = { reason: FailureReason; error: string };
+/** What is recorded while the source runs. */
+interface Seen {
+  run?: Run;
+  /** Why the source could not be started. */
+  cannotStart?: unknown;
+  /** The first valid records. */
+  records: Record<string, unknown>[];
+  emitted: number;
+  ingested?: Ingested;
+  invalid: SkippedRecord[];
+  state: unknown;
+  ms: { starting: number; producing: number; checking: number };
+}
 
-const INTERRUPTED: Failure = { reason: 'error', error: 'Interrupted' };
-
-/** The source of the definition, with its lines and its end observed in `found`. */
-function tryingProducer(
-  input: TryRunInput,
-  { job }: ClaimedJob,
-  { seen, onEnd }: { seen: SeenLines; onEnd(): void },
-) {
+/** Runs the source of the definition. @param lap called when the source has ended */
+function trialProducer(input: TryRunInput, { job }: ClaimedJob, lap: () => void) {
   const { definition, secrets, onLog, onProgress } = input;
-  const found = {
-    run: undefined as Run | undefined,
-    cannotStart: undefined as unknown,
-    ingested: undefined as Ingested | undefined,
-    invalid: [] as SkippedRecord[],
-    state: undefined as unknown,
-  };
-  const invalidRecord = (): RunFailure | undefined => {
-    const [first] = found.invalid;
-    if (first === undefined || definition.onInvalid !== 'fail') return undefined;
-    return new RunFailure('invalid_record', `Record ${first.position} is invalid: ${first.reason}`);
+  const seen: Seen = {
+    records: [],
+    emitted: 0,
+    invalid: [],
+    state: undefined,
+    ms: { starting: 0, producing: 0, checking: 0 },
   };
   const producer: Producer = {
     what: 'run',
-    // Skipped even if the definition says `fail`: a trial reports the first ten invalid records.
+    // Invalid records are skipped even if the definition says `fail`, so that the trial can report the first ten.
     definition: { ...definition, onInvalid: 'skip' },
     once: true,
     tooSlow: runTooSlow,
-    onSkipped: (skipped) => void found.invalid.push(skipped),
+    onSkipped: (skipped) => void seen.invalid.push(skipped),
     onIngested: (ingested) => {
-      found.ingested = ingested;
+      seen.ingested = ingested;
     },
     async start(attempt) {
-      const watch = stopwatch();
+      const lapOfSource = stopwatch();
       attempt.clean = createMask(secrets).clean;
       const run = await startRun({
         ...input,
@@ -210,21 +204,21 @@ function tryingProducer(
         onProgress: () => {},
         killGraceMs: KILL_GRACE_MS,
       }).catch((error: unknown) => {
-        found.cannotStart = error;
+        seen.cannotStart = error;
         throw error;
       });
-      found.run = run;
-      const tell = (records: number) => onProgress('running', records);
+      seen.run = run;
+      const report = (records: number) => onProgress('running', records);
       return {
         process: run.process,
-        batches: watchLines(run.batches, seen, { key: definition.key, watch, tell }),
+        batches: watchLines(run.batches, seen, { key: definition.key, lap: lapOfSource, report }),
         get bytes() {
           return run.bytes;
         },
         end: run.end.then((end) => {
-          if (end.ok) found.state = end.state;
+          if (end.ok) seen.state = end.state;
           onProgress('comparing', seen.emitted);
-          onEnd();
+          lap();
           return end;
         }),
         stop: run.stop,
@@ -232,21 +226,26 @@ function tryingProducer(
       };
     },
     async confirm() {
-      const failure = invalidRecord();
+      const failure = invalidRecord(definition, seen);
       if (failure !== undefined) throw failure;
     },
   };
-  return { producer, found, invalidRecord };
+  return { producer, seen };
 }
 
-function failureOf(end: AttemptEnd, invalidRecord: RunFailure | undefined): Failure | null {
+/** The failure that a job would have had because of its first invalid record. */
+function invalidRecord({ onInvalid }: Definition, { invalid: [first] }: Seen): RunFailure | undefined {
+  if (first === undefined || onInvalid !== 'fail') return undefined;
+  return new RunFailure('invalid_record', `Record ${first.position} is invalid: ${first.reason}`);
+}
+
+function failureOf(end: AttemptEnd, invalid: RunFailure | undefined): RunFailure | undefined {
   const failure = end.outcome === 'failed' || end.outcome === 'retrying' ? end.failure : undefined;
-  // A job would have failed with the first of them, whatever came later.
-  const first = failure?.reason === 'timeout' ? failure : (invalidRecord ?? failure);
-  return first === undefined ? null : { reason: first.reason, error: first.message };
+  // A job would have failed with the first invalid record, before any later failure.
+  return failure?.reason === 'timeout' ? failure : (invalid ?? failure);
 }
 
-/** The first differences between two versions; none when they are the same. */
+/** The first differences between two versions. */
 async function differences(
   store: Store,
   place: WorkflowRef,
@@ -255,25 +254,25 @@ async function differences(
 ): Promise<ChangedRow[]> {
   const found: ChangedRow[] = [];
   let after: ChangesCursor | null = null;
-  do {
-    if (since === until) break;
+  while (since !== until && found.length < SHOWN) {
     const page: Awaited<ReturnType<Store['records']['changes']>> = await store.records.changes({
       ...place,
       since,
       until,
       after,
-      limit: LOOKED_AT,
+      limit: PAGE,
     });
     found.push(...page.rows);
     after = page.next;
-  } while (after !== null && found.length < SHOWN);
+    if (after === null) break;
+  }
   return found.slice(0, SHOWN);
 }
 
 /** The prefix of the directories of trials; the process id follows. */
 const TRIAL = 'flowhook-trial-';
 
-/** Removes the databases of killed trials, which contain published records. */
+/** Removes the databases of trials that were killed: they contain published records. */
 async function removeLeftTrials(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = name.startsWith(TRIAL) ? Number.parseInt(name.slice(TRIAL.length), 10) : Number.NaN;
@@ -290,10 +289,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Nothing else claims jobs in that database, and nothing renews the lease. */
+/** Longer than any trial: nothing else claims jobs in the temporary database, and nothing renews the lease. */
 const LEASE_MS = 365 * 86_400_000;
 
-/** The temporary database of a trial run, which holds one workflow. */
+/** The temporary database of a trial, which holds one workflow. */
 interface Scratch {
   store: Store;
   ingester: Ingester;
@@ -307,8 +306,11 @@ interface PublishedRecords {
   version: DataVersion;
 }
 
+/** Reports the number of records so far. */
+type ReportCount = (records: number) => void;
+
 /**
- * Publishes the records of a version in the trial's database, as its version 1.
+ * Publishes the records of a version as version 1 of the temporary database.
  *
  * @throws the signal's reason
  */
@@ -316,7 +318,7 @@ async function copyPublished(
   scratch: Scratch,
   published: PublishedRecords,
   definition: Definition,
-  { signal, tell }: { signal: AbortSignal; tell: (records: number) => void },
+  { signal, report }: { signal: AbortSignal; report: ReportCount },
 ): Promise<void> {
   const held = heldBy(await beginJob(scratch));
   const ingested = await ingest(
@@ -330,18 +332,17 @@ async function copyPublished(
         mode: 'upsert',
         limits: { ...definition.limits, records: Number.MAX_SAFE_INTEGER },
       },
-      lines: linesOf(published, signal, tell),
+      lines: linesOf(published, signal, report),
     },
   );
   const guards = { minRecords: 0, maxDropPercent: null };
   await scratch.store.records.publish({ held, guards, state: null, fields: ingested.fields });
 }
 
-/** Begins a job of the trial's workflow. */
 async function beginJob({ store, place }: Scratch): Promise<ClaimedJob> {
   await store.jobs.enqueue({ ...place, origin: 'cli', idempotencyKey: null });
   const [claimed] = await store.jobs.claim({ nodeId: 'trial', limit: 1, leaseMs: LEASE_MS, perTeam: 1 });
-  if (claimed === undefined) throw new Error('The trial could not begin its job');
+  if (claimed === undefined) throw new Error('The job of the trial could not be claimed');
   return claimed;
 }
 
@@ -352,7 +353,7 @@ function heldBy({ job }: ClaimedJob): AttemptLease {
 async function* linesOf(
   { store, place, version }: PublishedRecords,
   signal: AbortSignal,
-  tell: (records: number) => void,
+  report: ReportCount,
 ): AsyncGenerator<string[]> {
   const rows = pageRows(version, PARSED_ROWS);
   let afterSeq = 0;
@@ -369,33 +370,18 @@ async function* linesOf(
     yield Buffer.from(page.json).toString().split('\n');
     afterSeq = page.lastSeq;
     copied += page.count;
-    tell(copied);
+    report(copied);
   }
 }
 
-/** Lines of each batch that are parsed to find them: a run with only invalid records must not be parsed twice. */
+/** Lines per batch that are parsed for `Seen.records`, so that a run of invalid records is not parsed twice. */
 const LINES_PARSED = 20;
 
-/** What was observed; updated while the lines are read. */
-interface SeenLines {
-  records: Record<string, unknown>[];
-  emitted: number;
-  /** From the start to the first line, or to the end of a run without lines. */
-  startingMs: number;
-  /** Time spent waiting for the source after its first line. */
-  producingMs: number;
-  /** Time the source spent waiting for its lines to be checked. */
-  checkingMs: number;
-}
-
-/**
- * @param options.watch must be started together with the source
- * @param options.tell called with the number of records so far
- */
+/** Yields the batches, and records the first records and the times. @param options.lap started with the source */
 async function* watchLines(
   batches: AsyncIterable<string[]>,
-  seen: SeenLines,
-  { key, watch, tell }: { key: readonly string[]; watch: Stopwatch; tell: (records: number) => void },
+  seen: Seen,
+  { key, lap, report }: { key: readonly string[]; lap: () => number; report: ReportCount },
 ): AsyncGenerator<string[]> {
   for await (const batch of batches) {
     waited();
@@ -404,36 +390,24 @@ async function* watchLines(
       seen.records.push(...valid.slice(0, SHOWN - seen.records.length));
     }
     seen.emitted += batch.length;
-    tell(seen.emitted);
+    report(seen.emitted);
     yield batch;
-    seen.checkingMs += watch.lap();
+    seen.ms.checking += lap();
   }
   waited();
 
   function waited(): void {
-    if (seen.emitted === 0) seen.startingMs += watch.lap();
-    else seen.producingMs += watch.lap();
+    seen.ms[seen.emitted === 0 ? 'starting' : 'producing'] += lap();
   }
 }
 
-interface Stopwatch {
-  /** Milliseconds since the last lap, or the start. */
-  lap(): number;
-  /** Milliseconds since the start. */
-  total(): number;
-}
-
-function stopwatch(): Stopwatch {
-  const startedAt = performance.now();
-  let lapAt = startedAt;
-  return {
-    lap() {
-      const now = performance.now();
-      const ms = now - lapAt;
-      lapAt = now;
-      return ms;
-    },
-    total: () => performance.now() - startedAt,
+/** Returns a function that returns the milliseconds since its last call. */
+function stopwatch(): () => number {
+  let lapAt = performance.now();
+  return () => {
+    const before = lapAt;
+    lapAt = performance.now();
+    return lapAt - before;
   };
 }
 

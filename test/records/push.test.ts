@@ -160,7 +160,7 @@ test('the mode may be one that does less than the definition’s, never more', a
   );
   const wider = await push('upserted', '{"mail":"a"}', {}, '?mode=replace');
   assert.equal(wider.status, 400);
-  assert.match(String(wider.body.error), /`replace` may do more .*`upsert`.* choose upsert or append/);
+  assert.match(String(wider.body.error), /`replace` can change more .*`upsert`.* Use upsert or append/);
   const unknown = await push('upserted', '', {}, '?mode=merge');
   assert.match(String(unknown.body.error), /`mode` must be one of replace, upsert, append/);
 });
@@ -176,9 +176,9 @@ test('what cannot be published is refused whole, with the reason and the place',
     ['1\n2\n3\n4\n5'.replace(/\d/g, '{"id":"$&"}'), {}, 'output', /limits\.records/],
     ['{"id":1}', json, 'output', /does not begin with a JSON array/],
     ['[{"id":3},{"id":4}', json, 'output', /not closed.* element 1/],
-    ['id,name\n3,a\n4\n', csv, 'output', /Row 3 has 1 fields, but the header row names 2/],
-    ['id,id\n3,a\n', csv, 'output', /"id" twice/],
-    ['no gzip', { 'content-encoding': 'gzip' }, 'output', /not whole and valid gzip/],
+    ['id,name\n3,a\n4\n', csv, 'output', /Row 3 has 1 fields, but the header row has 2/],
+    ['id,id\n3,a\n', csv, 'output', /two columns named "id"/],
+    ['no gzip', { 'content-encoding': 'gzip' }, 'output', /not complete, valid gzip/],
     [gzipSync('{"id":3}\n{"id":4}\n').subarray(0, 20), { 'content-encoding': 'gzip' }, 'output', /gzip/],
   ] as const) {
     const answer = await push('guarded', body as string | Buffer, headers as Record<string, string>);
