@@ -166,7 +166,7 @@ test('a workflow file that lies in no team’s folder is told where it belongs, 
   ] as const) {
     const { code, stdout, stderr } = await flowhook(directory, [...args]);
     assert.equal(code, 1, args.join(' '));
-    const said = `${file}: This file is in no team's folder, so it defines nothing. Move it to acme/stray.yaml\n`;
+    const said = `${file}: This file is not in the folder of a team, so it is not used. Move it to acme/stray.yaml\n`;
     assert.ok((stdout + stderr).includes(said), stdout + stderr);
   }
   const doctor = await flowhook(directory, ['doctor', '--json']);

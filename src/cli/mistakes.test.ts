@@ -125,7 +125,7 @@ for (const { mistake, args, code, says } of [
     mistake: 'a directory without workflows',
     args: () => ['apply'],
     code: 1,
-    says: /The workflows directory .* does not exist\. Create it, or name another one/,
+    says: /The workflows directory .* does not exist\. Create it, or set another one/,
   },
 ]) {
   test(`${mistake}: what to do is said, and nothing is made`, async () => {

@@ -1,4 +1,4 @@
-/** What definitions made over the API are held to. */
+/** Limits for definitions made over the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Definition, Workflow } from '../model/workflow.ts';
@@ -25,18 +25,18 @@ const GREEDY = definitionOf(
   'limits: { timeout: 168h, memory: 900GB, output: 900TB, records: 1000000000 }\nretries: { max: 100 }',
 );
 
-test('a definition within the ceilings has no mistakes, and the defaults are within', () => {
+test('a definition within the ceilings has no mistakes, and neither have the defaults', () => {
   assert.deepEqual(aboveCeilings(definitionOf(''), CEILINGS), []);
 });
 
-test('each setting above its ceiling is named, with the most that may be asked for and who can raise it', () => {
+test('names each setting above its ceiling, with the ceiling and the setting that raises it', () => {
   const mistakes = aboveCeilings(GREEDY, CEILINGS);
   assert.equal(mistakes.length, 5);
   assert.match(mistakes[0] ?? '', /`limits\.timeout` is 7 days.*at most 1 h.*FLOWHOOK_MAX_API_TIMEOUT/);
   assert.match(mistakes[4] ?? '', /`retries\.max` is 100.*at most 5.*FLOWHOOK_MAX_API_RETRIES/);
 });
 
-test('one that was stored before runs within them, and one of a file as it is written', () => {
+test('the ceilings apply to stored definitions made over the API, and not to files', () => {
   const workflow = { definition: GREEDY, definitionHash: 'api:1' } as Workflow;
   const { limits, retries } = withinCeilings(workflow, CEILINGS).definition;
   const { retries: most, ...rest } = CEILINGS;

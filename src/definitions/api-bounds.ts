@@ -1,8 +1,9 @@
 /**
- * Bounds of definitions made over the API; those in files are the operator's own, and are not bound.
+ * Limits for definitions made over the API. Definitions in files are written by the operator and have no such limits.
  *
- * They may only send secrets that the team's file permits, and only to the hosts that it names: API callers who can make
- * workflows must not learn the operator's secrets. And they may ask for no more than the ceilings of the settings.
+ * A definition made over the API may only send secrets that the team's secrets file permits, and only to the hosts listed
+ * there: API callers who can create workflows must not learn the operator's secrets. Its limits must not exceed the
+ * ceilings in the settings.
  */
 import type { HttpSource } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
@@ -15,18 +16,18 @@ const MAX_MISTAKES = 100;
 /** A secret that workflows made over the API may use. */
 export interface ApiSecret {
   value: string;
-  /** Where it may be sent. */
+  /** The origins that it may be sent to. */
   origins: ReadonlySet<string>;
 }
 
 /**
- * The settings that may hold secrets: they are sent only to the hosts of the definition. URLs appear in logs and, as
- * links, in records; fields become records; and some headers are sent wherever a redirect or a link leads.
+ * The settings that may contain secrets, because they are sent only to the hosts of the definition. URLs appear in logs
+ * and, as links, in records; fields become records; and some headers are sent to every target of a redirect or link.
  */
 const PLACES =
   /^source\.(?:headers\.|body\b|form\.|auth\.(?:token|username|password|value|clientId|clientSecret)$)/;
 
-/** @returns sentences that begin with the setting */
+/** @returns sentences that start with the setting */
 export function apiMistakes(
   source: Source,
   secrets: ReadonlyMap<string, Pick<ApiSecret, 'origins'>>,
@@ -35,10 +36,10 @@ export function apiMistakes(
   const mistakes = new Set<string>();
   if (source.proxy !== null) {
     mistakes.add(
-      '`source.proxy` has no place here: proxies are for workflows from the files of the operator',
+      '`source.proxy` is not allowed over the API: only workflow files of the operator may set a proxy',
     );
   }
-  // Each once: a source may have thousands of URLs, and refer to a secret thousands of times.
+  // Each secret is checked once: a source may have thousands of URLs, and use a secret thousands of times.
   const targets = targetsOf(source);
   const sent = new Set<string>();
   for (const { place, name } of usesIn(source)) {
@@ -46,11 +47,12 @@ export function apiMistakes(
     const secret = secrets.get(name);
     if (!PLACES.test(place) || isPlain(place, source)) {
       mistakes.add(
-        `\`${place}\` must hold no secret: over the API one may stand in \`headers\` that belong to one host alone, in \`body\`, \`form\` and \`auth\``,
+        `\`${place}\` must not contain a secret. Over the API, secrets are allowed in \`body\`, \`form\`, \`auth\`, and in ` +
+          '`headers` that only the hosts of the definition receive',
       );
     } else if (secret === undefined) {
       mistakes.add(
-        `\`${place}\` uses the secret ${name}, which workflows made over the API may not use: the operator must set it ` +
+        `\`${place}\` uses the secret ${name}, which workflows made over the API may not use. The operator can permit it ` +
           "in the team's secrets file with `api: true` and `hosts`",
       );
     } else if (!sent.has(name)) {
@@ -58,7 +60,7 @@ export function apiMistakes(
       const elsewhere = targets.filter(({ origin }) => origin === undefined || !secret.origins.has(origin));
       for (const { place: at } of elsewhere.slice(0, MAX_MISTAKES)) {
         mistakes.add(
-          `\`${at}\` would be sent the secret ${name}, which may be sent to ${[...secret.origins].join(', ')} only`,
+          `\`${at}\` would receive the secret ${name}, which may be sent only to ${[...secret.origins].join(', ')}`,
         );
       }
     }
@@ -72,7 +74,7 @@ function* usesIn(source: HttpSource): Generator<{ place: string; name: string }>
   }
 }
 
-/** Whether it is a header that is sent to hosts that the definition does not name. */
+/** Whether this header is also sent to hosts that the definition does not name. */
 function isPlain(place: string, { auth }: HttpSource): boolean {
   const header =
     place === 'source.auth.value' && auth?.type === 'header'
@@ -81,7 +83,7 @@ function isPlain(place: string, { auth }: HttpSource): boolean {
   return PLAIN_HEADERS.includes(header.trim().toLowerCase());
 }
 
-/** The URLs that are sent secrets, or a token that was obtained with one and is worth as much. */
+/** The URLs that receive secrets, or a token obtained with a secret. */
 function targetsOf({ urls, auth }: HttpSource): { place: string; origin: string | undefined }[] {
   const targets = [
     ...urls.map((url, position) => ({
@@ -93,14 +95,14 @@ function targetsOf({ urls, auth }: HttpSource): { place: string; origin: string 
   return targets.map(({ place, url }) => ({ place, origin: originOf(url) }));
 }
 
-/** Undefined when placeholders or other parts of the URL could change the host. */
+/** Undefined if placeholders or other parts of the URL could change the host. */
 function originOf(url: string): string | undefined {
   const authority = /^https?:\/\/([^/?#\\]*)[/?#]/i.exec(`${url}/`)?.[1] ?? '';
   if (/[$@{}\s]/.test(authority)) return undefined;
   return URL.parse(withoutPlaces(url))?.origin;
 }
 
-/** All texts of a source with their settings, as the definition file names them. */
+/** All strings of a source, each with its setting as the definition file names it. */
 function* textsOf({
   urls,
   body,
@@ -129,10 +131,10 @@ function* textsWithin(value: unknown, place: string): Generator<{ place: string;
   }
 }
 
-/** The most that a definition may ask for. */
+/** Upper limits for the settings of a definition. */
 export type Ceilings = Definition['limits'] & { retries: number };
 
-/** What each is called in a definition and as a setting, and how it is told in words. */
+/** For each ceiling: the setting in a definition, the end of the setting's name in the service, and its formatter. */
 const BOUNDS: Readonly<
   Record<keyof Ceilings, [name: string, setting: string, words: (value: number) => string]>
 > = {
@@ -150,14 +152,14 @@ export function aboveCeilings({ limits, retries }: Definition, ceilings: Ceiling
     const [name, setting, words] = BOUNDS[field];
     if (asked[field] <= ceilings[field]) return [];
     return [
-      `\`${name}\` is ${words(asked[field])}, and workflows made over the API may ask for at most ` +
-        `${words(ceilings[field])} here: ask for less, or have the operator raise FLOWHOOK_MAX_API_${setting} or ` +
-        'define the workflow in a file',
+      `\`${name}\` is ${words(asked[field])}, but workflows made over the API may have at most ` +
+        `${words(ceilings[field])}. Lower it, or ask the operator to raise FLOWHOOK_MAX_API_${setting} or to define ` +
+        'the workflow in a file',
     ];
   });
 }
 
-/** The workflow as it runs: one made over the API before the ceilings were set, or lowered, is held to them as well. */
+/** Applies the ceilings to a workflow that is about to run: they may have been lowered since it was made over the API. */
 export function withinCeilings(workflow: Workflow, ceilings: Ceilings | undefined): Workflow {
   if (ceilings === undefined || !isOfApi(workflow)) return workflow;
   const { definition } = workflow;

@@ -17,7 +17,7 @@ interface Bench {
   apply(options?: { prune?: boolean; force?: boolean }): Promise<ApplyReport>;
   write(file: string, text: string): Promise<void>;
   remove(file: string): Promise<void>;
-  /** The workflows that a team's callers see. */
+  /** The ids of the team's active workflows. */
   active(team: string): Promise<string[]>;
 }
 
@@ -51,7 +51,7 @@ async function bench(t: TestContext, files: Record<string, string>): Promise<Ben
   return made;
 }
 
-/** A report without what is empty. */
+/** A report without empty lists and zeros. */
 function short(report: ApplyReport): Record<string, unknown> {
   const { mistakes, ...names } = report;
   return Object.fromEntries(
@@ -77,7 +77,7 @@ test('creates teams and workflows, and writes only changed ones', async (t) => {
   assert.equal(workflow?.definition.name, 'Changed');
 });
 
-test('a broken file leaves the last good definition active, and is not missing', async (t) => {
+test('a broken file leaves the last valid definition active, and does not count as missing', async (t) => {
   const { apply, write, active } = await bench(t, { 'acme/a.yaml': YAML, 'acme/b.yaml': YAML });
   await apply();
   await write('acme/a.yaml', 'source: [');
@@ -87,7 +87,7 @@ test('a broken file leaves the last good definition active, and is not missing',
   assert.deepEqual(short(await apply()), { unchanged: 2 });
 });
 
-test('a file that was moved to where it defines nothing is a mistake, and its workflow is not archived', async (t) => {
+test('a misplaced file is a mistake, and its workflow is not archived', async (t) => {
   const { apply, write, remove, active } = await bench(t, {
     'acme/a.yaml': YAML,
     'acme/b.yaml': YAML,
@@ -104,7 +104,7 @@ test('a file that was moved to where it defines nothing is a mistake, and its wo
   assert.deepEqual(short(await apply({ prune: true })), { unchanged: 2, archived: ['acme/a'] });
 });
 
-test('a missing file only warns; prune archives, and the file brings it back', async (t) => {
+test('a missing file causes a warning; pruning archives its workflow, and the file restores it', async (t) => {
   const { apply, write, remove, active } = await bench(t, {
     'acme/a.yaml': YAML,
     'acme/b.yaml': YAML,
@@ -122,7 +122,7 @@ test('a missing file only warns; prune archives, and the file brings it back', a
   assert.deepEqual(await active('acme'), ['a', 'b', 'c']);
 });
 
-test('prune refuses to archive more than half, and then changes nothing at all', async (t) => {
+test('pruning refuses to archive more than half of the workflows, and then changes nothing', async (t) => {
   const { apply, write, remove, active } = await bench(t, {
     'acme/a.yaml': YAML,
     'acme/b.yaml': YAML,
@@ -153,14 +153,14 @@ test('a missing directory changes nothing', async (t) => {
   assert.deepEqual(await active('acme'), ['a']);
 });
 
-test('more workflows than one batch holds are all applied', async (t) => {
+test('applies more workflows than one batch', async (t) => {
   const files = Array.from({ length: 130 }, (_, n) => [`acme/w${n}.yaml`, YAML]);
   const { apply } = await bench(t, Object.fromEntries(files));
   assert.equal((await apply()).created.length, 130);
   assert.equal((await apply()).unchanged, 130);
 });
 
-test('a schedule is first due after it is applied, and a workflow without one is never due', async (t) => {
+test('a new schedule is first due after it is applied, and a workflow without a schedule never', async (t) => {
   const { store, apply } = await bench(t, {
     'acme/daily.yaml': `${YAML}schedule: { every: 1d }\n`,
     'acme/never.yaml': YAML,

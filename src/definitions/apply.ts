@@ -1,5 +1,4 @@
-/** Applies the workflow files of a directory to the store, whose rows are the definitions in effect; also at a start. */
-
+/** Applies the workflow files of a directory to the store, whose rows are the definitions in effect. */
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
@@ -22,21 +21,21 @@ export interface ApplyReport {
   created: string[];
   changed: string[];
   unchanged: number;
-  /** Archived before; active again, with their data, because their file is back. */
+  /** Archived workflows that are active again, with their data, because their file is back. */
   restored: string[];
   archived: string[];
   /** Active in the store, but without a file. */
   missing: string[];
-  /** Of files that cannot be applied; the definitions that were applied before stay active. */
+  /** Mistakes in files that cannot be applied. The definitions applied before stay active. */
   mistakes: Mistake[];
 }
 
 /**
- * Creates and changes workflows as the files define them, and creates teams that have a folder and no row. Workflows
- * whose file is gone are only reported, or archived with `prune`.
+ * Creates and changes workflows as defined by the files, and creates teams for new folders. Workflows without a file are
+ * reported; with `prune` they are archived.
  *
- * @throws Problem, before anything is changed, when the directory is missing, or when pruning would archive more than
- *   half of the workflows without `force`
+ * @throws Problem, before anything is changed, if the directory is missing, or if pruning would archive more than half of
+ *   the workflows without `force`
  */
 export async function applyWorkflows(
   store: Store,
@@ -44,7 +43,7 @@ export async function applyWorkflows(
     directory: string;
     prune: boolean;
     force: boolean;
-    /** The system user that modules are imported as; undefined: the service's own. */
+    /** The system user that modules are imported as; undefined: the service's own user. */
     runAs: RunAs | undefined;
     log: Logger;
     signal?: AbortSignal | undefined;
@@ -89,7 +88,7 @@ export function needsFiles(sourceType: Definition['source']['type']): boolean {
   return sourceType === 'command' || sourceType === 'module';
 }
 
-/** All workflows that came from files and are not archived, by `team/id`. */
+/** All workflows applied from files and not archived, by `team/id`. */
 export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
   const slugs = new Map<string, string>();
   for await (const { id, slug } of everyRow(store.teams.list, {})) slugs.set(id, slug);
@@ -97,7 +96,7 @@ export async function storedWorkflows(store: Store): Promise<Map<string, StoredW
   for await (const one of everyRow(store.workflows.applied, {}, (row) => row)) {
     if (isOfApi(one)) continue;
     const { teamId, id, definitionHash: hash, sourceType } = one;
-    // The team may have been created after the teams were listed; the next call finds it.
+    // The team may have been created after the teams were read; the next call finds it.
     const team = slugs.get(teamId);
     if (team !== undefined)
       all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(sourceType) });
@@ -109,7 +108,7 @@ function refuse(gone: [string, StoredWorkflow][], total: number, options: { dire
   throw new Problem('definition_invalid', {
     sentence:
       `Pruning would archive ${gone.length} of ${total} workflows, more than half (${listed(gone.map(([name]) => name))}), so nothing was changed. ` +
-      `If ${options.directory} is the right directory, say --force`,
+      `If ${options.directory} is the right directory, use --force`,
   });
 }
 
@@ -136,7 +135,7 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
       });
     for (const { name, outcome } of await Promise.all(outcomes)) {
       if (outcome === 'unchanged') report.unchanged++;
-      // `stale` is only possible for a workflow beyond the quota here, which is among the mistakes.
+      // `stale`: the workflow exceeds a quota, which is already a mistake.
       else if (outcome !== 'stale') report[outcome].push(name);
     }
   }
@@ -164,24 +163,24 @@ function logReport(report: ApplyReport, log: Logger): void {
   if (Object.values(counts).some((names) => names.length > 0)) log.info(counts, 'workflows.applied');
 }
 
-/** Files that can be read in this time are applied before the service listens. */
+/** Files read within this time are applied before the service starts to listen. */
 const PATIENCE_MS = 3_000;
 
 /**
- * Whether no workflow has been applied yet. Then the first node applies its files at its start, as on SQLite. After
- * that only `flowhook apply` does, because nodes with different files would undo each other's definitions.
+ * Whether no workflow has been applied yet. In this case the first node applies its files at startup, as on SQLite.
+ * Afterwards only `flowhook apply` does so, because nodes with different files would overwrite each other's definitions.
  */
 export async function isWithoutWorkflows(store: Store): Promise<boolean> {
   return (await store.workflows.applied({ limit: 1 })).length === 0;
 }
 
 /**
- * Applies the workflow files. A file that hangs while it is read must not hold up the workflows that the database
- * already has.
+ * Applies the workflow files at startup. A file that hangs while being read must not delay the workflows that are already
+ * in the database.
  *
- * @param input.isNamed whether the directory was configured: it must then exist
- * @param input.signal stops the reading
- * @returns undefined when it takes longer than 3 s; it then goes on in the background
+ * @param input.isNamed whether the directory was configured and must therefore exist
+ * @param input.signal stops reading the files
+ * @returns undefined after 3 s; applying then continues in the background
  */
 export async function applyAtStart(
   store: Store,
@@ -199,7 +198,7 @@ export async function applyAtStart(
   if (!isNamed && !existsSync(directory)) {
     log.warn(
       { directory },
-      'workflows.none: put definitions into <team>/<id>.yaml here, or name their place with --workflows',
+      'workflows.none: put definitions into <team>/<id>.yaml in this directory, or set another one with --workflows',
     );
     return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
   }

@@ -1,32 +1,32 @@
-/** The thread that checks definitions: one after the other, as `checks.ts` sends them. */
+/** The thread that checks definitions, one at a time, as `checks.ts` sends them. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { firstRunAt } from '../model/schedule.ts';
 import type { Definition } from '../model/workflow.ts';
 import { type ApiSecret, aboveCeilings, apiMistakes, type Ceilings } from './api-bounds.ts';
 import { type Parsed, parseDefinition, parseYamlDefinition } from './definition.ts';
 
-/** `ready` comes first, once; then an answer to each definition. */
+/** The first message is `ready`; then one message follows for each definition. */
 export type FromCheck = { ready: true } | { checked: Checked } | { failed: string };
 
 if (parentPort !== null) serve(parentPort);
 
 function serve(port: MessagePort): void {
-  const tell = (message: FromCheck) => port.postMessage(message);
+  const post = (message: FromCheck) => port.postMessage(message);
   port.on('message', (given: ToCheck) => {
     try {
-      tell({ checked: checkDefinition(given) });
+      post({ checked: checkDefinition(given) });
     } catch (error) {
-      tell({ failed: (error as Error).stack ?? String(error) });
+      post({ failed: (error as Error).stack ?? String(error) });
     }
   });
-  tell({ ready: true });
+  post({ ready: true });
 }
 
-/** A definition to be checked. `file` is its path in the workflows directory. */
+/** A definition to check. `file` is the path within the workflows directory. */
 export type ToCheck =
   /** A file of the operator. */
   | { yaml: string; file: string }
-  /** Made over the API; `nowMs` is the time in epoch milliseconds after which the schedule counts. */
+  /** A definition made over the API. `nextRunAt` is computed from `nowMs` (epoch milliseconds). */
   | {
       json: string;
       file: string;
@@ -35,7 +35,7 @@ export type ToCheck =
       nowMs: number;
     };
 
-/** `nextRunAt` is null without a schedule, and for files, whose caller knows the time. */
+/** `nextRunAt` is null without a schedule, and for files, where the caller computes it. */
 export type Checked =
   | { definition: Definition; nextRunAt: number | null }
   | Extract<Parsed, { mistakes: unknown }>;
@@ -46,7 +46,7 @@ function checkDefinition(given: ToCheck): Checked {
     const parsed = parseYamlDefinition(given.yaml, { file });
     return 'definition' in parsed ? { ...parsed, nextRunAt: null } : parsed;
   }
-  // There are no lines to name: the caller sent JSON of any layout.
+  // Line numbers would mean nothing: the caller sent JSON, which may be one line.
   const parsed = parseDefinition(JSON.parse(given.json), { file, lineOf: () => null });
   if ('mistakes' in parsed) return parsed;
   const { definition } = parsed;
@@ -55,7 +55,7 @@ function checkDefinition(given: ToCheck): Checked {
     ...apiMistakes(definition.source, given.secrets),
   ];
   if (sentences.length > 0) {
-    return { mistakes: sentences.map((message) => ({ file, line: null, message })), untold: 0 };
+    return { mistakes: sentences.map((message) => ({ file, line: null, message })), omitted: 0 };
   }
   return { definition, nextRunAt: firstRunAt(definition, given.nowMs) };
 }

@@ -1,8 +1,8 @@
-/** Reads settings that people write, fills in what is missing, and collects all mistakes with their lines. */
+/** Reads settings, fills in defaults, and collects all mistakes with their lines. */
 import { formatSize, parseDuration, parseSize } from '../std/amounts.ts';
 import { nearest } from '../std/nearest.ts';
 
-/** A mistake in a file, for its author. Lines count from 1; null where no line applies. */
+/** A mistake in a file, for its author. Lines count from 1; null if no line applies. */
 export interface Mistake {
   file: string;
   line: number | null;
@@ -15,15 +15,15 @@ export type Path = readonly (string | number)[];
 /** Finds the line of a setting. */
 export type LineOf = (path: Path) => number | null;
 
-/** Further mistakes are only counted: each costs the look-up of its line, and the nearest name of what was meant. */
+/** Further mistakes are only counted: each one costs looking up its line and the most similar setting. */
 const MAX_MISTAKES = 100;
 /** Names longer than this are shortened in messages. */
 const MAX_NAME = 200;
 
 export class Checker {
   readonly mistakes: Mistake[] = [];
-  /** How many more there are. */
-  untold = 0;
+  /** The number of mistakes that `mistakes` leaves out. */
+  omitted = 0;
   readonly #file: string;
   readonly #lineOf: LineOf;
 
@@ -39,7 +39,7 @@ export class Checker {
   /** Records a mistake. The sentence continues after the setting's name. */
   wrong(path: Path, sentence: string): void {
     if (this.isFull) {
-      this.untold += 1;
+      this.omitted += 1;
       return;
     }
     const message = path.length === 0 ? sentence : `\`${nameOf(path)}\` ${sentence}`;
@@ -48,8 +48,8 @@ export class Checker {
 }
 
 /**
- * The settings of one map. Each method reads one of them; one that is not written, or is wrong and so a mistake, is
- * `otherwise`. Without an `otherwise` the setting must be written.
+ * The settings of one map. Each method reads one setting. For a missing setting it returns `otherwise`; without an
+ * `otherwise` the setting is required. For a wrong value it records a mistake and returns `otherwise`.
  */
 export class Section {
   readonly checker: Checker;
@@ -57,9 +57,9 @@ export class Section {
   readonly values: Readonly<Record<string, unknown>>;
 
   /**
-   * @param value a mistake if it is neither a map nor missing
-   * @param known the names of settings; null: any
-   * @param misplaced sentences for names that are none of them
+   * @param value a map, or missing; anything else is a mistake
+   * @param known the allowed settings; null: any
+   * @param misplaced mistakes for settings that belong elsewhere, by name
    */
   constructor(
     checker: Checker,
@@ -79,7 +79,7 @@ export class Section {
       if (known?.includes(key)) continue;
       const reason = Object.hasOwn(misplaced, key) ? misplaced[key] : undefined;
       if (checker.isFull) checker.wrong(path, '');
-      else this.wrong(key, reason ?? `is not a setting that exists${suggestion(key, known ?? [])}`);
+      else this.wrong(key, reason ?? `is not a known setting${suggestion(key, known ?? [])}`);
     }
   }
 
@@ -95,15 +95,15 @@ export class Section {
     return new Section(this.checker, this.values[name], [...this.path, name], known);
   }
 
-  /** A map whose names are the author's. @param sentence what it must be */
+  /** A map whose keys the author chooses. @param sentence what the map must be */
   free(name: string, sentence: string): Section {
     return new Section(this.checker, this.read(name, sentence, asMap, {}), [...this.path, name], null);
   }
 
   /**
-   * @param sentence what it must be
-   * @param parse returns undefined for a value that is not
-   * @param hint what to add for a wrong value
+   * @param sentence what the value must be
+   * @param parse returns undefined for a wrong value
+   * @param hint text to append to the mistake
    */
   read<T, D = undefined>(
     name: string,
@@ -123,20 +123,20 @@ export class Section {
   text<D = undefined>(name: string, longest: number, otherwise?: D): string | D {
     const isText = (value: unknown) =>
       typeof value === 'string' && value.trim() !== '' && value.length <= longest ? value : undefined;
-    return this.read(name, `must be a text of 1 to ${longest} characters`, isText, otherwise);
+    return this.read(name, `must be a string of 1 to ${longest} characters`, isText, otherwise);
   }
 
   oneOf<T extends string, D = undefined>(name: string, choices: readonly T[], otherwise?: D): T | D {
     return this.read(
       name,
-      `must be ${choices.join(' or ')}`,
+      `must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`,
       (value) => choices.find((choice) => choice === value),
       otherwise,
       (value) => (typeof value === 'string' ? suggestion(value, choices, '') : ''),
     );
   }
 
-  /** @param bounds whole numbers, unless told otherwise */
+  /** @param bounds inclusive; only whole numbers by default */
   number<D = undefined>(
     name: string,
     { min, max, whole = true }: { min: number; max: number; whole?: boolean },
@@ -162,13 +162,13 @@ export class Section {
     );
   }
 
-  /** Milliseconds, at least 1. @param most such as `10m` */
+  /** @returns milliseconds, at least 1. @param most such as `10m` */
   duration<D = undefined>(name: string, most: string, otherwise?: D): number | D {
     const sentence = `must be a duration such as 500ms, 30s, 15m or 2h, at most ${most}`;
     return this.read(name, sentence, (value) => durationWithin(value, '1ms', most), otherwise, addUnit);
   }
 
-  /** Bytes. */
+  /** @returns bytes */
   size<D = undefined>(
     name: string,
     { min, max, example }: { min: number; max: number; example: string },
@@ -190,7 +190,7 @@ export class Section {
   ): string[] | D {
     const list = this.read(
       name,
-      `must be a list of 1 to ${max} texts such as ${example}`,
+      `must be a list of 1 to ${max} strings such as ${example}`,
       (value) => (Array.isArray(value) && value.length >= 1 && value.length <= max ? value : undefined),
       otherwise,
     );
@@ -198,10 +198,10 @@ export class Section {
     let isGood = true;
     for (const [position, item] of list.entries()) {
       if (typeof item === 'string' && item !== '') continue;
-      const quotes = typeof item === 'number' || typeof item === 'boolean' ? ': put it into quotes' : '';
+      const quotes = typeof item === 'number' || typeof item === 'boolean' ? '. Put it in quotes' : '';
       this.checker.wrong(
         [...this.path, name, position],
-        `must be a text that is not empty, found ${describe(item)}${quotes}`,
+        `must be a non-empty string, found ${describe(item)}${quotes}`,
       );
       isGood = false;
     }
@@ -209,7 +209,7 @@ export class Section {
   }
 }
 
-/** Undefined and null both mean "not written": YAML reads `key:` as null. */
+/** Undefined and null both mean missing: YAML reads `key:` as null. */
 export function isMissing(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
@@ -220,19 +220,19 @@ export function asMap(value: unknown): Record<string, unknown> | undefined {
     : undefined;
 }
 
-/** The milliseconds of a duration between two others. */
+/** The milliseconds of a duration such as `15m`; undefined if it is not one, or not from `least` to `most`. */
 export function durationWithin(value: unknown, least: string, most: string): number | undefined {
   const ms = parseDuration(value);
   const [min = 0, max = 0] = [parseDuration(least), parseDuration(most)];
   return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
 }
 
-/** Of a number where a unit belongs. */
+/** The hint for a number without a unit. */
 export function addUnit(value: unknown): string {
-  return typeof value === 'number' ? ': add a unit' : '';
+  return typeof value === 'number' ? '. Add a unit' : '';
 }
 
-/** All values within a value that are neither a map nor a list. */
+/** All nested values that are neither a map nor a list. */
 export function* leavesOf(value: unknown, path: Path): Generator<{ path: Path; leaf: unknown }> {
   if (typeof value !== 'object' || value === null) yield { path, leaf: value };
   else
@@ -241,7 +241,7 @@ export function* leavesOf(value: unknown, path: Path): Generator<{ path: Path; l
     }
 }
 
-/** A value as mistakes name it, shortened. */
+/** Describes a value for a mistake; long strings are cut. */
 export function describe(value: unknown): string {
   if (isMissing(value)) return 'nothing';
   if (Array.isArray(value)) return `a list of ${value.length}`;
@@ -253,7 +253,7 @@ export function describe(value: unknown): string {
 function suggestion(
   written: string,
   names: readonly string[],
-  otherwise = `. Those that exist here: ${names.join(', ')}`,
+  otherwise = `. Known settings: ${names.join(', ')}`,
 ): string {
   const meant = nearest(written, names);
   return meant === undefined ? otherwise : `. Did you mean \`${meant}\`?`;

@@ -1,4 +1,4 @@
-/** Definitions are checked in a thread that a definition can neither hold for long nor keep from other teams. */
+/** The checking thread: no definition can block it for long, and teams take turns. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
@@ -7,7 +7,7 @@ import { type CheckOptions, DefinitionChecks } from './checks.ts';
 
 const FILE = 'acme/people.yaml';
 
-/** A thread that does this with each message. */
+/** A thread that runs this code for each message. */
 const thread = (onMessage: string, resourceLimits = {}) =>
   new Worker(
     `const { parentPort } = require('node:worker_threads');
@@ -16,7 +16,7 @@ const thread = (onMessage: string, resourceLimits = {}) =>
     { eval: true, resourceLimits },
   );
 
-const answers = () =>
+const responsive = () =>
   thread(`parentPort.postMessage({ checked: { definition: given.file, nextRunAt: null } });`);
 
 function checksOf(t: TestContext, options: CheckOptions = {}) {
@@ -39,7 +39,7 @@ const json = (fields: object, origins: Record<string, string> = {}) => ({
   nowMs: Date.UTC(2026, 0, 1),
 });
 
-test('a definition comes back whole, with the first time of its schedule', async (t) => {
+test('returns the definition and the first time of its schedule', async (t) => {
   const checks = checksOf(t);
   const source = { type: 'http', url: 'https://example.org/', headers: { 'x-key': `$\{secret.A}` } };
   const schedule = { cron: '0 6 * * *' };
@@ -49,10 +49,10 @@ test('a definition comes back whole, with the first time of its schedule', async
   assert.equal(checked.nextRunAt, Date.UTC(2026, 0, 1, 6));
   const refused = await checks.check('team', json({ source }, { A: 'https://example.com' }));
   assert.ok('mistakes' in refused);
-  assert.match(refused.mistakes[0]?.message ?? '', /would be sent the secret A/);
+  assert.match(refused.mistakes[0]?.message ?? '', /would receive the secret A/);
 });
 
-test('a file is checked with the lines of its mistakes', async (t) => {
+test('a file is checked, with the lines of its mistakes', async (t) => {
   const checked = await checksOf(t).checkFile({ yaml: 'source: { type: push }\nnope: 1\n', file: FILE });
   assert.ok('mistakes' in checked);
   assert.deepEqual(
@@ -61,34 +61,34 @@ test('a file is checked with the lines of its mistakes', async (t) => {
   );
 });
 
-test('a check that takes too long is refused, and the next one finds another thread', async (t) => {
-  const threads = [() => thread('for (;;);'), answers];
+test('a check that takes too long is refused, and the next one gets a new thread', async (t) => {
+  const threads = [() => thread('for (;;);'), responsive];
   const checks = checksOf(t, {
     limitMs: 50,
     open: () => (threads.shift() ?? assert.fail('a third thread'))(),
   });
   const [refused, next] = await Promise.all([checks.check('a', json({})), checks.check('a', json({}))]);
   assert.ok('mistakes' in refused);
-  assert.match(refused.mistakes[0]?.message ?? '', /takes more than 0\.05 s: make its patterns/);
+  assert.match(refused.mistakes[0]?.message ?? '', /takes more than 0\.05 s\. Shorten its patterns/);
   assert.ok('definition' in next);
 });
 
-test('a check that takes too much memory is refused, and the next one finds another thread', async (t) => {
+test('a check that takes too much memory is refused, and the next one gets a new thread', async (t) => {
   const hungry = () =>
     thread('const kept = []; for (;;) kept.push({ a: [Math.random()] });', { maxOldGenerationSizeMb: 8 });
-  const threads = [hungry, answers];
+  const threads = [hungry, responsive];
   const checks = checksOf(t, {
     open: () => (threads.shift() ?? assert.fail('a third thread'))(),
     limitMs: 60_000,
   });
   const refused = await checks.check('a', json({}));
   assert.ok('mistakes' in refused);
-  assert.match(refused.mistakes[0]?.message ?? '', /of memory: make its patterns/);
+  assert.match(refused.mistakes[0]?.message ?? '', /of memory\. Shorten its patterns/);
   assert.ok('definition' in (await checks.check('a', json({}))));
 });
 
-test('a team that has many definitions checked delays another by one of them', async (t) => {
-  const checks = checksOf(t, { open: answers });
+test('a team with many definitions delays another team by at most one check', async (t) => {
+  const checks = checksOf(t, { open: responsive });
   const done: string[] = [];
   const check = async (team: string) => {
     await checks.check(team, json({}));
@@ -98,8 +98,8 @@ test('a team that has many definitions checked delays another by one of them', a
   assert.deepEqual(done, ['a', 'b', 'a', 'a']);
 });
 
-test('definitions of one team beyond those that may wait are refused, and those of another are not', async (t) => {
-  const checks = checksOf(t, { open: answers });
+test('definitions of a team with too many waiting ones are refused, and those of another team are not', async (t) => {
+  const checks = checksOf(t, { open: responsive });
   const flood = await Promise.allSettled(Array.from({ length: 400 }, () => checks.check('a', json({}))));
   const refused = flood.filter((one) => one.status === 'rejected');
   assert.ok(refused.length > 100 && refused.length < 300);

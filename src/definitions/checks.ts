@@ -1,10 +1,10 @@
 /**
- * Checks definitions in a thread, within a time limit, by turns of the teams. What a definition holds decides how long its
- * check takes: patterns and selectors of its author are compiled, and a text of 64 KiB can be made of thousands of each.
- * On the event loop one request kept every team waiting for seconds.
+ * Checks definitions in a thread, with a time limit, and with teams taking turns. A definition decides how long its own
+ * check takes: its patterns and selectors are compiled, and 64 KiB of text can contain thousands of them. On the event
+ * loop, one such request blocked all teams for seconds.
  *
- * The thread is started by the first check and ends when none has come for a while. A check that takes too long or too
- * much memory ends it, and is refused with a sentence; the next one starts another.
+ * The first check starts the thread, which ends after a minute without checks. A check that takes too much time or memory
+ * terminates the thread, and its definition is refused; the next check starts a new thread.
  */
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -14,13 +14,13 @@ import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 import { startWorker } from '../std/thread.ts';
 import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
 
-/** For what people write, a check takes some milliseconds. */
+/** Checking an ordinary definition takes a few milliseconds. */
 const LIMIT_MS = 2_000;
-/** Files are the operator's own, and of any length. */
+/** Files belong to the operator and may be long. */
 const FILE_LIMIT_MS = 30_000;
 const MEMORY_MB = 256;
 const IDLE_MS = 60_000;
-/** Of all teams. Each holds at most 64 KiB. */
+/** Maximum number of waiting definitions of all teams, each at most 64 KiB. */
 const MOST_WAITING = 256;
 
 export interface CheckOptions {
@@ -42,8 +42,8 @@ export class DefinitionChecks {
   }
 
   /**
-   * @param team whose turn it takes
-   * @throws Problem `overloaded` when too many definitions of this team wait; Error when the thread failed
+   * @param team the team that takes this turn
+   * @throws Problem `overloaded` if too many definitions of this team are waiting; Error if the thread failed
    */
   async check(team: string, given: ToCheck): Promise<Checked> {
     try {
@@ -56,12 +56,12 @@ export class DefinitionChecks {
     }
   }
 
-  /** Checks a file of the operator, in a turn of its own, as if that were a team. */
+  /** Checks a file of the operator, who takes turns like a team. */
   checkFile(given: Extract<ToCheck, { yaml: string }>): Promise<Checked> {
     return this.#turns.run('', () => this.#ask(given, FILE_LIMIT_MS));
   }
 
-  /** Ends the thread; a check under way fails. The next check starts another. */
+  /** Ends the thread. A check in progress fails, and the next check starts a new thread. */
   async stop(): Promise<void> {
     clearTimeout(this.#idle);
     const thread = this.#thread;
@@ -75,15 +75,15 @@ export class DefinitionChecks {
     const { worker, ready, ended } = this.#thread;
     worker.ref();
     try {
-      // So that the limit counts the check alone.
+      // Startup does not count towards the time limit.
       await Promise.race([ready, ended]);
       worker.postMessage(given);
-      const answered = once(worker, 'message').then(([message]) => message as FromCheck);
-      const answer = await within(limitMs, Promise.race([answered, ended]), () => 'tooLong' as const);
-      if (answer === 'tooLong') return await this.#refuse(given, `takes more than ${limitMs / 1_000} s`);
-      if ('checked' in answer) return answer.checked;
-      const why = 'failed' in answer ? answer.failed : 'it was not asked';
-      throw new Error(`A definition was not checked: ${why}`);
+      const response = once(worker, 'message').then(([message]) => message as FromCheck);
+      const result = await within(limitMs, Promise.race([response, ended]), () => 'tooLong' as const);
+      if (result === 'tooLong') return await this.#refuse(given, `takes more than ${limitMs / 1_000} s`);
+      if ('checked' in result) return result.checked;
+      const why = 'failed' in result ? result.failed : 'unexpected message';
+      throw new Error(`A definition could not be checked: ${why}`);
     } catch (error) {
       if ((error as { code?: string }).code !== 'ERR_WORKER_OUT_OF_MEMORY') throw error;
       return await this.#refuse(given, `needs more than ${MEMORY_MB} MB of memory`);
@@ -95,8 +95,8 @@ export class DefinitionChecks {
 
   async #refuse({ file }: ToCheck, why: string): Promise<Checked> {
     await this.stop();
-    const message = `The check of this definition ${why}: make its patterns, paths and lists shorter`;
-    return { mistakes: [{ file, line: null, message }], untold: 0 };
+    const message = `Checking this definition ${why}. Shorten its patterns, paths and lists`;
+    return { mistakes: [{ file, line: null, message }], omitted: 0 };
   }
 
   #start(): Thread {
@@ -106,7 +106,7 @@ export class DefinitionChecks {
     worker.once('error', ended.reject);
     worker.once('exit', () => ended.reject(new Error('The thread that checks definitions has ended')));
     const thread = { worker, ready, ended: ended.promise };
-    // Whoever waits for an answer is told; nobody may be waiting.
+    // `#ask` handles these rejections. Without a check in progress they must not count as unhandled.
     ready.catch(() => undefined);
     ended.promise.catch(() => {
       if (this.#thread === thread) this.#thread = undefined;
@@ -117,9 +117,9 @@ export class DefinitionChecks {
 
 interface Thread {
   worker: Worker;
-  /** Settles with its first message. */
+  /** Resolves with the first message. */
   ready: Promise<unknown>;
-  /** Rejects when it has ended, with the cause. */
+  /** Rejects with the cause when the thread has ended. */
   ended: Promise<never>;
 }
 

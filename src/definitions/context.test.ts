@@ -1,4 +1,4 @@
-/** `flowhook/workflow`: modules are checked against the types of the installed package. That they are packed, `test/package` checks. */
+/** The types of `flowhook/workflow` for modules. `test/package` checks that they are packed. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';
@@ -20,15 +20,15 @@ export const workflow: Workflow = {
 };
 
 export default async function* (ctx: Context): AsyncGenerator<Rec> {
-  const answer: Response = await ctx.fetch('https://example.org', { signal: ctx.signal });
+  const response: Response = await ctx.fetch('https://example.org', { signal: ctx.signal });
   ctx.progress({ pages: 1, message: 'first' });
-  ctx.log.warn('careful', { status: answer.status });
+  ctx.log.warn('careful', { status: response.status });
   ctx.state.set('at', 1);
   yield { id: ctx.secret('NAME') };
 }
 `;
 
-test('a module is checked against the types of the installed package', async (t) => {
+test('TypeScript checks a module against the types of the installed package', async (t) => {
   const directory = await directoryOf(t, {
     'good.mts': MODULE,
     'bad.mts': MODULE.replace("'skip'", "'never'").replace('pages: 1', 'page: 1'),

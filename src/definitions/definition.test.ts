@@ -1,5 +1,5 @@
 /** Definitions: their defaults, and each possible mistake with its line and message. */
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of definitions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseDefinition, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
@@ -99,7 +99,7 @@ test('minRecords is 1 by default for replace, so that an empty run erases nothin
   }
 });
 
-const NOT_HERE = 'has no place here: only http sources are made of fields. Remove it';
+const MISPLACED = 'is not allowed here: only http sources have `fields`. Remove it';
 const SETTINGS = 'name, key, mode, onInvalid, overlap, schedule, priority, guards, limits, retries, source';
 
 const CASES: [text: string, mistakes: string[]][] = [
@@ -116,20 +116,17 @@ const CASES: [text: string, mistakes: string[]][] = [
     'name: x\n',
     ['1: `source` is missing. Add, for example, source: { type: command, command: ["./contacts.sh"] }'],
   ],
-  [`${SOURCE}\nmoed: append\n`, ['3: `moed` is not a setting that exists. Did you mean `mode`?']],
-  [
-    `${SOURCE}colour: red\n`,
-    [`2: \`colour\` is not a setting that exists. Those that exist here: ${SETTINGS}`],
-  ],
+  [`${SOURCE}\nmoed: append\n`, ['3: `moed` is not a known setting. Did you mean `mode`?']],
+  [`${SOURCE}flavor: red\n`, [`2: \`flavor\` is not a known setting. Known settings: ${SETTINGS}`]],
   [
     `${SOURCE}guards:\n  min_records: 1\n`,
-    ['3: `guards.min_records` is not a setting that exists. Did you mean `minRecords`?'],
+    ['3: `guards.min_records` is not a known setting. Did you mean `minRecords`?'],
   ],
-  [`${SOURCE}fields:\n`, [`2: \`fields\` ${NOT_HERE}`]],
+  [`${SOURCE}fields:\n`, [`2: \`fields\` ${MISPLACED}`]],
   [
     `${SOURCE}limits:\n  memory: 512\n  output: 10 PB\n`,
     [
-      '3: `limits.memory` must be a size such as 512MB or 2GB, from 16 MB to 1 TB, found the number 512: add a unit',
+      '3: `limits.memory` must be a size such as 512MB or 2GB, from 16 MB to 1 TB, found the number 512. Add a unit',
       '4: `limits.output` must be a size such as 500MB or 2GB, from 1 KB to 1000 TB, found "10 PB"',
     ],
   ],
@@ -137,56 +134,58 @@ const CASES: [text: string, mistakes: string[]][] = [
   [
     'source: { type: push, url: https://example.org }\nretries: { max: 1 }\noverlap: buffer\n',
     [
-      '1: `source.url` is not a setting that exists. Those that exist here: type',
-      '2: `retries` has no place here: a push is never tried again by itself, whoever sent it sends it again. Remove it',
-      '3: `overlap` cannot be buffer here: a push does not queue, it waits up to 30 s for the one before it. Remove it',
+      '1: `source.url` is not a known setting. Known settings: type',
+      '2: `retries` does not apply to push workflows: the client retries, Flowhook does not. Remove it',
+      '3: `overlap` cannot be buffer in a push workflow: a push is not queued, but waits up to 30 s for the previous one. Remove it',
     ],
   ],
   [
     'source: { type: module }',
     [
-      '1: `source.type` cannot be module here: a .mts file in this folder is a workflow by itself, with its settings in `export const workflow`',
+      '1: `source.type` cannot be module in YAML. Put the .mts file into this folder instead: it is a workflow of its own, with its settings in `export const workflow`',
     ],
   ],
   [
     'source:\n  type: comand\n  command: [a]\n',
-    ['2: `source.type` must be command or http or push, found "comand". Did you mean `command`?'],
+    ['2: `source.type` must be command, http or push, found "comand". Did you mean `command`?'],
   ],
   [
     'source:\n  type: htp\n  url: https://example.com/\n',
-    ['2: `source.type` must be command or http or push, found "htp". Did you mean `http`?'],
+    ['2: `source.type` must be command, http or push, found "htp". Did you mean `http`?'],
   ],
   [
     'source:\n  type: command\n',
-    ['1: `source.command` must be a list of 1 to 1000 texts such as ["node", "contacts.mjs"], found nothing'],
+    [
+      '1: `source.command` must be a list of 1 to 1000 strings such as ["node", "contacts.mjs"], found nothing',
+    ],
   ],
   [
     'source:\n  type: command\n  command: node x.mjs\n',
-    ['3: `source.command` must be a list, for no shell splits it: ["node","x.mjs"]'],
+    ['3: `source.command` must be a list, because no shell splits it. Write ["node","x.mjs"]'],
   ],
   [
     'source:\n  type: command\n  command:\n    - sleep\n    - 5\n',
-    ['5: `source.command[1]` must be a text that is not empty, found the number 5: put it into quotes'],
+    ['5: `source.command[1]` must be a non-empty string, found the number 5. Put it in quotes'],
   ],
   [
     'source:\n  type: command\n  command: [curl, "${secret.X}"]\n',
     [
-      '3: `source.command[1]` must not hold a secret: everybody on the machine can read arguments. Put it into `source.env` or `source.config`',
+      '3: `source.command[1]` must not contain a secret: every user of the machine can read arguments. Put it in `source.env` or `source.config`',
     ],
   ],
   [
     'source:\n  type: command\n  command: [a]\n  env:\n    PORT: 80\n    A-B: x\n    TMPDIR: /x\n    T: ${secret.A__B}\n',
     [
-      '5: `source.env.PORT` must be a text, found the number 80: put it into quotes',
-      '6: `source.env.A-B` is not a name that an environment variable can have: letters, digits and _',
-      '7: `source.env.TMPDIR` is set by Flowhook itself: choose another name',
-      '8: `source.env.T` holds a secret that is not written as ${secret.NAME}, with letters, digits and single underscores',
+      '5: `source.env.PORT` must be a string, found the number 80. Put it in quotes',
+      '6: `source.env.A-B` is not a valid environment variable name. Use letters, digits and _',
+      '7: `source.env.TMPDIR` is set by Flowhook itself. Choose another name',
+      '8: `source.env.T` contains a malformed secret reference. Write ${secret.NAME}, where NAME has letters, digits and single underscores',
     ],
   ],
   [
     `${SOURCE}limits: { timeout: 15 }`,
     [
-      '2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found the number 15: add a unit',
+      '2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found the number 15. Add a unit',
     ],
   ],
   [
@@ -212,33 +211,33 @@ const CASES: [text: string, mistakes: string[]][] = [
       '2: `guards.maxDropPercent` must be a number from 0 to 100, found the number 101',
     ],
   ],
-  [`${SOURCE}key: id`, ['2: `key` must be a list of 1 to 16 texts such as [id], found "id"']],
-  [`${SOURCE}key: [id, id]`, ['2: `key` names a field twice']],
+  [`${SOURCE}key: id`, ['2: `key` must be a list of 1 to 16 strings such as [id], found "id"']],
+  [`${SOURCE}key: [id, id]`, ['2: `key` lists a field twice']],
   [
     `${SOURCE}mode: Replace\noverlap: yes\n`,
     [
-      '2: `mode` must be replace or upsert or append, found "Replace". Did you mean `replace`?',
+      '2: `mode` must be replace, upsert or append, found "Replace". Did you mean `replace`?',
       '3: `overlap` must be reject or buffer, found "yes"',
     ],
   ],
   [`${SOURCE}onInvalid: ignore`, ['2: `onInvalid` must be fail or skip, found "ignore"']],
   [`${SOURCE}guards: 5`, ['2: `guards` must be a map of settings, found the number 5']],
-  [`${SOURCE}name: ""`, ['2: `name` must be a text of 1 to 200 characters, found ""']],
+  [`${SOURCE}name: ""`, ['2: `name` must be a string of 1 to 200 characters, found ""']],
   [`${SOURCE}mode: append\nmode: upsert\n`, ['3: This is not valid YAML: Map keys must be unique']],
   [
     `${SOURCE}__proto__: { x: 1 }\n`,
-    [`2: \`__proto__\` is not a setting that exists. Those that exist here: ${SETTINGS}`],
+    [`2: \`__proto__\` is not a known setting. Known settings: ${SETTINGS}`],
   ],
   [`${SOURCE}name: !secret x\n`, ['2: This is not valid YAML: Unresolved tag: !secret']],
 ];
 
 for (const [text, mistakes] of CASES) {
-  test(`says what is wrong with ${JSON.stringify(text.replace(SOURCE, ''))}`, () => {
+  test(`reports the mistakes in ${JSON.stringify(text.replace(SOURCE, ''))}`, () => {
     assert.deepEqual(mistakesOf(text), mistakes);
   });
 }
 
-test('broken YAML is one mistake, with the line to look at, however much follows', () => {
+test('broken YAML is one mistake with its line, even if more follows', () => {
   for (const [text, mistakes] of [
     [
       `${SOURCE}name: [a\nmode: append\n`,
@@ -257,13 +256,13 @@ test('broken YAML is one mistake, with the line to look at, however much follows
   }
 });
 
-test('a misspelt source is not missing as well', () => {
+test('a misspelled source is not reported as missing', () => {
   assert.deepEqual(mistakesOf('sorce: { type: push }\n'), [
-    '1: `sorce` is not a setting that exists. Did you mean `source`?',
+    '1: `sorce` is not a known setting. Did you mean `source`?',
   ]);
 });
 
-test('the settings of a module are checked like those of a file', () => {
+test('the settings of a module are checked like those of a YAML file', () => {
   const parsed = parseModuleDefinition(
     { source: {}, limits: { memory: '1 gb', timeout: '1m' }, nmae: 'x', schedule: '15m' },
     { file: 'acme/crm.mts', line: 7 },
@@ -273,23 +272,23 @@ test('the settings of a module are checked like those of a file', () => {
     parsed.mistakes.map(({ file, line, message }) => `${file}:${line} ${message}`),
     [
       'acme/crm.mts:7 `source` must be left out: the module itself is the source',
-      'acme/crm.mts:7 `nmae` is not a setting that exists. Did you mean `name`?',
+      'acme/crm.mts:7 `nmae` is not a known setting. Did you mean `name`?',
       'acme/crm.mts:7 `schedule` must be a cron expression or a map. Write { every: 15m }',
       'acme/crm.mts:7 `limits.memory` must be a size such as 512MB or 2GB, from 16 MB to 1 TB, found "1 gb"',
     ],
   );
 });
 
-test('a hundred mistakes are told, and the others only counted', () => {
+test('reports 100 mistakes, and counts the others', () => {
   const keys = Array.from({ length: 2_000 }, (_, at) => `k${at}: 1\n`).join('');
   const parsed = parseYamlDefinition(`source: { type: push }\n${keys}`, { file: 'acme/people.yaml' });
   assert.ok('mistakes' in parsed);
   assert.equal(parsed.mistakes.length, 100);
-  assert.equal(parsed.untold, 1_900);
+  assert.equal(parsed.omitted, 1_900);
   assert.equal(parsed.mistakes[99]?.line, 101);
 });
 
-test('what is nested too deeply, and names and placeholders of any length, are refused in short sentences', () => {
+test('mistakes about deep nesting, long names and long placeholders are short', () => {
   const file = 'acme/people.yaml';
   const longest = (value: unknown) => {
     const parsed = parseDefinition(value, { file, lineOf: () => null });

@@ -1,4 +1,4 @@
-/** Parses a definition: from a YAML file, or from the settings that a module exports. Checks what every kind of source has. */
+/** Parses a definition from a YAML file or from the settings of a module, and checks the settings of all kinds of sources. */
 import { posix } from 'node:path';
 import { isNestedDeeper } from '../model/record.ts';
 import { checkSchedule as checkCron } from '../model/schedule.ts';
@@ -30,10 +30,10 @@ import {
 import { checkSource } from './source.ts';
 import { readYaml } from './yaml.ts';
 
-/** `untold` counts the mistakes beyond those that are told. */
-export type Parsed = { definition: Definition } | { mistakes: Mistake[]; untold: number };
+/** `omitted` counts the mistakes beyond the first 100. */
+export type Parsed = { definition: Definition } | { mistakes: Mistake[]; omitted: number };
 
-/** Of lists and maps in each other; the checks of what they hold are recursive. */
+/** Nesting limit of lists and maps, because the checks are recursive. */
 export const MAX_LEVELS = 100;
 const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
 const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
@@ -52,12 +52,12 @@ const SETTINGS = [
   'retries',
 ];
 /** Only http sources have `fields`. */
-const NOT_HERE = { fields: 'has no place here: only http sources are made of fields. Remove it' };
+const MISPLACED = { fields: 'is not allowed here: only http sources have `fields`. Remove it' };
 
 /**
  * Parses a YAML definition and fills in all defaults.
  *
- * @param options.file its path in the workflows directory, with forward slashes: `team/id.yaml`
+ * @param options.file the path within the workflows directory, with forward slashes: `team/id.yaml`
  * @returns the definition, or all mistakes with their lines
  */
 export function parseYamlDefinition(text: string, options: { file: string }): Parsed {
@@ -66,30 +66,33 @@ export function parseYamlDefinition(text: string, options: { file: string }): Pa
   return parseDefinition(yaml.value, { ...options, lineOf: yaml.lineOf });
 }
 
-/** Parses what a YAML definition holds, as `parseYamlDefinition` does. */
+/** Like `parseYamlDefinition`, for a parsed value. */
 export function parseDefinition(value: unknown, { file, lineOf }: { file: string; lineOf: LineOf }): Parsed {
   const checker = new Checker(file, lineOf);
   if (typeof value === 'object' && value !== null && isNestedDeeper(value, MAX_LEVELS)) {
-    checker.wrong([], `Its lists and maps lie in each other more than ${MAX_LEVELS} levels deep`);
-    return { mistakes: checker.mistakes, untold: 0 };
+    checker.wrong(
+      [],
+      `The definition is nested more than ${MAX_LEVELS} levels deep. Flatten its lists and maps`,
+    );
+    return { mistakes: checker.mistakes, omitted: 0 };
   }
   const isHttp = asMap(asMap(value)?.source)?.type === 'http';
   const known = [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])];
-  const root = new Section(checker, value, [], known, NOT_HERE);
+  const root = new Section(checker, value, [], known, MISPLACED);
   return finish(root, checkSource(root, file), file);
 }
 
 /**
  * Checks the settings of a module (its `export const workflow`, as JSON) and fills in all defaults.
  *
- * @param options.line the line of that export, for mistakes
+ * @param options.line the line of that export, for the mistakes
  */
 export function parseModuleDefinition(
   settings: unknown,
   { file, line }: { file: string; line: number | null },
 ): Parsed {
   const root = new Section(new Checker(file, () => line), settings, [], SETTINGS, {
-    ...NOT_HERE,
+    ...MISPLACED,
     source: 'must be left out: the module itself is the source',
   });
   return finish(root, { type: 'module', file }, file);
@@ -98,10 +101,9 @@ export function parseModuleDefinition(
 function finish(root: Section, source: Source | undefined, file: string): Parsed {
   const id = posix.basename(file, posix.extname(file));
   const settings = checkSettings(root, { id, isHttp: source?.type === 'http' });
-  const { mistakes, untold } = root.checker;
+  const { mistakes, omitted } = root.checker;
   if (mistakes.length > 0 || source === undefined) {
-    // In the order of the file.
-    return { mistakes: mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)), untold };
+    return { mistakes: mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)), omitted };
   }
   return { definition: { ...settings, source } };
 }
@@ -110,8 +112,8 @@ function checkSettings(
   root: Section,
   { id, isHttp }: { id: string; isHttp: boolean },
 ): Omit<Definition, 'source'> {
-  const ofHttp = isHttp ? ['required', 'minFilledPercent'] : [];
-  const guards = root.section('guards', ['minRecords', 'maxDropPercent', ...ofHttp]);
+  const httpGuards = isHttp ? ['required', 'minFilledPercent'] : [];
+  const guards = root.section('guards', ['minRecords', 'maxDropPercent', ...httpGuards]);
   const limits = root.section('limits', ['timeout', 'memory', 'output', 'records']);
   const retries = root.section('retries', ['max', 'backoff']);
   const mode = root.oneOf('mode', MODES, 'replace');
@@ -143,14 +145,14 @@ function checkSettings(
 function checkKey(root: Section): string[] {
   const key = root.texts('key', { max: 16, example: '[id]' }, []);
   if (new Set(key).size === key.length) return key;
-  root.wrong('key', 'names a field twice');
+  root.wrong('key', 'lists a field twice');
   return [];
 }
 
 /**
- * Reads a bare cron expression, `{ cron, timezone, missed }` or `{ every, missed }`.
+ * Reads a cron expression, `{ cron, timezone, missed }` or `{ every, missed }`.
  *
- * @returns null if the schedule is missing or, with a mistake recorded, wrong
+ * @returns null if the schedule is missing or wrong
  */
 function checkSchedule(root: Section): Schedule | null {
   const value = root.values.schedule;
@@ -162,13 +164,13 @@ function checkSchedule(root: Section): Schedule | null {
   if (schedule.has('cron') === schedule.has('every')) {
     root.wrong(
       'schedule',
-      `must hold either \`cron\`, such as { cron: "0 6 * * 1-5", timezone: Europe/Berlin }, or \`every\`, such as { every: 15m }`,
+      `must have either \`cron\`, such as { cron: "0 6 * * 1-5", timezone: Europe/Berlin }, or \`every\`, such as { every: 15m }`,
     );
     return null;
   }
   if (schedule.has('cron')) return checkCronIn(schedule, missed);
   if (schedule.has('timezone')) {
-    schedule.wrong('timezone', 'has no place beside `every`, which counts from midnight UTC. Remove it');
+    schedule.wrong('timezone', 'cannot be used with `every`, which counts from midnight UTC. Remove it');
   }
   const everyMs = schedule.read(
     'every',

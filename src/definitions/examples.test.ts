@@ -43,7 +43,7 @@ async function run(id: string, workflowsDirectory: string, change = (definition:
   return { records: lines.map((line) => JSON.parse(line) as Record<string, unknown>), end };
 }
 
-/** A copy of the examples outside of this repository. */
+/** Copies the examples to a directory outside of this repository. */
 async function copied(t: TestContext): Promise<string> {
   const directory = await directoryOf(t, {});
   await cp(EXAMPLES, directory, { recursive: true });
@@ -97,7 +97,7 @@ test('commit-authors yields one record for each author of the repository that co
   ]);
 });
 
-test('commit-authors says so when there is no repository, or no commit in it', async (t) => {
+test('commit-authors fails with a clear error without a repository or without commits', async (t) => {
   const directory = await copied(t);
   const without = await run('commit-authors', directory);
   assert.ok(!without.end.ok && /There is no git repository at or above/.test(without.end.error));

@@ -1,4 +1,4 @@
-/** Finds the workflow files of a directory (`<team>/<id>.yaml`, `.yml` or `.mts`), and those that are meant to be ones. */
+/** Finds the workflow files of a directory (`<team>/<id>.yaml`, `.yml` or `.mts`), and files that are misplaced or misnamed. */
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
@@ -8,7 +8,7 @@ import { isWorkflowId } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
 import type { Mistake } from './checker.ts';
 
-/** Part of every hash. Incrementing it makes a new version of Flowhook parse all definitions again. */
+/** Part of every hash. When a new version of Flowhook must parse all definitions again, increment it. */
 const DEFINITION_FORMAT = 1;
 const MAX_FILE_BYTES = 1 << 20;
 
@@ -18,7 +18,7 @@ export interface WorkflowFile {
   /** Path inside the directory, with forward slashes: `team/id.yaml`. */
   file: string;
   text: string;
-  /** SHA-256 of the path and the content, in hex. Files that it imports or runs are not part of it. */
+  /** SHA-256 of the path and the content, in hex. Files that the workflow imports or runs are not included. */
   hash: string;
 }
 
@@ -29,15 +29,15 @@ interface WorkflowFiles {
 }
 
 /**
- * A file that exists but cannot be used: its workflow does not count as missing. With a null id, all workflows of a team;
- * with a null team, that workflow of any team.
+ * The workflow of a file that exists but cannot be used. It does not count as missing. A null id means all workflows of
+ * the team, a null team means any team.
  */
 export interface Broken {
   team: string | null;
   id: string | null;
 }
 
-/** Whether a workflow has a file, though one that cannot be used. */
+/** Whether a workflow has a file that cannot be used. */
 export function isBroken(broken: readonly Broken[], workflow: { team: string; id: string }): boolean {
   return broken.some(
     ({ team, id }) => (team === null || team === workflow.team) && (id === null || id === workflow.id),
@@ -45,10 +45,10 @@ export function isBroken(broken: readonly Broken[], workflow: { team: string; id
 }
 
 /**
- * Reads one level of each team's folder. Hidden entries, other kinds of files and nested folders are ignored: that is
- * where scripts and shared code live. Links are followed.
+ * Reads one level of each team's folder. Hidden entries, other kinds of files and nested folders are ignored, because
+ * they may contain scripts and shared code. Links are followed.
  *
- * @throws Problem when the directory does not exist
+ * @throws Problem if the directory does not exist
  */
 export async function findWorkflowFiles(directory: string): Promise<WorkflowFiles> {
   const found: WorkflowFiles = { files: [], mistakes: [], broken: [] };
@@ -57,7 +57,7 @@ export async function findWorkflowFiles(directory: string): Promise<WorkflowFile
   return found;
 }
 
-/** The file that defines one workflow; undefined when this node has none that can be read. */
+/** The file of one workflow; undefined if this node has no readable one. */
 export async function findWorkflowFile(
   directory: string,
   { team, id }: { team: string; id: string },
@@ -70,7 +70,7 @@ export async function findWorkflowFile(
   return undefined;
 }
 
-/** By name, without hidden ones and `node_modules`. Links are followed. */
+/** The entries of a directory, sorted by name, without hidden ones and `node_modules`. Links are followed. */
 async function visibleEntries(directory: string): Promise<{ name: string; isFolder: boolean }[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const seen = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
@@ -86,8 +86,8 @@ async function visibleEntries(directory: string): Promise<{ name: string; isFold
 function refuse(directory: string, cause: NodeJS.ErrnoException): never {
   const option = 'with --workflows or FLOWHOOK_WORKFLOWS';
   const reasons: Record<string, string> = {
-    ENOENT: `does not exist. Create it, or name another one ${option}`,
-    ENOTDIR: `is a file. Name its directory ${option}`,
+    ENOENT: `does not exist. Create it, or set another one ${option}`,
+    ENOTDIR: `is a file. Set its directory ${option}`,
   };
   const why = reasons[cause.code ?? ''] ?? `cannot be read: ${cause.message}`;
   throw new Problem('definition_invalid', { sentence: `The workflows directory ${directory} ${why}`, cause });
@@ -112,7 +112,7 @@ async function addTeam(directory: string, team: string, found: WorkflowFiles): P
     (name) => name.slice(0, -extname(name).length).normalize('NFC'),
   );
   if (byId.size > 0 && !isTeamSlug(team)) {
-    const message = `${JSON.stringify(team)} cannot be a team: the folder's name must be 1 to 63 of a–z, 0–9 and -, and begin with a letter or digit`;
+    const message = `${JSON.stringify(team)} is not a valid team name. Rename the folder: 1 to 63 characters of a–z, 0–9 and -, starting with a letter or digit`;
     found.mistakes.push({ file: team, line: null, message });
     return;
   }
@@ -143,14 +143,14 @@ async function readDefinition(input: {
   }
   if (!isWorkflowId(id)) {
     return {
-      mistake: `${JSON.stringify(id)} cannot be a workflow's id: 1 to 200 characters without control characters or backslashes`,
+      mistake: `${JSON.stringify(id)} is not a valid workflow id. Rename the file: 1 to 200 characters without control characters or backslashes`,
     };
   }
   try {
     const stats = await stat(join(directory, file));
     if (!stats.isFile()) return { mistake: 'This is not a file' };
     if (stats.size > MAX_FILE_BYTES)
-      return { mistake: 'This file is larger than 1 MiB, too large for a definition' };
+      return { mistake: 'This file is larger than 1 MiB, the limit for a definition' };
     const text = await readFile(join(directory, file), 'utf8');
     const hash = createHash('sha256').update(`${DEFINITION_FORMAT}\n${file}\n${text}`).digest('hex');
     return { team, id, file, text, hash };
@@ -159,32 +159,30 @@ async function readDefinition(input: {
   }
 }
 
-/** The endings of workflow files. */
+/** The file name extensions of workflow files. */
 export const EXTENSIONS = ['.yaml', '.yml', '.mts'];
-/** Other endings that somebody might give one. Not `.bak`, `.off` and the like: those are meant to be ignored. */
+/** Wrong extensions that a workflow file may have. Not `.bak` or `.off`: those are for files to be ignored. */
 const LIKELY = ['', '.json', '.txt'];
 const SCRIPTS = ['.ts', '.cts', '.mjs', '.js'];
-/** Keys at the beginning of a line that other YAML seldom has: somebody may have misspelt `source`. */
+/** Keys at the start of a line that are rare in other YAML. Not only `source`, because that may be misspelled. */
 const YAML_KEY = /^(?:source|schedule|guards|retries|overlap|fields)\s*:/m;
 const TEXT_KEY = /^source\s*:/m;
 const JSON_KEY = /^\s*\{[\s\S]*"source"\s*:\s*\{/;
 const MODULE = /^export\s+(?:const\s+workflow\b|default\s+(?:async\s+)?function\s*\*)/m;
-/** Folders below a team's folder, bounded against links and large trees. */
+/** Limits for searching the folders of teams, because of links and large trees. */
 const MAX_DEPTH = 3;
 const MAX_FILES = 1_000;
-/** How much of a file is looked at. */
+/** How much of a file is examined. */
 const HEAD_BYTES = 65_536;
 
-interface StrayFiles {
-  mistakes: Mistake[];
-  /** The workflows that they probably define; with a null team, one of any team. */
-  meant: { team: string | null; id: string }[];
-}
-
-/** Hidden entries and `node_modules` are left out. @param directory the workflows directory, which must exist */
-export async function findStrayFiles(directory: string): Promise<StrayFiles> {
-  const found: StrayFiles = { mistakes: [], meant: [] };
-  // A folder that cannot be read is told of elsewhere.
+/**
+ * Finds files that look like definitions, but have a wrong place or extension. Hidden entries and `node_modules` are
+ * skipped.
+ */
+export async function findStrayFiles(directory: string): Promise<Pick<WorkflowFiles, 'mistakes' | 'broken'>> {
+  const mistakes: Mistake[] = [];
+  const broken: Broken[] = [];
+  // `findWorkflowFiles` reports folders that cannot be read.
   const top = await visibleEntries(directory).catch(() => []);
   const teams = top.filter(({ isFolder }) => isFolder).map(({ name }) => name);
   const inTeams: string[] = [];
@@ -193,24 +191,20 @@ export async function findStrayFiles(directory: string): Promise<StrayFiles> {
   for (const file of [...outside, ...inTeams]) {
     const name = file.split('/').at(-1) ?? '';
     const isInPlace = file.split('/').length === 2 && EXTENSIONS.includes(extname(name));
-    if (
-      isInPlace ||
-      rightExtension(name) === undefined ||
-      !(await looksLikeDefinition(join(directory, file)))
-    )
-      continue;
-    found.mistakes.push({ file, line: null, message: strayMessage(file, teams) });
+    if (isInPlace || rightExtension(name) === undefined) continue;
+    if (!(await looksLikeDefinition(join(directory, file)))) continue;
+    mistakes.push({ file, line: null, message: strayMessage(file, teams) });
     const [team = '', ...rest] = file.split('/');
-    found.meant.push({ team: rest.length === 0 ? null : team, id: idOf(name) });
+    broken.push({ team: rest.length === 0 ? null : team, id: idOf(name) });
   }
-  return found;
+  return { mistakes, broken };
 }
 
 /**
- * What is wrong with where such a file lies or how it is called, and where it belongs.
+ * Says why a file defines no workflow, and where it belongs.
  *
- * @param file its path inside the workflows directory, with forward slashes
- * @param teams the folders that there are
+ * @param file the path within the workflows directory, with forward slashes
+ * @param teams the existing folders
  */
 export function strayMessage(file: string, teams: readonly string[]): string {
   const parts = file.split('/');
@@ -218,15 +212,15 @@ export function strayMessage(file: string, teams: readonly string[]): string {
   const right = `${idOf(name)}${rightExtension(name) ?? '.yaml'}`;
   if (parts.length === 1) {
     const team = teams.length === 0 ? 'default' : teams.length === 1 ? teams[0] : '<team>';
-    return `This file is in no team's folder, so it defines nothing. Move it to ${team}/${right}`;
+    return `This file is not in the folder of a team, so it is not used. Move it to ${team}/${right}`;
   }
   if (parts.length > 2) {
     return (
-      `This file is in a folder of a team's folder, so it defines nothing. Move it to ${parts[0]}/${right}; if it is ` +
-      'not a workflow, let the name of its folder begin with a dot'
+      `This file is in a subfolder of a team's folder, so it is not used. Move it to ${parts[0]}/${right}; if it is ` +
+      'not a workflow, start the name of its folder with a dot'
     );
   }
-  return `A workflow file ends in .yaml, .yml or .mts, so this one defines nothing. Rename it to ${parts[0]}/${right}`;
+  return `A workflow file ends in .yaml, .yml or .mts, so this file is not used. Rename it to ${parts[0]}/${right}`;
 }
 
 async function gather(
@@ -242,7 +236,7 @@ async function gather(
   }
 }
 
-/** The ending that a file should have; undefined if it is not meant to be a workflow file. */
+/** The extension that a file should have; undefined if it is probably not a workflow file. */
 function rightExtension(name: string): string | undefined {
   const extension = extname(name).toLowerCase();
   if (SCRIPTS.includes(extension)) return '.mts';
@@ -258,7 +252,7 @@ function idOf(name: string): string {
 }
 
 async function looksLikeDefinition(path: string): Promise<boolean> {
-  // Opening a pipe would wait for somebody to write.
+  // Opening a pipe would wait for a writer.
   if (!((await stat(path).catch(() => undefined))?.isFile() ?? false)) return false;
   const handle = await open(path).catch(() => undefined);
   if (handle === undefined) return false;

@@ -6,14 +6,12 @@ import { describe, Section } from './checker.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];
 const MAX_FIELDS = 1_000;
-/** Of a path or a pattern: what people write has some hundred characters, and compiling takes longer than reading. */
+/** Limits in characters: real paths and patterns have a few hundred, and compiling long ones is slow. */
 const MAX_PATH = 2_000;
 const MAX_PATTERN = 1_000;
 
 /**
- * The `fields` of a section.
- *
- * @param parse the format of the response; null: only known once it arrives
+ * @param parse the format of the response; null: known only once a response arrives
  */
 export function checkFields(section: Section, parse: Parse | null): Record<string, Field> {
   const map = section.free('fields', 'must be a map of names to paths, such as { id: $.id }');
@@ -32,7 +30,7 @@ function checkField(map: Section, name: string, parse: Parse | null): Field | un
   const isPath = typeof written === 'string';
   const settings = new Section(map.checker, isPath ? {} : written, [...map.path, name], SETTINGS);
   if (!isPath && !settings.has('from')) {
-    map.wrong(name, 'must be a path, or a map that has one in `from`');
+    map.wrong(name, 'must be a path, or a map with the path in `from`');
     return undefined;
   }
   const from = isPath ? checkPath(map, name, parse) : checkPath(settings, 'from', parse);
@@ -40,25 +38,25 @@ function checkField(map: Section, name: string, parse: Parse | null): Field | un
   const field: Field = {
     from,
     replace: checkReplace(settings),
-    default: settings.read('default', 'must be a text, a number, true or false', asScalar, null),
+    default: settings.read('default', 'must be a string, a number, true or false', asScalar, null),
     trim: settings.flag('trim', null),
     date: settings.read('date', 'must be true, or a pattern such as DD.MM.YYYY', asDate, null) || null,
-    number:
-      settings.read('number', 'must be true, or "," where that is the decimal mark', asMark, null) || null,
+    number: settings.read('number', 'must be true, or "," if that is the decimal mark', asMark, null) || null,
     absolute: settings.flag('absolute', null),
     all: settings.flag('all', false),
   };
   const kinds = [field.date !== null, field.number !== null, field.absolute === true];
-  if (kinds.filter(Boolean).length > 1) map.wrong(name, 'can be only one of `date`, `number` and `absolute`');
+  if (kinds.filter(Boolean).length > 1)
+    map.wrong(name, 'must have only one of `date`, `number` and `absolute`');
   return field;
 }
 
-/** A path or a template of paths. Compiled to check it where the format of the response is known. */
+/** A path, or a template of paths. It is compiled if the format of the response is known. */
 export function checkPath(section: Section, name: string, parse: Parse | null): string | undefined {
   const text = section.text(name, MAX_PATH);
   if (text === undefined) return undefined;
   if (piecesOf(text).some((piece, at) => at % 2 === 0 && piece.includes('{{'))) {
-    section.wrong(name, `opens {{ and does not close it, such as "{{ name }}", found ${describe(text)}`);
+    section.wrong(name, `has {{ without }}, found ${describe(text)}. Write, for example, "{{ name }}"`);
     return undefined;
   }
   const assumed = parse ?? (text.startsWith('$') || text.includes('{{$') ? 'json' : null);
@@ -67,7 +65,7 @@ export function checkPath(section: Section, name: string, parse: Parse | null): 
     compileText(text, grammarOf(assumed), { trim: true });
     return text;
   } catch (error) {
-    section.wrong(name, `cannot be read: ${(error as Error).message}`);
+    section.wrong(name, `is not a valid path: ${(error as Error).message}`);
     return undefined;
   }
 }
@@ -94,7 +92,7 @@ function checkReplace(settings: Section): Field['replace'] {
     new RegExp(pattern, 'gu');
     return replace;
   } catch (error) {
-    return wrong(`is not a regular expression: ${(error as Error).message}`);
+    return wrong(`is not a valid regular expression: ${(error as Error).message}`);
   }
 }
 
@@ -103,7 +101,7 @@ function asScalar(value: unknown): string | number | boolean | undefined {
   return isScalar ? value : undefined;
 }
 
-/** False, for a conversion that is switched off, is left to the caller. */
+/** Returns false, which turns the conversion off, as it is. */
 function asDate(value: unknown): string | false | undefined {
   if (value === false) return false;
   if (value === true) return 'auto';

@@ -5,10 +5,10 @@ import { asMap, type Checker, describe, leavesOf, type Path, type Section } from
 
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;
-/** Of a placeholder in a message. */
+/** Characters of a placeholder to show in a message. */
 const MAX_SHOWN = 60;
 
-/** `source.url`, one or several. Like the other checks of this file, it records mistakes and returns a value all the same. */
+/** Reads `source.url`, one or several. Like the other checks in this file, it returns a value even after a mistake. */
 export function checkUrls(source: Section): string[] {
   const value = source.values.url;
   const path = [...source.path, 'url'];
@@ -24,20 +24,23 @@ export function checkUrls(source: Section): string[] {
 function checkUrl(checker: Checker, url: string, path: Path): void {
   const parsed = URL.parse(withoutPlaces(url));
   if (parsed === null || !/^https?:\/\//i.test(url)) {
-    checker.wrong(path, `must be an address that begins with http:// or https://, found ${describe(url)}`);
+    checker.wrong(path, `must be a URL that starts with http:// or https://, found ${describe(url)}`);
   } else if (parsed.username !== '' || parsed.password !== '') {
-    checker.wrong(path, 'must not hold a user: write `auth: { type: basic, username: …, password: … }`');
+    checker.wrong(
+      path,
+      'must not contain a user name. Write `auth: { type: basic, username: …, password: … }`',
+    );
   }
   if (/^https?:\/\/[^/?#]*\$\{(?:state\.\w+|page)\}/i.test(url)) {
     checker.wrong(
       path,
-      'must name its host: what a source answered must not choose who is asked. Put it behind the first /',
+      'must have a fixed host: values from responses must not decide where requests go. Put placeholders after the host',
     );
   }
   checkPlaceholders(checker, url, path);
 }
 
-/** Of a text that is sent. */
+/** Records a mistake for an unknown placeholder in a string that will be sent. */
 export function checkPlaceholders(checker: Checker, text: string, path: Path): void {
   const rest = text.replace(secretReferences(), '').replace(/\$\{(?:state\.\w+|page)\}/g, '');
   const found = /\$\{[^}]*\}?/.exec(rest)?.[0];
@@ -45,7 +48,7 @@ export function checkPlaceholders(checker: Checker, text: string, path: Path): v
   const place = found.length > MAX_SHOWN ? `${found.slice(0, MAX_SHOWN)}…` : found;
   checker.wrong(
     path,
-    `holds ${place}, which means nothing here. There are $` +
+    `contains the unknown placeholder ${place}. Known ones: $` +
       '{secret.NAME}, $' +
       '{state.NAME} and $' +
       '{page}',
@@ -55,16 +58,17 @@ export function checkPlaceholders(checker: Checker, text: string, path: Path): v
 export function checkMethod(source: Section, body: HttpBody | null): HttpMethod {
   if (!source.has('method')) return body === null ? 'GET' : 'POST';
   const method = source.oneOf('method', HTTP_METHODS);
-  if (method === 'GET' && body !== null) source.wrong('method', 'must be POST where a body is sent');
+  if (method === 'GET' && body !== null)
+    source.wrong('method', 'must be POST, PUT or PATCH if there is a body');
   return method ?? 'GET';
 }
 
-/** A map of texts. */
+/** Reads a map of strings. */
 export function checkTexts(section: Section, name: string): Record<string, string> {
   const texts: Record<string, string> = {};
-  const map = section.free(name, 'must be a map of names to texts');
+  const map = section.free(name, 'must be a map of names to strings');
   for (const key of Object.keys(map.values)) {
-    const text = map.read(key, 'must be a text', asSent);
+    const text = map.read(key, 'must be a string', asSent);
     if (text === undefined) continue;
     checkPlaceholders(section.checker, text, [...map.path, key]);
     texts[key] = text;
@@ -72,7 +76,7 @@ export function checkTexts(section: Section, name: string): Record<string, strin
   return texts;
 }
 
-/** Numbers and booleans are taken as texts, because that is how they are sent. */
+/** Converts numbers and booleans to strings, as they are sent. */
 export function asSent(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
@@ -94,17 +98,17 @@ export function checkHeaders(source: Section): Record<string, string> {
   for (const [name, text] of Object.entries(headers)) {
     const path = [...source.path, 'headers', name];
     if (checkHeaderName(source.checker, name, path) && /[\r\n\0]/.test(text))
-      source.checker.wrong(path, 'must not hold a line break');
+      source.checker.wrong(path, 'must not contain a line break');
   }
   return headers;
 }
 
-/** Whether it is a header name that may be set. Values that are no text are left to other checks. */
+/** Whether this header may be set. Other checks report values that are not strings. */
 function checkHeaderName(checker: Checker, name: unknown, path: Path): boolean {
   if (typeof name !== 'string' || name === '') return false;
   const isName = /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
   const isOwn = OWN_HEADERS.includes(name.toLowerCase());
-  if (!isName) checker.wrong(path, 'is not a name that a header can have');
+  if (!isName) checker.wrong(path, 'is not a valid header name');
   else if (isOwn) checker.wrong(path, 'is set by Flowhook itself. Remove it');
   return isName && !isOwn;
 }
@@ -112,10 +116,11 @@ function checkHeaderName(checker: Checker, name: unknown, path: Path): boolean {
 export function checkBody(source: Section): HttpBody | null {
   const { body } = source.values;
   if (source.has('body') && source.has('form'))
-    source.wrong('form', 'says what `body` says too. Remove one of them');
+    source.wrong('form', 'cannot be used with `body`. Remove one of them');
   if (source.has('form')) return { form: checkTexts(source, 'form') };
   if (!source.has('body')) return null;
-  if (JSON.stringify(body).length > MAX_TEXT) source.wrong('body', 'is longer than 100,000 characters');
+  if (JSON.stringify(body).length > MAX_TEXT)
+    source.wrong('body', 'must have at most 100,000 characters as JSON');
   for (const { path, leaf } of leavesOf(body, [...source.path, 'body'])) {
     if (typeof leaf === 'string') checkPlaceholders(source.checker, leaf, path);
   }
@@ -171,10 +176,7 @@ export function checkProxy(source: Section): string | null {
   const proxy = source.text('proxy', 2_048, null);
   if (proxy === null) return null;
   if (!/^https?:\/\//i.test(proxy) || !URL.canParse(withoutPlaces(proxy)))
-    source.wrong(
-      'proxy',
-      `must be an address such as http://proxy.example.com:3128, found ${describe(proxy)}`,
-    );
+    source.wrong('proxy', `must be a URL such as http://proxy.example.com:3128, found ${describe(proxy)}`);
   checkPlaceholders(source.checker, proxy, [...source.path, 'proxy']);
   return proxy;
 }

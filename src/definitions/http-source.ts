@@ -1,4 +1,4 @@
-/** Checks `source: { type: http, … }` and the settings outside of it that only this kind has: `fields` and their guards. */
+/** Checks `source: { type: http, … }`, and the other settings that only http sources have: `fields` and their guards. */
 import {
   type Follow,
   type HttpSource,
@@ -49,7 +49,7 @@ const SETTINGS = [
   'timeout',
 ];
 const ROBOTS = ['respect', 'ignore'] as const;
-/** Of the names in a message. */
+/** Maximum number of names in a message. */
 const MAX_SHOWN = 40;
 
 /** @param root the whole definition, for `fields`, `guards` and `mode` */
@@ -88,7 +88,7 @@ export function checkHttpSource(root: Section): HttpSource {
     ),
     answerMs: settings.read(
       'timeout',
-      'must be a duration such as 5m, for one answer to its last byte, at most 24h',
+      'must be a duration such as 5m (for one response up to its last byte), at most 24h',
       (value) => durationWithin(value, '1ms', '24h'),
       null,
     ),
@@ -96,7 +96,7 @@ export function checkHttpSource(root: Section): HttpSource {
   if ((parse === 'html' || parse === 'xml') && !root.has('fields')) {
     root.checker.wrong(
       [],
-      `\`fields\` is missing: an answer in ${parse} has no records of its own, such as fields: { id: "a@href", name: "a" }`,
+      `\`fields\` is missing: ${parse} has no records of its own. Add, for example, fields: { id: "a@href", name: "a" }`,
     );
   }
   checkStatesAndPages(root, source);
@@ -108,14 +108,14 @@ function checkCharset(settings: Section): string | null {
   if (charset === null || knownCharset(charset) !== undefined) return charset;
   settings.wrong(
     'charset',
-    `is not a character set that is known, such as utf-8, windows-1252 or shift_jis, found ${describe(charset)}`,
+    `must be a known character set such as utf-8, windows-1252 or shift_jis, found ${describe(charset)}`,
   );
   return null;
 }
 
 function checkDelimiter(settings: Section, parse: Parse | null): string | null {
   if (settings.has('delimiter') && parse !== null && parse !== 'csv')
-    settings.wrong('delimiter', 'has a meaning only for csv. Remove it');
+    settings.wrong('delimiter', 'applies only to csv. Remove it');
   return settings.read(
     'delimiter',
     'must be one character such as ";" or "\\t"',
@@ -128,7 +128,7 @@ function checkRecords(settings: Section, parse: Parse | null): string | null {
   if (!settings.has('records')) return null;
   if (parse === 'csv' || parse === 'ndjson') {
     const what = parse === 'csv' ? 'row' : 'line';
-    settings.wrong('records', `has no meaning for ${parse}: each ${what} is a record. Remove it`);
+    settings.wrong('records', `does not apply to ${parse}: each ${what} is a record. Remove it`);
     return null;
   }
   return checkPath(settings, 'records', parse) ?? null;
@@ -144,7 +144,7 @@ function checkFilled(root: Section, fields: HttpSource['fields']): HttpSource['f
   if (all.length === 0) {
     guards.wrong(
       guards.has('required') ? 'required' : 'minFilledPercent',
-      'needs `fields`: what they do not name is not counted',
+      'needs `fields`: only values of those fields are counted',
     );
   } else {
     const there = all.length > MAX_SHOWN ? `${all.slice(0, MAX_SHOWN).join(', ')} …` : all.join(', ');
@@ -152,7 +152,7 @@ function checkFilled(root: Section, fields: HttpSource['fields']): HttpSource['f
       if (Object.hasOwn(fields, name)) continue;
       guards.checker.wrong(
         [...guards.path, 'required', at],
-        `is none of \`fields\`, so that it would never be filled: ${there}`,
+        `is not one of the \`fields\`, so it would never be filled. Fields: ${there}`,
       );
     }
   }
@@ -166,17 +166,17 @@ function checkState(settings: Section, parse: Parse | null): HttpSource['remembe
   for (const name of Object.keys(states.values)) {
     if (!/^\w{1,100}$/.test(name)) states.wrong(name, 'must be a name of letters, digits and _');
     if (states.read(name, 'must be a map such as { from: $.updated_at, take: max }', asMap) === undefined) {
-      // Defined all the same, so that the requests that refer to it are not mistakes too.
+      // Defined nevertheless, so that requests that use the state are not mistakes too.
       remember[name] = { take: 'start', initial: null };
       continue;
     }
     const state = states.section(name, ['from', 'take', 'initial']);
     const take = state.has('take') ? state.oneOf('take', TAKES) : 'max';
-    const initial = state.read('initial', 'must be a text', asSent, null);
+    const initial = state.read('initial', 'must be a string', asSent, null);
     if (initial !== null) checkPlaceholders(state.checker, initial, [...state.path, 'initial']);
     if (take === 'start') {
       if (state.has('from'))
-        state.wrong('from', 'has no meaning with `take: start`, the time at which the run begins. Remove it');
+        state.wrong('from', 'does not apply to `take: start`, which is the start time of the run. Remove it');
       remember[name] = { take, initial };
       continue;
     }
@@ -205,10 +205,7 @@ function checkPaginate(settings: Section, parse: Parse | null): Paginate | null 
   const whole = <D>(name: string, otherwise: D, min = 0) =>
     paginate.number(name, { min, max: 1_000_000_000 }, otherwise);
   if ((type === 'cursor' || type === 'next_link') && (parse === 'csv' || parse === 'ndjson')) {
-    settings.wrong(
-      'paginate',
-      `cannot be ${type} where answers are ${parse}: nothing stands around their records`,
-    );
+    settings.wrong('paginate', `cannot be ${type} for ${parse}, where responses contain only records`);
   }
   switch (type) {
     case 'cursor': {
@@ -223,7 +220,7 @@ function checkPaginate(settings: Section, parse: Parse | null): Paginate | null 
     }
     case 'offset': {
       if (!paginate.has('limit'))
-        paginate.wrong('limit', 'is missing: how many records a page has, such as 100');
+        paginate.wrong('limit', 'is missing. Set the number of records per page, such as 100');
       const limitParam =
         paginate.values.limitParam === false ? null : paginate.text('limitParam', 200, 'limit');
       return {
@@ -255,7 +252,7 @@ function checkFollow(settings: Section, parse: Parse | null): Follow | null {
   if (own === 'csv' || own === 'ndjson')
     follow.wrong('parse', 'must be json, html or xml: a detail page describes one record');
   if (!follow.has('fields'))
-    settings.wrong('follow', 'has no `fields`: say what the detail page adds to a record');
+    settings.wrong('follow', 'has no `fields`. Add the fields that the detail page adds to a record');
   return {
     url: checkPath(follow, 'url', parse) ?? '',
     parse: own,
@@ -264,28 +261,28 @@ function checkFollow(settings: Section, parse: Parse | null): Follow | null {
   };
 }
 
-/** Checks that the states and pages of requests have values, and fit the mode and the pagination. */
+/** Checks that `${state.NAME}` and `${page}` in requests have values, and fit the mode and the pagination. */
 function checkStatesAndPages(root: Section, source: HttpSource): void {
   const { urls, query, headers, body, paginate, remember } = source;
   const sent = JSON.stringify([urls, query, headers, body]);
   const states = statesIn(sent);
   for (const name of new Set(states)) {
     if (!Object.hasOwn(remember, name))
-      root.wrong('source', `uses $\{state.${name}}, and \`source.state\` has no ${name}`);
+      root.wrong('source', `uses $\{state.${name}}, but \`source.state\` has no ${name}`);
   }
   if (states.length > 0 && (!root.has('mode') || root.values.mode === 'replace')) {
     root.wrong(
       'mode',
-      'must be upsert or append where requests hold a state: the source then sends only what is new, and replace would remove the rest',
+      'must be upsert or append if requests use a state: the source then returns only new records, and replace would remove all others',
     );
   }
   const paged = sent.includes(`$\{page}`);
   if (paginate?.type === 'until_empty' && !paged) {
     root.checker.wrong(
       ['source', 'paginate'],
-      `until_empty counts $\{page}, which neither the url nor query, headers or body hold`,
+      `with type until_empty needs $\{page} in the url, query, headers or body`,
     );
   }
   if (paged && paginate?.type !== 'until_empty' && paginate?.type !== 'page')
-    root.wrong('source', `uses $\{page}, which only \`paginate: { type: until_empty }\` counts`);
+    root.wrong('source', `uses $\{page}, which has a value only if \`paginate.type\` is until_empty or page`);
 }

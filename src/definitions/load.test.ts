@@ -50,7 +50,7 @@ test('finds the workflows of each team and ignores everything else', async (t) =
   );
 });
 
-test('a definition outside of a team’s folder, in a deeper one, or with another ending is told where it belongs', async (t) => {
+test('the mistake of a misplaced or misnamed definition says where it belongs', async (t) => {
   const directory = await directoryOf(t, {
     'stray.yaml': YAML,
     'compose.yaml': 'services: {}\n',
@@ -93,13 +93,13 @@ test('files whose hash is known are not parsed again', async (t) => {
   );
 });
 
-test('the same content under another path has another hash', async (t) => {
+test('the hash depends on the path', async (t) => {
   const directory = await directoryOf(t, { 'acme/a.yaml': YAML, 'acme/b.yaml': YAML });
   const { found } = await load(directory);
   assert.notEqual(found[0]?.hash, found[1]?.hash);
 });
 
-test('files that cannot be used are mistakes, and do not count as missing', async (t) => {
+test('files that cannot be used are mistakes and do not count as missing', async (t) => {
   const directory = await directoryOf(t, {
     'acme/twice.yaml': YAML,
     'acme/twice.mts': MODULE,
@@ -117,11 +117,11 @@ test('files that cannot be used are mistakes, and do not count as missing', asyn
   assert.deepEqual(
     mistakes.map(({ file, line, message }) => [file, line, message.slice(0, 49)]),
     [
-      ['My Team', null, '"My Team" cannot be a team: the folder\'s name mus'],
+      ['My Team', null, '"My Team" is not a valid team name. Rename the fo'],
       ['acme/dangling.yaml', null, 'This file cannot be read: ENOENT: no such file or'],
       ['acme/folder.yaml', null, 'This is not a file'],
       ['acme/twice.mts', null, 'The workflow twice is defined more than once, in '],
-      ['acme/typo.yaml', 2, '`moed` is not a setting that exists. Did you mean'],
+      ['acme/typo.yaml', 2, '`moed` is not a known setting. Did you mean `mode'],
     ],
   );
   assert.deepEqual(
@@ -130,7 +130,7 @@ test('files that cannot be used are mistakes, and do not count as missing', asyn
   );
 });
 
-test('a module that cannot be used is a mistake, and the others are loaded all the same', async (t) => {
+test('a module that cannot be used is a mistake, and the others are still loaded', async (t) => {
   const directory = await directoryOf(t, {
     'acme/a-exits.mts': 'process.exit(0);',
     'acme/b-throws.mts': "\nthrow new Error('no database');",
@@ -158,7 +158,7 @@ test('a module that cannot be used is a mistake, and the others are loaded all t
     /^Importing the module ended the process \(exit code 13\)/,
     /^The module cannot be imported: .*f-syntax\.mts/s,
     /`workflow\.timeout` is a function; settings are plain values/,
-    /^`moed` is not a setting that exists/,
+    /^`moed` is not a known setting/,
     /^Importing the module wrote to file descriptor 3, which Flowhook uses itself/,
   ];
   assert.equal(mistakes.length, sentences.length);
@@ -185,11 +185,11 @@ test('a module whose import hangs is killed and named, and the others are loaded
   assert.deepEqual(settings.get(files[1] ?? ''), { settings: { name: 'Named' } });
 });
 
-test('the error for a missing directory says what to do', async (t) => {
+test('the error about a missing directory says what to do', async (t) => {
   const directory = await directoryOf(t, { file: '' });
   await assert.rejects(
     load(join(directory, 'file')),
-    /is a file\. Name its directory with --workflows or FLOWHOOK_WORKFLOWS/,
+    /is a file\. Set its directory with --workflows or FLOWHOOK_WORKFLOWS/,
   );
   await rm(directory, { recursive: true });
   await assert.rejects(load(directory), {

@@ -1,4 +1,4 @@
-/** Loads workflow files: those of a workflows directory that have changed, or one file wherever it lies. */
+/** Loads workflow files: the changed files of a workflows directory, or a single file from anywhere. */
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Definition } from '../model/workflow.ts';
@@ -16,11 +16,11 @@ export interface FoundWorkflow {
   /** Path inside the directory, with forward slashes. */
   file: string;
   hash: string;
-  /** null when the hash equals the known one. */
+  /** null if the hash equals the known one. */
   definition: Definition | null;
 }
 
-/** A running server parses in a thread, so that a large file delays nobody. */
+/** Parses a YAML definition. A running server does this in a thread, so that a large file does not block requests. */
 export type ParseYaml = (text: string, options: { file: string }) => Parsed | Promise<Parsed>;
 
 interface LoadedDirectory {
@@ -30,17 +30,17 @@ interface LoadedDirectory {
 }
 
 /**
- * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Files that lie elsewhere and look like definitions are mistakes. Files
- * whose hash is already known are not parsed. The settings of all changed modules are read in one child process.
+ * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Misplaced files that look like definitions are mistakes. Files whose hash
+ * is already known are not parsed. One child process reads the settings of all changed modules.
  *
  * @param input.known returns the stored hash of a workflow's definition
- * @throws Problem when the directory is missing
+ * @throws Problem if the directory is missing
  */
 export async function loadWorkflows(input: {
   directory: string;
   known(team: string, id: string): string | undefined;
   log: Logger;
-  /** The system user that modules are imported as; undefined: the service's own. */
+  /** The system user that modules are imported as; undefined: the service's own user. */
   runAs: RunAs | undefined;
   /** Stops reading modules. */
   signal?: AbortSignal | undefined;
@@ -50,7 +50,7 @@ export async function loadWorkflows(input: {
   const { files, mistakes, broken } = await findWorkflowFiles(directory);
   const strays = await findStrayFiles(directory);
   mistakes.push(...strays.mistakes);
-  broken.push(...strays.meant);
+  broken.push(...strays.broken);
   const changed = new Set(files.filter(({ team, id, hash }) => input.known(team, id) !== hash));
   const parse = await parserFor([...changed], { ...input, directory });
   const found: FoundWorkflow[] = [];
@@ -64,7 +64,7 @@ export async function loadWorkflows(input: {
     if ('definition' in parsed) {
       found.push({ team, id, file, hash, definition: parsed.definition });
     } else {
-      mistakes.push(...told(parsed, file));
+      mistakes.push(...withOmitted(parsed, file));
       broken.push({ team, id });
     }
   }
@@ -80,7 +80,7 @@ export interface LoadedFile {
   definition: Definition;
 }
 
-/** Loads one workflow file that need not be in the workflows directory, to check or try it before it is applied. */
+/** Loads one workflow file, which may be outside the workflows directory, to check or try it before it is applied. */
 export async function loadWorkflowFile(
   path: string,
   options: { runAs: RunAs | undefined; log: Logger; signal?: AbortSignal },
@@ -106,19 +106,19 @@ export async function loadWorkflowFile(
   const parse = await parserFor([{ file }], { ...options, directory });
   const parsed = await parse({ file, text });
   return 'mistakes' in parsed
-    ? { mistakes: told(parsed, file) }
+    ? { mistakes: withOmitted(parsed, file) }
     : { directory, team, id, definition: parsed.definition };
 }
 
-/** All mistakes of a file, with a line that counts those beyond them. */
-function told({ mistakes, untold }: Extract<Parsed, { mistakes: unknown }>, file: string): Mistake[] {
-  if (untold === 0) return mistakes;
-  return [...mistakes, { file, line: null, message: `There are ${untold} more mistakes` }];
+/** The mistakes of a file, and if there are more, one entry with their number. */
+function withOmitted({ mistakes, omitted }: Extract<Parsed, { mistakes: unknown }>, file: string): Mistake[] {
+  if (omitted === 0) return mistakes;
+  return [...mistakes, { file, line: null, message: `There are ${omitted} more mistakes` }];
 }
 
 type Text = Pick<WorkflowFile, 'file' | 'text'>;
 
-/** Reads the settings of those files that are modules, which takes a child process, and returns a parser for all of them. */
+/** Returns a parser for the files. First reads the settings of all modules among them, in one child process. */
 async function parserFor(
   files: readonly Pick<WorkflowFile, 'file'>[],
   input: {
@@ -144,7 +144,7 @@ async function parserFor(
 function parseModule({ file, text }: Text, settings: ModuleSettings | undefined): Parsed {
   if (settings === undefined || 'error' in settings) {
     const message = settings?.error ?? 'The module could not be read';
-    return { mistakes: [{ file, line: null, message }], untold: 0 };
+    return { mistakes: [{ file, line: null, message }], omitted: 0 };
   }
   const at = text.search(/^export\s+const\s+workflow\b/m);
   const line = at === -1 ? null : text.slice(0, at).split('\n').length;

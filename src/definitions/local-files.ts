@@ -1,8 +1,8 @@
 /**
- * Compares the workflow files of this node with the applied definitions. Where several nodes share a database, only
- * `flowhook apply` writes definitions: otherwise nodes with different files would undo each other's. Commands and
- * modules run from the local files, so a node whose file differs from the applied one leaves the jobs of that workflow
- * to other nodes.
+ * Compares the workflow files of this node with the applied definitions. If several nodes share a database, only
+ * `flowhook apply` writes definitions: otherwise nodes with different files would overwrite each other's definitions.
+ * Commands and modules run from the local files, so a node does not run jobs of a workflow whose local file differs from
+ * the applied one.
  */
 import { existsSync } from 'node:fs';
 import type { Workflow } from '../model/workflow.ts';
@@ -12,20 +12,20 @@ import type { Store } from '../store/store.ts';
 import { needsFiles, storedWorkflows } from './apply.ts';
 import { findWorkflowFiles, isBroken } from './files.ts';
 
-/** For this long a node may rely on files that have changed since. */
+/** A node notices changed files after this time at the latest. */
 const COMPARE_EVERY_MS = 5_000;
 
 /** Workflows are named `team/id`. */
 export interface Comparison {
-  /** How many files are the applied ones. */
+  /** The number of files that equal the applied ones. */
   same: number;
-  /** Workflows whose local file is not the applied one, or cannot be used. */
+  /** Workflows whose local file differs from the applied one, or cannot be used. */
   different: string[];
   /** Files that were never applied. */
   unapplied: string[];
   /** Applied workflows without a local file. */
   missing: string[];
-  /** Workflows that must not run here, because their files are not the applied ones. */
+  /** Workflows that must not run on this node, because their local files differ or are missing. */
   foreign: { teamId: string; workflowId: string }[];
   /** The hashes of the local files of applied workflows, by `teamId/id`. */
   local: ReadonlyMap<string, string>;
@@ -60,7 +60,7 @@ async function compareWithApplied(store: Store, directory: string): Promise<Comp
   return found;
 }
 
-/** Repeats the comparison; `tick` compares once. */
+/** Compares regularly; `tick` compares once. */
 export class LocalFiles {
   readonly #store: Store;
   readonly #directory: string;
@@ -81,14 +81,14 @@ export class LocalFiles {
     });
   }
 
-  /** The workflows whose jobs are left to other nodes. */
+  /** The workflows whose jobs only other nodes may run. */
   get foreign(): Comparison['foreign'] {
     return this.#last?.foreign ?? [];
   }
 
   /**
-   * Whether the local file of a workflow is the applied one. If it was not at the last comparison, this compares again,
-   * because the file may have been updated since. Concurrent calls share one comparison.
+   * Whether the local file of a workflow equals the applied one. If it did not at the last comparison, this compares
+   * again, because the file may have been updated since. Concurrent calls share one comparison.
    */
   async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
     const isSame = () => this.#last?.local.get(`${teamId}/${id}`) === definitionHash;
@@ -131,7 +131,7 @@ export class LocalFiles {
           missing,
           jobsLeftToOthers: found.foreign.map(({ workflowId }) => workflowId),
         },
-        'workflows.differ: what was applied is not what lies here; `flowhook apply` brings these files in',
+        'workflows.differ: the files of this node are not the applied ones; `flowhook apply` applies them',
       );
     } else if (before !== undefined) {
       this.#log.info({ workflows: same }, 'workflows.same');

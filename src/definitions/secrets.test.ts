@@ -1,4 +1,4 @@
-/** Where secrets come from, and that no error shows one. */
+/** The sources of secrets, and that no error shows a secret. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -29,7 +29,7 @@ test('secrets come from the file beside the workflows, and environment variables
   ]);
 });
 
-test('workflows made over the API get only the secrets marked for them, with their permitted hosts', async (t) => {
+test('workflows made over the API get only secrets permitted to them, with the permitted hosts', async (t) => {
   const directory = await directoryOf(t, {
     'secrets/acme.yaml':
       'PLAIN: x\n' +
@@ -59,21 +59,21 @@ test('without a file, secrets come from environment variables alone', async (t) 
   assert.deepEqual([...secrets], [['A', 'b']]);
 });
 
-test('the error for a broken file shows nothing of its content', async (t) => {
+test('the error about a broken file shows nothing of its content', async (t) => {
   const cases: [text: string, sentence: RegExp][] = [
     ['TOKEN: hunter2\nA: [hunter2', /acme\.yaml:\d is not valid YAML \([A-Z_]+\)$/],
     ['- hunter2', /must be a map of names to strings/],
-    ['TOKEN: 12345', /TOKEN must be a string; put numbers and dates into quotes/],
+    ['TOKEN: 12345', /TOKEN must be a string; put numbers and dates in quotes/],
     ['TOKEN: { value: hunter2 }', /TOKEN must be a string/],
-    ['TOKEN: { value: hunter2, api: true }', /TOKEN must say with `hosts` where/],
-    ['TOKEN: { value: hunter2, api: true, hosts: [] }', /TOKEN must say with `hosts` where/],
-    ['TOKEN: { value: hunter2, api: yes, hosts: [x] }', /TOKEN has an `api` that can only be true/],
-    ['TOKEN: { value: 12345, api: true, hosts: [x] }', /TOKEN has a `value` that must be a string/],
+    ['TOKEN: { value: hunter2, api: true }', /TOKEN needs `hosts`/],
+    ['TOKEN: { value: hunter2, api: true, hosts: [] }', /TOKEN needs `hosts`/],
+    ['TOKEN: { value: hunter2, api: yes, hosts: [x] }', /TOKEN has an `api` that is not true/],
+    ['TOKEN: { value: 12345, api: true, hosts: [x] }', /TOKEN has a `value` that is not a string/],
     [
       'TOKEN: { value: hunter2, api: true, hosts: ["*.example.com"] }',
-      /TOKEN has in `hosts` "\*\.example\.com"/,
+      /TOKEN has "\*\.example\.com" in `hosts`/,
     ],
-    ['TOKEN: { value: hunter2, api: true, hosts: [example.com/path] }', /TOKEN has in `hosts` "example/],
+    ['TOKEN: { value: hunter2, api: true, hosts: [example.com/path] }', /TOKEN has "example/],
     ['A__B: hunter2', /single underscores between them, found "A__B"/],
   ];
   for (const [text, sentence] of cases) {

@@ -1,5 +1,4 @@
-/** The secrets of a team: from environment variables, and from a file beside the workflows directory. */
-
+/** The secrets of a team, from environment variables and from a file beside the workflows directory. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isSecretName, secretPrefix } from '../model/secret-names.ts';
@@ -17,12 +16,11 @@ interface SecretsPlace {
 }
 
 /**
- * The secrets for `${secret.NAME}` and `ctx.secret('NAME')`: from `secrets/<team>.yaml` beside the workflows directory,
- * overridden by the variables `FLOWHOOK_SECRET__<TEAM>__<NAME>`, with the team's slug in upper case and `_` for `-`.
+ * Returns the secrets for `${secret.NAME}` and `ctx.secret('NAME')`: from `secrets/<team>.yaml` beside the workflows
+ * directory, overridden by the variables `FLOWHOOK_SECRET__<TEAM>__<NAME>`, with the team's slug in upper case and `_` for
+ * `-`. They are read for each run, so that a changed secret needs no restart.
  *
- * Read for each run, so that a changed secret needs no restart.
- *
- * @throws Error, whose message contains no secret, when the file cannot be used
+ * @throws Error, whose message contains no secret, if the file cannot be used
  */
 export async function teamSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, string>> {
   const secrets = new Map<string, string>();
@@ -37,7 +35,7 @@ export async function teamSecrets(place: SecretsPlace): Promise<ReadonlyMap<stri
   return secrets;
 }
 
-/** The secrets that workflows made over the API may use. Their values may come from environment variables too. */
+/** Returns the secrets that workflows made over the API may use. Environment variables may hold their values. */
 export async function apiSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, ApiSecret>> {
   const [filed, values] = await Promise.all([readSecretsFile(fileOf(place)), teamSecrets(place)]);
   const secrets = new Map<string, ApiSecret>();
@@ -49,10 +47,10 @@ export async function apiSecrets(place: SecretsPlace): Promise<ReadonlyMap<strin
 }
 
 /**
- * The secrets that a run of a workflow may use. A workflow made over the API is checked again, because the permissions
- * in the file may have changed since.
+ * Returns the secrets that a run of a workflow may use. A workflow made over the API is checked again, because the
+ * permissions in the secrets file may have changed.
  *
- * @throws Error when the workflow uses a secret that it may not use, or the secrets file cannot be read
+ * @throws Error if the workflow uses a secret that it may not use, or the secrets file cannot be read
  */
 export async function runSecrets(
   workflow: Pick<Workflow, 'definition' | 'definitionHash'>,
@@ -71,17 +69,17 @@ function fileOf({ directory, team }: SecretsPlace): string {
 
 /** A secret in the file. */
 interface FiledSecret {
-  /** Undefined when an environment variable holds it. */
+  /** Undefined if an environment variable holds the value. */
   value: string | undefined;
-  /** Origins that workflows made over the API may send it to; null: they may not use it. */
+  /** Origins that workflows made over the API may send the secret to; null: they may not use it. */
   origins: ReadonlySet<string> | null;
 }
 
 /**
- * The file is a map of names to strings, or to `{ value: "…", api: true, hosts: [api.example.com] }`. A bare host means
- * HTTPS on its default port; an origin such as `http://localhost:8080` is taken as it is.
+ * Reads a secrets file: a map of names to strings, or to `{ value: "…", api: true, hosts: [api.example.com] }`. A bare
+ * host means HTTPS on its default port; an origin such as `http://localhost:8080` is used as it is.
  *
- * @returns an empty map when there is no such file
+ * @returns an empty map if there is no such file
  * @throws Error whose message contains no secret
  */
 export async function readSecretsFile(file: string): Promise<Map<string, FiledSecret>> {
@@ -109,7 +107,7 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
   for (const [name, said] of Object.entries(content)) {
     if (!isSecretName(name)) {
       throw new Error(
-        `${file}: a secret's name must be letters, digits and single underscores between them, found ${JSON.stringify(name)}`,
+        `${file}: the name of a secret must have letters, digits and single underscores between them, found ${JSON.stringify(name)}`,
       );
     }
     const secret = typeof said === 'string' ? { value: said, origins: null } : markedSecret(said);
@@ -124,19 +122,19 @@ function markedSecret(said: unknown): FiledSecret | string {
   const { value, api, hosts, ...others } = (said ?? {}) as Record<string, unknown>;
   if (typeof said !== 'object' || api === undefined || Object.keys(others).length > 0) {
     return (
-      'must be a string; put numbers and dates into quotes. For workflows made over the API it is a map of ' +
-      '`value`, `api: true` and `hosts`'
+      'must be a string; put numbers and dates in quotes. To permit it for workflows made over the API, write a map ' +
+      'of `value`, `api: true` and `hosts`'
     );
   }
-  if (value !== undefined && typeof value !== 'string') return 'has a `value` that must be a string';
-  if (api !== true) return 'has an `api` that can only be true. Leave it out, with `hosts`, otherwise';
+  if (value !== undefined && typeof value !== 'string') return 'has a `value` that is not a string';
+  if (api !== true) return 'has an `api` that is not true. Otherwise remove `api` and `hosts`';
   if (!Array.isArray(hosts) || hosts.length === 0) {
-    return 'must say with `hosts` where workflows made over the API may send it, such as hosts: [api.example.com]';
+    return 'needs `hosts`: workflows made over the API send it only to these, such as hosts: [api.example.com]';
   }
   const origins = hosts.map(originOf);
   const wrong = origins.indexOf(undefined);
   if (wrong !== -1) {
-    return `has in \`hosts\` ${JSON.stringify(hosts[wrong])}, which must be a host such as api.example.com`;
+    return `has ${JSON.stringify(hosts[wrong])} in \`hosts\`, which is not a host such as api.example.com`;
   }
   return { value, origins: new Set(origins as string[]) };
 }
@@ -144,7 +142,7 @@ function markedSecret(said: unknown): FiledSecret | string {
 function originOf(host: unknown): string | undefined {
   if (typeof host !== 'string') return undefined;
   const url = URL.parse(/^https?:\/\//i.test(host) ? host : `https://${host}`);
-  // Paths, users and wildcards would have no effect, so they are refused.
+  // Paths, user names and wildcards would have no effect, so they are refused.
   const isBare = url !== null && url.href === `${url.origin}/` && !host.endsWith('/') && !host.includes('*');
   return isBare ? url.origin : undefined;
 }

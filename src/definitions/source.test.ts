@@ -1,5 +1,5 @@
 /** Definitions of commands, taps and pushes, and each mistake in them with its message. */
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are definitions as people write them.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of definitions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseYamlDefinition } from './definition.ts';
@@ -27,7 +27,7 @@ test('a tap may name its streams with `stream` or `streams`', () => {
   }
 });
 
-test('several streams may share a key that tells them apart', () => {
+test('several streams may share a key that includes the stream', () => {
   assert.ok(!Array.isArray(read(singer('mode: upsert\nkey: [_stream, id]\n'))));
   assert.ok(!Array.isArray(read(singer('  stream: users\nmode: upsert\nkey: [id]\n'))));
 });
@@ -36,39 +36,39 @@ const CASES: [text: string, mistakes: string[]][] = [
   [
     command(''),
     [
-      '3: `source.command[1]` names a config that is not there: write `source.config`, a map that becomes the file',
+      '3: `source.command[1]` uses a config file, but there is no `source.config`. Add that map, which is written to the file',
     ],
   ],
   [command('  config: config.json\n'), ['4: `source.config` must be a map of settings, found "config.json"']],
   [
     command('  config:\n    token: "${secrets.X}"\n    sizes: [1, .inf]\n'),
     [
-      '5: `source.config.token` holds a secret that is not written as ${secret.NAME}, with letters, digits and single underscores',
-      '6: `source.config.sizes[1]` must be a number that JSON has, found Infinity',
+      '5: `source.config.token` contains a malformed secret reference. Write ${secret.NAME}, where NAME has letters, digits and single underscores',
+      '6: `source.config.sizes[1]` must be a number that JSON can represent, found Infinity',
     ],
   ],
   [
     command('  config: {}\n  stream: users\n'),
-    ['5: `source.stream` has no meaning without `protocol: singer`. Add that, or remove it'],
+    ['5: `source.stream` has no effect without `protocol: singer`. Add that, or remove `stream`'],
   ],
   [
     singer('  stream: a\n  streams: [a]\nmode: append\n'),
-    ['5: `source.stream` says what `streams` says too. Remove one of them'],
+    ['5: `source.stream` cannot be used with `streams`. Remove one of them'],
   ],
   [
     singer('  streams: users\nmode: append\n'),
-    ['5: `source.streams` must be a list of 1 to 1000 texts such as [users], found "users"'],
+    ['5: `source.streams` must be a list of 1 to 1000 strings such as [users], found "users"'],
   ],
   [
     singer('mode: upsert\nkey: [id]\n'),
     [
-      '6: `key` must hold _stream where several streams are taken, or their records would replace each other, such as [_stream, id]. Or take one with `source.stream`',
+      '6: `key` must include _stream, such as [_stream, id], if the tap sends several streams: otherwise their records could replace each other. Or choose one stream with `source.stream`',
     ],
   ],
   [
     singer('  stream: users\nmode: replace\n'),
     [
-      '6: `mode` must be upsert or append where a tap is given its state: it then sends only what is new, and replace would remove the rest',
+      '6: `mode` must be upsert or append if the tap gets its state: it then sends only new records, and replace would remove all others',
     ],
   ],
   [
@@ -78,14 +78,14 @@ const CASES: [text: string, mistakes: string[]][] = [
   [
     'source: { type: push }\nschedule: { every: 1h }\npriority: 5\n',
     [
-      '2: `schedule` has no place here: a push workflow runs when somebody pushes, not by the clock. Remove it',
-      '3: `priority` has no place here: a push does not wait in the queue. Remove it',
+      '2: `schedule` does not apply to push workflows: they run when a client pushes records. Remove it',
+      '3: `priority` does not apply to push workflows: a push does not wait in the queue. Remove it',
     ],
   ],
 ];
 
 for (const [text, mistakes] of CASES) {
-  test(`says what is wrong with ${JSON.stringify(text.replace('source:\n  type: command\n', ''))}`, () => {
+  test(`reports the mistakes in ${JSON.stringify(text.replace('source:\n  type: command\n', ''))}`, () => {
     assert.deepEqual(read(text), mistakes);
   });
 }

@@ -1,4 +1,4 @@
-/** Checks the `source` of a definition, and what its kind demands of the other settings. */
+/** Checks the `source` of a definition, and the other settings that depend on its type. */
 import { posix } from 'node:path';
 import { secretReferences } from '../model/secret-names.ts';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
@@ -12,11 +12,11 @@ const COMMAND_SETTINGS = ['type', 'command', 'protocol', 'stream', 'streams', 'e
 const MAX_STREAMS = 1_000;
 const MAX_CONFIG_CHARACTERS = 256 * 1024;
 
-/** @returns undefined, with mistakes recorded, when the kind of the source cannot be told */
+/** @returns undefined, with mistakes recorded, if the type of the source is unknown */
 export function checkSource(root: Section, file: string): Source | undefined {
   const value = root.values.source;
   if (isMissing(value)) {
-    // Of a misspelt one the mistake has been told.
+    // A misspelled `source` is already a mistake.
     if (Object.keys(root.values).some((key) => nearest(key, ['source']) !== undefined)) return undefined;
     root.checker.wrong(
       [],
@@ -36,11 +36,11 @@ export function checkSource(root: Section, file: string): Source | undefined {
       .section('source', null)
       .wrong(
         'type',
-        'cannot be module here: a .mts file in this folder is a workflow by itself, with its settings in `export const workflow`',
+        'cannot be module in YAML. Put the .mts file into this folder instead: it is a workflow of its own, with its settings in `export const workflow`',
       );
     return undefined;
   }
-  // With an unknown type, the known settings are unknown too: the type is the only mistake.
+  // The allowed settings depend on the type, so an unknown type is the only mistake.
   if (asMap(value) !== undefined && type !== 'command') {
     root.section('source', null).oneOf('type', ['command', 'http', 'push']);
     return undefined;
@@ -50,12 +50,12 @@ export function checkSource(root: Section, file: string): Source | undefined {
   return source;
 }
 
-/** Refuses the settings that have no effect on workflows whose records are pushed. */
+/** Refuses settings that have no effect on push workflows. */
 function checkPushSettings(root: Section): void {
   const useless = {
-    retries: 'has no place here: a push is never tried again by itself, whoever sent it sends it again',
-    schedule: 'has no place here: a push workflow runs when somebody pushes, not by the clock',
-    priority: 'has no place here: a push does not wait in the queue',
+    retries: 'does not apply to push workflows: the client retries, Flowhook does not',
+    schedule: 'does not apply to push workflows: they run when a client pushes records',
+    priority: 'does not apply to push workflows: a push does not wait in the queue',
   };
   for (const [setting, sentence] of Object.entries(useless)) {
     if (root.has(setting)) root.wrong(setting, `${sentence}. Remove it`);
@@ -63,7 +63,7 @@ function checkPushSettings(root: Section): void {
   if (root.values.overlap === 'buffer') {
     root.wrong(
       'overlap',
-      'cannot be buffer here: a push does not queue, it waits up to 30 s for the one before it. Remove it',
+      'cannot be buffer in a push workflow: a push is not queued, but waits up to 30 s for the previous one. Remove it',
     );
   }
 }
@@ -86,20 +86,22 @@ function checkCommand(source: Section, hasConfig: boolean): string[] {
   const value = source.values.command;
   if (typeof value === 'string') {
     const list = JSON.stringify(value.split(/\s+/));
-    source.wrong('command', `must be a list, for no shell splits it: ${list}`);
+    source.wrong('command', `must be a list, because no shell splits it. Write ${list}`);
     return [];
   }
   const command = source.texts('command', { max: 1_000, example: '["node", "contacts.mjs"]' }) ?? [];
   for (const [position, argument] of command.entries()) {
     const wrong = (sentence: string) => source.checker.wrong([...source.path, 'command', position], sentence);
-    if (argument.includes('\0')) wrong('must not hold a NUL character');
+    if (argument.includes('\0')) wrong('must not contain a NUL character');
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what people write.
     if (argument.includes('${config}') && !hasConfig) {
-      wrong('names a config that is not there: write `source.config`, a map that becomes the file');
+      wrong(
+        'uses a config file, but there is no `source.config`. Add that map, which is written to the file',
+      );
     }
     if (/\$\{secrets?\b/i.test(argument)) {
       wrong(
-        'must not hold a secret: everybody on the machine can read arguments. Put it into `source.env` or `source.config`',
+        'must not contain a secret: every user of the machine can read arguments. Put it in `source.env` or `source.config`',
       );
     }
   }
@@ -110,14 +112,14 @@ function checkStreams(source: Section, protocol: Command['protocol']): string[] 
   if (!source.has('stream') && !source.has('streams')) return null;
   if (protocol !== 'singer') {
     const name = source.has('streams') ? 'streams' : 'stream';
-    source.wrong(name, 'has no meaning without `protocol: singer`. Add that, or remove it');
+    source.wrong(name, `has no effect without \`protocol: singer\`. Add that, or remove \`${name}\``);
     return null;
   }
   if (!source.has('streams')) {
     const one = source.text('stream', 200);
     return one === undefined ? null : [one];
   }
-  if (source.has('stream')) source.wrong('stream', 'says what `streams` says too. Remove one of them');
+  if (source.has('stream')) source.wrong('stream', 'cannot be used with `streams`. Remove one of them');
   const names = source.texts('streams', { max: MAX_STREAMS, example: '[users]' });
   return names === undefined ? null : [...new Set(names)];
 }
@@ -129,7 +131,7 @@ function checkSingerSettings(root: Section, { command, streams }: Command): void
   if (resumes && (!root.has('mode') || root.values.mode === 'replace')) {
     root.wrong(
       'mode',
-      'must be upsert or append where a tap is given its state: it then sends only what is new, and replace would remove the rest',
+      'must be upsert or append if the tap gets its state: it then sends only new records, and replace would remove all others',
     );
   }
   const { key } = root.values;
@@ -137,7 +139,7 @@ function checkSingerSettings(root: Section, { command, streams }: Command): void
   if (several && Array.isArray(key) && !key.includes('_stream')) {
     root.wrong(
       'key',
-      'must hold _stream where several streams are taken, or their records would replace each other, such as [_stream, id]. Or take one with `source.stream`',
+      'must include _stream, such as [_stream, id], if the tap sends several streams: otherwise their records could replace each other. Or choose one stream with `source.stream`',
     );
   }
 }
@@ -150,27 +152,27 @@ function checkConfig(source: Section): Record<string, unknown> | null {
     if (typeof leaf === 'string' && hasMalformedSecret(leaf)) {
       source.checker.wrong(found.path, MALFORMED_SECRET);
     } else if (typeof leaf === 'number' && !Number.isFinite(leaf)) {
-      source.checker.wrong(found.path, `must be a number that JSON has, found ${leaf}`);
+      source.checker.wrong(found.path, `must be a number that JSON can represent, found ${leaf}`);
     }
   }
   if (JSON.stringify(values).length > MAX_CONFIG_CHARACTERS) {
-    source.wrong('config', 'is longer than 256 KiB');
+    source.wrong('config', 'must have at most 262,144 characters as JSON');
   }
   return values;
 }
 
 function checkEnv(source: Section): Record<string, string> {
   const env: Record<string, string> = {};
-  const map = source.free('env', 'must be a map of names to texts');
+  const map = source.free('env', 'must be a map of names to strings');
   for (const name of Object.keys(map.values)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      map.wrong(name, 'is not a name that an environment variable can have: letters, digits and _');
+      map.wrong(name, 'is not a valid environment variable name. Use letters, digits and _');
     } else if (name === 'TMPDIR' || name.startsWith('FLOWHOOK_')) {
-      map.wrong(name, 'is set by Flowhook itself: choose another name');
+      map.wrong(name, 'is set by Flowhook itself. Choose another name');
     } else {
       const asText = (value: unknown) => (typeof value === 'string' ? value : undefined);
-      const text = map.read(name, 'must be a text', asText, undefined, () => ': put it into quotes');
-      if (text?.includes('\0')) map.wrong(name, 'must not hold a NUL character');
+      const text = map.read(name, 'must be a string', asText, undefined, () => '. Put it in quotes');
+      if (text?.includes('\0')) map.wrong(name, 'must not contain a NUL character');
       else if (text !== undefined && hasMalformedSecret(text)) map.wrong(name, MALFORMED_SECRET);
       else if (text !== undefined) env[name] = text;
     }
@@ -179,7 +181,8 @@ function checkEnv(source: Section): Record<string, string> {
 }
 
 const MALFORMED_SECRET =
-  'holds a secret that is not written as $' + '{secret.NAME}, with letters, digits and single underscores';
+  'contains a malformed secret reference. Write $' +
+  '{secret.NAME}, where NAME has letters, digits and single underscores';
 
 function hasMalformedSecret(text: string): boolean {
   return /\$\{secrets?\b/i.test(text.replace(secretReferences(), ''));

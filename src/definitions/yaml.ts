@@ -3,23 +3,23 @@ import type { Pair } from 'yaml';
 import { yaml } from '../std/yaml.ts';
 import type { LineOf, Mistake } from './checker.ts';
 
-/** Bounds how much aliases may expand a definition. */
+/** Limits how much aliases may expand a definition. */
 const MAX_ALIASES = 100;
-/** Of syntax errors. */
+/** Maximum number of syntax errors to return. */
 const MAX_ERRORS = 100;
 
-/** Mistakes that say nothing of the text behind them; all others make the parser stumble on. */
+/** Errors that do not affect how the rest is parsed. Any other one causes further errors, which are not reported. */
 const INDEPENDENT = ['DUPLICATE_KEY', 'TAG_RESOLVE_FAILED', 'TAB_AS_INDENT'];
 
-/** Parses one YAML document. @returns its value, or its mistakes with their lines: of the syntax only the first */
+/** Parses one YAML document. @returns its value, or its mistakes with their lines */
 export function readYaml(
   text: string,
   file: string,
-): { value: unknown; lineOf: LineOf } | { mistakes: Mistake[]; untold: number } {
+): { value: unknown; lineOf: LineOf } | { mistakes: Mistake[]; omitted: number } {
   const { isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  // Warnings are about unknown tags, whose values would not be what the author means.
+  // Warnings are about unknown tags, whose values would differ from what the author intended.
   const all = [...document.errors, ...document.warnings];
   const first = all.find(({ code }) => !INDEPENDENT.includes(code));
   const found = all.filter((error) => error === first || INDEPENDENT.includes(error.code));
@@ -32,29 +32,29 @@ export function readYaml(
     const what = `the \`${open}\` in this line is never closed. Add a \`${close}\``;
     return { file, line: lines.linePos(opened).line, message: `This is not valid YAML: ${what}` };
   });
-  if (mistakes.length > 0) return { mistakes, untold: found.length - mistakes.length };
+  if (mistakes.length > 0) return { mistakes, omitted: found.length - mistakes.length };
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
     return {
       mistakes: [{ file, line: null, message: `This YAML cannot be read: ${(error as Error).message}` }],
-      untold: 0,
+      omitted: 0,
     };
   }
   if (value === null || value === undefined) {
     return {
       mistakes: [{ file, line: 1, message: 'The file is empty. A definition needs at least a `source`' }],
-      untold: 0,
+      omitted: 0,
     };
   }
 
-  /** Of each map that was asked about, so that many mistakes in it do not each walk over all of its keys. */
+  /** The keys of each map, so that looking up the lines of many mistakes in one map takes linear time. */
   const indexes = new WeakMap<object, Map<string, Pair>>();
   const pairOf = (map: { items: Pair[] }, part: string): Pair | undefined => {
     let index = indexes.get(map);
     if (index === undefined) {
-      // Backwards, so that the first of equal keys is the one that is found.
+      // Reversed, so that the first of several equal keys wins.
       index = new Map(
         map.items
           .toReversed()
@@ -65,7 +65,7 @@ export function readYaml(
     return index.get(part);
   };
 
-  /** The line of the key, or of its nearest ancestor that the file has. */
+  /** The line of the key, or of its nearest ancestor in the file. */
   const lineOf: LineOf = (path) => {
     let node: unknown = document.contents;
     let offset = isMap(node) || isSeq(node) || isScalar(node) ? (node.range?.[0] ?? 0) : 0;
@@ -87,10 +87,10 @@ export function readYaml(
   return { value, lineOf };
 }
 
-/** What holds brackets that are none: quoted texts and comments. */
+/** Quoted strings and comments, whose brackets do not count. */
 const QUOTED = /(?<=^|[\s,:[{])(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|#.*)/gm;
 
-/** Where the last bracket is that nothing closes. */
+/** The position of the last unclosed bracket. */
 function unclosedAt(text: string): number | undefined {
   const plain = text.replace(QUOTED, (quoted) => ' '.repeat(quoted.length));
   const open: number[] = [];

@@ -82,24 +82,24 @@ test('a secret that is not marked, or would go elsewhere, is refused by its plac
       { url, headers: { 'x-key': secret('NOTHING') } },
       /^`source\.headers\.x-key` uses the secret NOTHING, which/,
     ],
-    [{ url: 'https://evil.example/', headers }, /^`source\.url` would be sent the secret TOKEN/],
-    [{ url: [url, 'https://evil.example/'], headers }, /^`source\.url\[1\]` would be sent/],
-    [{ url: origin.replace(/:\d+$/, ':1/'), headers }, /^`source\.url` would be sent/],
+    [{ url: 'https://evil.example/', headers }, /^`source\.url` would receive the secret TOKEN/],
+    [{ url: [url, 'https://evil.example/'], headers }, /^`source\.url\[1\]` would receive/],
+    [{ url: origin.replace(/:\d+$/, ':1/'), headers }, /^`source\.url` would receive/],
     [{ url: `${origin}@evil.example/`, headers }, /source\.url/],
     [{ url: `${origin}$\{state.at}/`, headers, state: { at: '$.id' } }, /source\.url/],
-    [{ url: `${origin}/?key=${secret('TOKEN')}` }, /^`source\.url` must hold no secret/],
-    [{ url, query: { key: secret('TOKEN') } }, /^`source\.query\.key` must hold no secret/],
+    [{ url: `${origin}/?key=${secret('TOKEN')}` }, /^`source\.url` must not contain a secret/],
+    [{ url, query: { key: secret('TOKEN') } }, /^`source\.query\.key` must not contain a secret/],
     [
       { url, headers: { 'Accept-Language': secret('TOKEN') } },
-      /^`source\.headers\.Accept-Language` must hold no/,
+      /^`source\.headers\.Accept-Language` must not contain/,
     ],
     [
       { url, auth: { type: 'header', name: 'User-Agent', value: secret('TOKEN') } },
-      /^`source\.auth\.value` must hold no secret/,
+      /^`source\.auth\.value` must not contain a secret/,
     ],
     [
       { url, auth: { type: 'header', name: secret('TOKEN'), value: 'x' } },
-      /^`source\.auth\.name` is not a name that a header can have/,
+      /^`source\.auth\.name` is not a valid header name/,
     ],
     [
       {
@@ -111,11 +111,11 @@ test('a secret that is not marked, or would go elsewhere, is refused by its plac
           clientSecret: secret('TOKEN'),
         },
       },
-      /^`source\.auth\.tokenUrl` would be sent the secret TOKEN/,
+      /^`source\.auth\.tokenUrl` would receive the secret TOKEN/,
     ],
     [
       { url, headers },
-      /^`fields\.leak\.default` must hold no secret/,
+      /^`fields\.leak\.default` must not contain a secret/,
       { fields: { id: '$.id', leak: { from: '$.x', default: secret('TOKEN') } } },
     ],
   ] as const) {
@@ -136,7 +136,7 @@ test('what the file no longer allows is not sent by the next run', async () => {
   assert.equal(job.state, 'failed');
   assert.match(
     job.error ?? '',
-    /`source\.url` would be sent the secret TOKEN.*https:\/\/api\.example\.com only/,
+    /`source\.url` would receive the secret TOKEN.*only to https:\/\/api\.example\.com/,
   );
   assert.equal(came.has('/later'), false);
 });
@@ -148,7 +148,7 @@ test('a definition of any content is refused by its first mistakes, and of any p
   const unknown = Object.fromEntries(Array.from({ length: 6_000 }, (_, at) => [`k${at}`, 1]));
   const many = await put('many', { url, ...unknown });
   assert.equal(many.status, 400);
-  assert.match(errorOf(many), /^`source\.k0` is not a setting .*; and 5990 more$/);
+  assert.match(errorOf(many), /^`source\.k0` is not a known setting\. .*; and 5990 more$/);
   const open = await put('open', { url: `${origin}/${'${'.repeat(30_000)}` });
   assert.equal(open.status, 400);
   assert.ok(errorOf(open).length < 1_000);

@@ -72,13 +72,16 @@ test('what is wrong with a definition is said by the name of the setting', async
       { ...PUSH, limits: { timeout: '168h', memory: '900GB' } },
       /`limits\.timeout` is 7 days.*at most 6 h.*FLOWHOOK_MAX_API_TIMEOUT.*`limits\.memory` is 900 GB.*at most 2 GB/,
     ],
-    [{ ...PUSH, schedule: { every: '1h' } }, /`schedule` has no place here/],
+    [{ ...PUSH, schedule: { every: '1h' } }, /`schedule` does not apply to push workflows/],
     [{ source: { type: 'command', command: ['id'] } }, /`source\.type` must be push or http/],
     [
       { source: { type: 'http', url: 'ftp://x', pars: 'json' } },
       /`source\.pars`.*`source\.url`|`source\.url`.*`source\.pars`/,
     ],
-    [{ source: { type: 'http', url: 'http://x/', proxy: 'http://y/' } }, /`source\.proxy` has no place here/],
+    [
+      { source: { type: 'http', url: 'http://x/', proxy: 'http://y/' } },
+      /`source\.proxy` is not allowed over the API/,
+    ],
     [{}, /`source\.type` must be push or http/],
     [[], /must be a JSON object/],
   ] as const) {

@@ -189,8 +189,8 @@ test('where nothing is like a record, that is said with the next step', async (t
     '/broken': (_request, response) =>
       response.setHeader('content-type', 'application/json').end('{"people": ['),
   });
-  await assert.rejects(proposed(`${there.url}/empty`), /Nothing repeats on .*a script puts it there/);
+  await assert.rejects(proposed(`${there.url}/empty`), /No repeated elements on .*If a script loads them/);
   await assert.rejects(proposed(`${there.url}/words`), /without objects/);
-  await assert.rejects(proposed(`${there.url}/broken`), /The answer of .*\/broken is not valid JSON/);
-  assert.match(await proposed(`${there.url}/one`), /taken for one record/);
+  await assert.rejects(proposed(`${there.url}/broken`), /The response of .*\/broken is not valid JSON/);
+  assert.match(await proposed(`${there.url}/one`), /all of it is one record/);
 });

@@ -1,5 +1,4 @@
 /** Proposes a workflow for a JSON response: the list that looks most like records, its properties as fields, its pages. */
-
 import { linkTo } from '../../net/response-headers.ts';
 import {
   type Doubt,
@@ -33,7 +32,7 @@ interface JsonResponse {
 
 type Properties = Record<string, unknown>;
 
-/** A value, and the property names that lead to it. */
+/** A value with its path of property names. */
 interface Leaf {
   steps: string[];
   value: unknown;
@@ -45,26 +44,26 @@ interface List {
   score: number;
 }
 
-/** The values within objects, down to some depth. */
+/** The values within nested objects, down to a depth. */
 function* leavesOf(value: unknown, depth: number, steps: string[] = []): Generator<Leaf> {
   if (!isMap(value) || steps.length === depth) yield { steps, value };
   else for (const [name, inner] of propertiesOf(value)) yield* leavesOf(inner, depth, [...steps, name]);
 }
 
-/** The same, those with the shortest paths first. */
+/** The same, shortest paths first. */
 function leavesByDepth(value: unknown, depth: number): Leaf[] {
   return [...leavesOf(value, depth)].sort((a, b) => a.steps.length - b.steps.length);
 }
 
-/** @throws Error when it contains no objects */
+/** @throws Error if the response contains no objects */
 export function proposeJson(response: JsonResponse): Proposal {
   const lists = listsIn(response.value).sort((a, b) => b.score - a.score);
   const [best] = lists;
   const doubts: Doubt[] = [];
   if (best === undefined) {
     if (!isMap(response.value))
-      throw new Error(`${response.url} answers JSON without objects: there is nothing to make records of`);
-    doubts.push({ at: ['source'], text: 'No list of objects is in the answer: it is taken for one record.' });
+      throw new Error(`${response.url} returned JSON without objects, so there are no records to propose`);
+    doubts.push({ at: ['source'], text: 'The response has no list of objects: all of it is one record.' });
   }
   const elements = best?.elements ?? [response.value as Properties];
   const steps = best?.steps ?? [];
@@ -88,7 +87,7 @@ export function proposeJson(response: JsonResponse): Proposal {
   };
 }
 
-/** All lists of objects, with a score for how much they look like records. */
+/** All lists of objects, each with a score for how much it looks like records. */
 function listsIn(response: unknown): List[] {
   const lists: List[] = [];
   for (const { steps, value } of leavesByDepth(response, MAX_DEPTH)) {
@@ -103,7 +102,7 @@ function listsIn(response: unknown): List[] {
   return lists;
 }
 
-/** The values of all properties that are not objects, by their paths. */
+/** The values of all properties that are not objects, by path. */
 function columnsOf(elements: readonly Properties[]): Map<string, { steps: string[]; values: unknown[] }> {
   const columns = new Map<string, { steps: string[]; values: unknown[] }>();
   for (const { steps, value } of elements.flatMap((element) => [...leavesOf(element, FIELD_DEPTH)])) {
@@ -117,7 +116,7 @@ function columnsOf(elements: readonly Properties[]): Map<string, { steps: string
 
 function fieldsOf(elements: readonly Properties[], doubts: Doubt[]): Fields {
   const fields = new Fields();
-  // Properties of the record itself get their names first.
+  // Properties of the record itself are named before nested ones.
   const columns = [...columnsOf(elements.slice(0, LOOKED_AT))].sort(
     ([, a], [, b]) => unwrapped(a.steps).length - unwrapped(b.steps).length,
   );
@@ -142,7 +141,7 @@ function kindOf(name: string, values: readonly unknown[]): { setting?: object; d
     return { setting: { date: true } };
   if (!values.every((one) => typeof one === 'string')) return {};
   if (values.every((one) => /^-?\d{1,12}\.\d{1,8}$/.test(one))) {
-    const doubt = `A text in the answer (${JSON.stringify(values[0])}), read as a number.`;
+    const doubt = `A string in the response (${JSON.stringify(values[0])}), read as a number.`;
     return { setting: { number: true }, doubt };
   }
   // Dates in ISO 8601 need no conversion.
@@ -160,7 +159,7 @@ const CURSOR = /cursor|(?:page|next|continuation).?token|^(?:after|next|scroll_?
 const BACK = /prev|before|start_?cursor|first|self|last/i;
 const PAGES_DEPTH = 4;
 
-/** @returns the setting `paginate`; undefined when there seem to be no more pages */
+/** @returns the setting `paginate`; undefined if there seem to be no more pages */
 function jsonPages(
   response: JsonResponse & { records: { steps: readonly string[]; count: number } },
   doubts: Doubt[],
@@ -193,7 +192,7 @@ function jsonPages(
     const param = paramOf(cursor.name);
     doubts.push({
       at,
-      text: `The answer names the cursor ${pathOf(cursor.steps)}; that the parameter for it is called ${param} is a guess.`,
+      text: `The response has the cursor ${pathOf(cursor.steps)}. The name of its parameter, ${param}, is a guess.`,
     });
     return { type: 'cursor', from: pathOf(cursor.steps), param };
   }
@@ -213,7 +212,8 @@ function jsonPages(
   const offset = find(/^(?:offset|skip|start|start_?index|from)$/i);
   if (offset !== undefined && isMore !== false) {
     const param = [...query.keys()].find((name) => /^(?:offset|skip|start|from)$/i.test(name)) ?? offset.name;
-    if (total === undefined) doubts.push({ at, text: 'The answer does not say how many there are.' });
+    if (total === undefined)
+      doubts.push({ at, text: 'The response does not say how many records there are.' });
     return { type: 'offset', param, limit: size, ...named(limitParam ?? limit?.name) };
   }
   const page = find(/^(?:page|page_?(?:no|number|index)|current_?page)$/i);
@@ -221,7 +221,7 @@ function jsonPages(
   const morePages = pages === undefined ? isMore : (pages.value as number) > 1;
   if (page !== undefined && morePages !== false) {
     const param = [...query.keys()].find((name) => /page/i.test(name) && name !== limitParam) ?? 'page';
-    doubts.push({ at, text: `That the parameter is called ${param} is a guess.` });
+    doubts.push({ at, text: `The name of the parameter, ${param}, is a guess.` });
     return { type: 'page', param, ...(page.value === 0 ? { start: 0 } : {}) };
   }
   return undefined;
@@ -237,7 +237,7 @@ function paramOf(name: string): string {
   return /^next$/i.test(rest) ? 'cursor' : `${rest.charAt(0).toLowerCase()}${rest.slice(1)}`;
 }
 
-/** @param steps property names */
+/** The JSONPath of property names. */
 function pathOf(steps: readonly string[]): string {
   return steps.reduce(
     (path, step) =>
@@ -253,8 +253,8 @@ function isMap(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The properties that paths may name. Names that look like placeholders are left out: they would be filled in when the
- * workflow runs, so a response could ask for a secret that way.
+ * The properties that a path may name. Names that look like placeholders are left out: a run would fill them in, so a
+ * response could obtain a secret that way.
  */
 function propertiesOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([name]) => name.length <= 200 && !/[$#{]\{/.test(name));

@@ -12,12 +12,12 @@ import {
   wordOf,
 } from './proposal.ts';
 
-/** @throws Error when nothing repeats on the page */
+/** @throws Error if no elements repeat on the page */
 export function proposeMarkup({ url, document }: { url: string; document: Document }): Proposal {
   const [best] = repeatedIn(document);
   if (best === undefined) {
     throw new Error(
-      `Nothing repeats on ${url} that could be records. Perhaps a script puts it there: then look for the address that the script asks, in the network tools of a browser`,
+      `No repeated elements on ${url} look like records. If a script loads them, find the URL that it requests in the network tools of your browser, and use that URL`,
     );
   }
   const doubts: Doubt[] = [];
@@ -28,7 +28,7 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   const { settings: fields, columns } = chooseFields(candidates, records, html?.attribs.lang ?? '', doubts);
   const key = keyOf(columns, records.length, doubts);
   const next = nextLinkIn(document);
-  if (next?.guess) doubts.push({ at: ['source', 'paginate'], text: 'Found by the words of the link.' });
+  if (next?.guess) doubts.push({ at: ['source', 'paginate'], text: 'Found by the text of the link.' });
   return {
     source: {
       type: 'http',
@@ -43,7 +43,7 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   };
 }
 
-/** Elements that hold no data for readers; they are skipped. */
+/** Elements without data for readers, which are skipped. */
 const UNREAD = new Set('script style svg template noscript button input select label option'.split(' '));
 
 function isElement(node: AnyNode): node is Element {
@@ -64,7 +64,7 @@ function* elementsBelow(root: Element | Document): Generator<Element> {
   }
 }
 
-/** The text directly in an element, without that of the elements in it. */
+/** The text directly in an element, without the text of nested elements. */
 function ownText(element: Element): string {
   return element.children
     .map((child) => (child.type === 'text' ? (child as unknown as { data: string }).data : ''))
@@ -72,7 +72,7 @@ function ownText(element: Element): string {
     .trim();
 }
 
-/** The classes that a selector can name as they are, without those that are generated for each build of a site. */
+/** The classes that need no escaping in a selector, without state classes and names that a build generates. */
 function classesOf(element: Element): string[] {
   return (element.attribs.class ?? '')
     .split(/\s+/)
@@ -85,7 +85,7 @@ function mainClass(element: Element): string | undefined {
   return classes.find((name) => !name.slice(1).includes('--')) ?? classes[0];
 }
 
-/** A selector such as `table.daten` or `#main`, or the path from the nearest ancestor that has one. */
+/** A selector such as `table.people` or `#main`, or the path from the nearest ancestor with an id or class. */
 function selectorOf(element: Element): string {
   const names: string[] = [];
   for (let at: Element | null = element; at !== null; at = parentOf(at)) {
@@ -103,7 +103,7 @@ function parentOf(element: Element): Element | null {
   return parent !== null && parent.type === 'tag' ? (parent as Element) : null;
 }
 
-/** Names of states rather than things: the field is then named after the block that the element is in. */
+/** Names that are too general for a field: it is then named after its block. */
 const STATES = /^(?:now|current|value|text|amount|content|inner|body|link)$/;
 
 /** A possible field, before its values are known. */
@@ -113,7 +113,7 @@ interface Candidate {
   replace?: [string, string];
 }
 
-/** What stands in the first records, each once. */
+/** The candidates in the first records, without duplicates. */
 function candidatesIn(records: readonly Element[]): Candidate[] {
   const candidates = new Map<string, Candidate>();
   for (const candidate of records.slice(0, LOOKED_AT).flatMap(candidatesOfRecord)) {
@@ -122,17 +122,17 @@ function candidatesIn(records: readonly Element[]): Candidate[] {
   return [...candidates.values()].slice(0, MAX_FIELDS * 4);
 }
 
-/** The columns of a table, named by their headings: the texts, then the links in them. */
+/** The columns of a table, named by their headings: first the texts, then the links. */
 function columnsOf(headings: readonly string[]): Candidate[] {
   const names = headings.map((heading, at) => wordOf(heading) || `column_${at + 1}`);
   return [
     ...names.map((name, at) => ({ name, path: `td:nth-child(${at + 1})` })),
-    // Only direct children: the table itself may be inside a cell of another table.
+    // Only direct children: the table itself may be in a cell of another table.
     ...names.map((name, at) => ({ name: `${name}_url`, path: `td:nth-child(${at + 1}) > a@href` })),
   ];
 }
 
-/** Keeps candidates that have values which differ between records and repeat no other candidate. */
+/** Keeps candidates whose values differ between records and from those of other candidates. */
 function chooseFields(
   candidates: readonly Candidate[],
   records: readonly Element[],
@@ -155,7 +155,7 @@ function chooseFields(
     const field = fields.add(name, texts, path, { ...(replace && { replace }), ...kind?.setting });
     if (kind?.doubt !== undefined) doubts.push({ at: ['fields', field], text: kind.doubt });
     if (texts.length < records.length)
-      doubts.push({ at: ['fields', field], text: `In ${texts.length} of ${records.length} records.` });
+      doubts.push({ at: ['fields', field], text: `Found in ${texts.length} of ${records.length} records.` });
   }
   return fields;
 }
@@ -204,7 +204,7 @@ function candidatesOf(element: Element, record: Element): Candidate[] {
   return candidates;
 }
 
-/** The path of an element within its record, from the nearest class, and the name of its field. */
+/** The path of an element within its record, starting at the nearest class, and the name of its field. */
 function placeOf(element: Element, record: Element): { path: string; name: string } {
   const text = textOf(element, { trim: true });
   const below: string[] = [];
@@ -214,7 +214,7 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
       below.unshift(at.name === 'td' ? `td:nth-child(${positionOf(at)})` : at.name);
       continue;
     }
-    // An element without a class that is all the text of its parent is represented by the parent.
+    // If an element without a class contains all the text of an ancestor with a class, the ancestor represents it.
     const isAll = text !== '' && textOf(at, { trim: true }) === text && element.attribs.href === undefined;
     const rest = at === element || isAll ? '' : ` ${below.join(' > ')}`;
     return { path: `${at.name}.${own}${rest}`, name: wordByClass(own, record) || element.name };
@@ -300,7 +300,7 @@ function ancestorsOf(element: Element): Element[] {
   return above;
 }
 
-/** High for many elements with many parts in common; low in navigation, footers and sidebars. */
+/** High for many elements with many common parts; low in navigation, footers and sidebars. */
 function scoreOf(elements: readonly Element[]): number {
   const some = elements.slice(0, SAMPLE);
   const counts = new Map<string, number>();
@@ -310,7 +310,7 @@ function scoreOf(elements: readonly Element[]): number {
   return Math.min(elements.length, 50) ** 0.6 * parts ** 1.5 * worthOfPlace(some[0] as Element);
 }
 
-/** The parts of an element: descendants with their own text, and links. */
+/** The parts of an element: descendants with text of their own, and links. */
 function partsOf(root: Element): Set<string> {
   const parts = new Set<string>();
   for (const element of elementsBelow(root)) {
@@ -331,7 +331,7 @@ function worthOfPlace(element: Element): number {
   return worth;
 }
 
-/** The rows of a data table. Layout tables have tables in them, or fewer than two columns. */
+/** The rows of a data table. Tables that contain tables or have fewer than two columns are for layout. */
 function rowsOf(table: Element): Repeated[] {
   const inside = [...elementsBelow(table)];
   if (inside.some(({ name }) => name === 'table')) return [];
@@ -353,7 +353,7 @@ function rowsOf(table: Element): Repeated[] {
       elements: plain.map(({ row }) => row),
       score: Math.min(plain.length, 50) ** 0.6 * columns ** 1.5 * worth,
       ...(head && { headings: head.map((cell) => textOf(cell, { trim: true })) }),
-      ...(left > 0 && { doubt: `${left} rows with cells across several columns are left out.` }),
+      ...(left > 0 && { doubt: `${left} rows with merged cells are left out.` }),
     },
   ];
 }
@@ -362,7 +362,7 @@ const NEXT_CLASS = /(?:^|[-_])(?:next|forward|older)(?:$|[-_])/i;
 const NEXT_TEXT =
   /^(?:next|next page|weiter|nächste(?: seite)?|vor|suivant|siguiente|older|more|[›»→])\s*[›»→]?$/iu;
 
-/** @returns the path of its URL, and whether it is a guess; undefined when there is no such link */
+/** @returns the path of the URL, and whether it is a guess; undefined if there is no such link */
 function nextLinkIn(document: Document): { path: string; guess: boolean } | undefined {
   const links = [...elementsBelow(document)].filter(
     ({ name, attribs }) =>

@@ -1,9 +1,9 @@
-/** A proposed workflow: its settings, with doubts that become comments; names of fields, the key, kinds of values. */
+/** A proposed workflow: its settings, doubts that become comments, names of fields, the key, and the types of values. */
 import { type Document, isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 
-/** Why a setting deserves a second look. */
+/** Why the user should check a setting. */
 export interface Doubt {
-  /** The path of the setting: `['source', 'paginate']`. Empty for the whole workflow. */
+  /** The path of the setting, such as `['source', 'paginate']`; empty for the whole workflow. */
   at: string[];
   text: string;
 }
@@ -16,14 +16,14 @@ export interface Proposal {
   doubts: Doubt[];
 }
 
-/** How many records are looked at, and how many fields are proposed. */
+/** Maximum number of records to examine, and of fields to propose. */
 export const LOOKED_AT = 100;
 export const MAX_FIELDS = 40;
 
-/** The fields of a proposal as they are found. */
+/** Collects the fields of a proposal. */
 export class Fields {
   readonly settings: Record<string, unknown> = {};
-  /** The values of each field in the records that were looked at, without empty ones. */
+  /** The non-empty values of each field in the examined records. */
   readonly columns = new Map<string, readonly unknown[]>();
 
   get isFull(): boolean {
@@ -31,9 +31,10 @@ export class Fields {
   }
 
   /**
-   * Adds a field under a name that is still free.
+   * Adds a field, with a number appended to its name if the name is taken.
    *
-   * @param extra how its values are read
+   * @param extra settings that convert its values
+   * @returns the name
    */
   add(name: string, values: readonly unknown[], path: string, extra: object = {}): string {
     const free = freeName(name, this.columns);
@@ -45,7 +46,7 @@ export class Fields {
   }
 }
 
-/** The YAML file of a proposal, with its doubts as comments above the settings. */
+/** The proposal as a YAML file, with its doubts as comments above the settings. */
 export function proposalText({ source, fields, key, doubts }: Proposal): string {
   const settings = {
     source,
@@ -75,16 +76,15 @@ function added(before: string | null | undefined, text: string): string {
   return before ? `${before}\n ${text}` : ` ${text}`;
 }
 
-/** Text of a page must not end the comment that quotes it. */
+/** A line break in quoted text would end the comment. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029\s]+/gu, ' ').slice(0, 300);
 }
 
-const SAYS_TOO_LITTLE =
-  /^(?:_?id|name|title|value|type|count|label|code|key|text|url|href|self|status|date)$/i;
+const GENERAL = /^(?:_?id|name|title|value|type|count|label|code|key|text|url|href|self|status|date)$/i;
 const MAX_NAME = 40;
 
-/** Turns a heading or a class into a name: `Fläche in km²` becomes `flaeche_in_km2`. */
+/** Turns a heading or a class into a field name: `Fläche in km²` becomes `flaeche_in_km2`. */
 export function wordOf(text: string): string {
   return text
     .replace(/[äöüÄÖÜß]/g, (letter) => GERMAN[letter.toLowerCase()] ?? letter)
@@ -98,11 +98,11 @@ export function wordOf(text: string): string {
 
 const GERMAN: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' };
 
-/** The last name of a path, preceded by the one before it if the last alone says too little. */
+/** The last name of a path, with the previous one in front if the last one is too general. */
 export function propertyName(steps: readonly string[]): string {
   const last = steps.at(-1) ?? 'value';
   const before = steps.at(-2);
-  return before !== undefined && SAYS_TOO_LITTLE.test(last) ? `${before}_${last}` : last;
+  return before !== undefined && GENERAL.test(last) ? `${before}_${last}` : last;
 }
 
 /** The name, with a number appended if it is taken. */
@@ -112,7 +112,7 @@ function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   return free;
 }
 
-/** Names of fields that identify records, the best first. */
+/** Names of fields that identify records, best first. */
 const KEYS: readonly RegExp[] = [
   /^_?id$/i,
   /^(?:uuid|guid|sku|isbn|ean|gtin|orcid|doi)$/i,
@@ -121,10 +121,10 @@ const KEYS: readonly RegExp[] = [
 ];
 
 /**
- * The setting `key`. Of the fields that every record has with a different value, the one with the best name, else the
- * first; empty, with a doubt, when there is none.
+ * Chooses the setting `key`: of the fields with a unique value in every record, the one with the best name, or else the
+ * first. If there is none, returns an empty list and adds a doubt.
  *
- * @param records how many records `columns` holds
+ * @param records the number of records in `columns`
  */
 export function keyOf(
   columns: ReadonlyMap<string, readonly unknown[]>,
@@ -140,18 +140,21 @@ export function keyOf(
   const best = KEYS.flatMap((form) => unique.filter(([name]) => form.test(name)));
   const [found] = [...best, ...unique];
   if (found !== undefined) return [found[0]];
-  doubts.push({ at: [], text: 'No field differs in all records: name the `key` that tells them apart.' });
+  doubts.push({
+    at: [],
+    text: 'No field is unique in all records: set `key` to fields that identify a record.',
+  });
   return [];
 }
 
-/** The settings to add to the field; with a `doubt` if the texts are ambiguous. */
+/** The conversion to add to a field, with a `doubt` if the values are ambiguous. */
 interface ValueKind {
   setting: { number: true | ',' } | { date: string | true };
   doubt?: string;
 }
 
 const COMMA_LANGUAGES = /^(?:de|fr|es|it|nl|pt|pl|sv|da|nb|no|fi|cs|sk|hu|ro|ru|uk|tr|el|hr|sl|bg)\b/i;
-/** A number, possibly with a currency or a short unit, or in parentheses. After words it is part of a name. */
+/** A number, possibly with a currency or a short unit, or in parentheses. A number after a word is part of a name. */
 const NUMBER =
   /^(?:[A-Z]{3}\s?|[^\d+\p{L}]{0,3})[-\u2212]?(\d[\d.,\s\u00a0\u202f'’]*)(?:\s?(?:\p{L}{1,3}[²³]?|[^\d\s\p{L}]{1,3}))?$/u;
 const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*';
@@ -166,7 +169,9 @@ const DATES: readonly [RegExp, string][] = [
 ];
 
 /**
- * @param texts all texts of the field that are not empty
+ * Finds the conversion for a field of strings.
+ *
+ * @param texts all non-empty values of the field
  * @param language the language of the page, such as `de-AT`
  */
 export function textKind(texts: readonly string[], language: string): ValueKind | undefined {
@@ -186,13 +191,13 @@ function dateKind(texts: readonly string[]): ValueKind | undefined {
     setting: { date: isMonthFirst ? 'MM/DD/YYYY' : 'DD/MM/YYYY' },
     ...(isMonthFirst || isDayFirst
       ? {}
-      : { doubt: `${texts[0]} may begin with the day or with the month: nothing seen here tells` }),
+      : { doubt: `${texts[0]} may start with the day or the month: the values do not show which.` }),
   };
 }
 
 function numberKind(texts: readonly string[], language: string): ValueKind | undefined {
   const digits = texts.map((text) => NUMBER.exec(text)?.[1]?.trim());
-  // Numbers with a leading 0 and long ones are identifiers: telephone numbers, postal codes, keys.
+  // Long numbers and numbers with a leading 0 are identifiers: telephone numbers, postal codes, keys.
   const isNumber = digits.every(
     (one) => one !== undefined && !/^0\d/.test(one) && one.replace(/\D/g, '').length <= 15,
   );
@@ -207,7 +212,7 @@ function numberKind(texts: readonly string[], language: string): ValueKind | und
   const [mark] = marks;
   const byLanguage = COMMA_LANGUAGES.test(language) ? ',' : '.';
   if (mark !== undefined) return numberBy(mark);
-  // No text decides it: all separators, if any, group thousands.
+  // No value is decisive: all separators, if any, group thousands.
   const separators = new Set(digits.flatMap((one) => (one as string).match(/[.,]/g) ?? []));
   if (separators.size === 0) return numberBy(byLanguage);
   const grouped = separators.has('.') ? ',' : '.';
@@ -215,7 +220,7 @@ function numberKind(texts: readonly string[], language: string): ValueKind | und
     ...numberBy(grouped),
     ...(grouped === byLanguage
       ? {}
-      : { doubt: `${texts.find((text) => /[.,]/.test(text))} is taken for a number of thousands` }),
+      : { doubt: `${texts.find((text) => /[.,]/.test(text))} is read with a thousands separator.` }),
   };
 }
 
@@ -223,7 +228,7 @@ function numberBy(mark: '.' | ','): ValueKind {
   return { setting: { number: mark === ',' ? ',' : true } };
 }
 
-/** Undefined if there is no separator, or it could also group thousands. */
+/** Undefined if there is no separator, or if it could also group thousands. */
 function decimalMark(digits: string): '.' | ',' | undefined {
   const last = /[.,](?=\d*$)/.exec(digits);
   if (last === null) return undefined;
@@ -234,7 +239,7 @@ function decimalMark(digits: string): '.' | ',' | undefined {
   return isGrouped ? undefined : mark;
 }
 
-/** Whether the numbers of a field with this name are times: epoch seconds or milliseconds between 1990 and 2099. */
+/** Whether the numbers of a field are times: its name suggests it, and all are epoch seconds or ms from 1990 to 2099. */
 export function isMoment(name: string, values: readonly number[]): boolean {
   return (
     /(?:date|time|_at|At|_on|On|ts|stamp|updated|created|modified|expires|since|last)/.test(name) &&

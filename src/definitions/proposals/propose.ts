@@ -1,4 +1,4 @@
-/** Requests one URL as a run would, with the address guard and robots.txt, and proposes a workflow for the response. */
+/** Requests one URL like a run, with the address guard and robots.txt, and proposes a workflow for the response. */
 import type { HttpSource } from '../../model/http-source.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
 import { connectSource } from '../../sources/http/exchange.ts';
@@ -9,15 +9,12 @@ import { readCsv, whole } from '../../sources/http/rows.ts';
 import { createRedactor } from '../../sources/secrets.ts';
 import { proposeJson } from './json.ts';
 import { proposeMarkup } from './markup.ts';
-import type { Proposal } from './proposal.ts';
+import { LOOKED_AT, type Proposal } from './proposal.ts';
 
 const NO_STATE: ReadonlyMap<string, string> = new Map();
-/** Rows of CSV and NDJSON to look at. */
-const LOOKED_AT = 100;
-
 /**
- * @param source a definition with nothing but the URL
- * @throws SourceError, UnreadableError; Error when no records are found
+ * @param source a definition with only the URL
+ * @throws SourceError, UnreadableError; Error if no records are found
  */
 export async function proposeFor(
   source: HttpSource,
@@ -44,10 +41,10 @@ export async function proposeFor(
     NO_STATE,
   );
   try {
-    const answer = await exchange.ask(request, []);
-    const body = await exchange.open(answer, null);
+    const response = await exchange.ask(request, []);
+    const body = await exchange.open(response, null);
     const { url } = request;
-    const linkHeader = answer.headers.link;
+    const linkHeader = response.headers.link;
     switch (body.parse) {
       case 'json':
         return proposeJson({ url, value: parseJson(await whole(body), url), linkHeader });
@@ -67,7 +64,7 @@ export async function proposeFor(
         );
       default:
         throw new Error(
-          `${url} answers ${body.parse}, for which nothing is proposed: write its records and fields into a workflow file yourself`,
+          `${url} returned ${body.parse}, for which no workflow can be proposed. Write \`records\` and \`fields\` of a workflow file yourself`,
         );
     }
   } finally {
@@ -75,7 +72,7 @@ export async function proposeFor(
   }
 }
 
-/** The proposal for a response whose rows are its records. */
+/** The proposal for a response in which each row is a record. */
 function proposeRows(url: string, parse: string, rows: unknown[]): Proposal {
   const proposal = proposeJson({ url, value: rows, linkHeader: undefined });
   return { ...proposal, source: { type: 'http', url, parse } };
@@ -86,7 +83,7 @@ function parseJson(text: string, url: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const { message } = error as Error;
-    throw new UnreadableError(`The answer of ${url} is not valid JSON: ${message}`, { cause: error });
+    throw new UnreadableError(`The response of ${url} is not valid JSON: ${message}`, { cause: error });
   }
 }
 

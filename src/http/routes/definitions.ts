@@ -253,7 +253,7 @@ async function checkedDefinition(
   if ('mistakes' in checked) {
     throw invalidBy(
       checked.mistakes.map(({ message }) => message),
-      checked.untold,
+      checked.omitted,
     );
   }
   return checked;
