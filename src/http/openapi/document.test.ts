@@ -1,4 +1,4 @@
-/** The OpenAPI document: up to date, complete, and as the contract says for the frozen operations. */
+/** The OpenAPI document: up to date, complete, in plain English, and as the contract says for the frozen operations. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ type Json = Record<string, unknown>;
 interface Described {
   operationId: string;
   summary: string;
+  tags: string[];
   parameters?: {
     name: string;
     in: string;
@@ -33,7 +34,9 @@ interface Described {
   security: object[];
 }
 const document = JSON.parse(openApiText) as {
-  info: { version: string };
+  info: { title: string; version: string; description: string };
+  servers: object[];
+  tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Described>>;
   components: {
     schemas: Record<
@@ -44,7 +47,7 @@ const document = JSON.parse(openApiText) as {
   };
 };
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
-/** The responses that operations share, put where they are named. */
+// Replaces references to shared responses by the responses.
 for (const { responses } of operations) {
   for (const [status, one] of Object.entries(responses)) {
     const [, shared] = /^#\/components\/responses\/(\w+)$/.exec(String((one as Json).$ref)) ?? [];
@@ -58,18 +61,18 @@ test('openapi.json is up to date with the routes: run `npm run openapi` when thi
   assert.equal(stored, openApiText);
 });
 
-test('every route is described, under a name of its own', () => {
+test('every route has an operation with a unique ID', () => {
   assert.equal(operations.length, routes.length);
   assert.equal(new Set(operations.map((one) => one.operationId)).size, routes.length);
 });
 
-test('every reference names a schema', () => {
+test('every reference names an existing schema', () => {
   for (const [, name] of openApiText.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
     assert.ok(name !== undefined && name in document.components.schemas, `${name}`);
   }
 });
 
-test('every parameter of a path is described, and no other', () => {
+test('exactly the parameters in a path are described as path parameters', () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
     for (const { parameters = [], operationId } of Object.values(methods)) {
@@ -87,7 +90,7 @@ test('every parameter of a path is described, and no other', () => {
   }
 });
 
-test('every parameter and answer has a description and a schema', () => {
+test('every parameter and response has a description and a schema', () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, { operationId, summary, parameters = [], requestBody, responses }] of Object.entries(
       methods,
@@ -118,7 +121,7 @@ test('every parameter and answer has a description and a schema', () => {
   }
 });
 
-test('client generators find a type beside every enum and const, and one for every parameter', () => {
+test('every enum, const and parameter has a type for client generators', () => {
   const untyped: string[] = [];
   const look = (part: unknown, path: string): void => {
     if (typeof part !== 'object' || part === null || path.endsWith('/example')) return;
@@ -133,7 +136,7 @@ test('client generators find a type beside every enum and const, and one for eve
   }
 });
 
-/** Every schema of the document, however deep, with the way to it. */
+/** Visits every schema of the document, at any depth, with its path. */
 function everySchema(visit: (schema: Json, path: string) => void): void {
   const look = (part: unknown, path: string): void => {
     if (typeof part !== 'object' || part === null || /\/(?:example|examples|default|enum)$/.test(path))
@@ -145,7 +148,7 @@ function everySchema(visit: (schema: Json, path: string) => void): void {
   look(document.components.schemas, '');
 }
 
-test('client generators read integers of 64 bits', () => {
+test('every integer has 64 bits for client generators', () => {
   const narrow: string[] = [];
   everySchema(({ type, format }, path) => {
     if ([type].flat().includes('integer') && format !== 'int64') narrow.push(path);
@@ -153,7 +156,7 @@ test('client generators read integers of 64 bits', () => {
   assert.deepEqual(narrow, []);
 });
 
-test('client generators find a name for every object: none is described in place', () => {
+test('every object schema has a name for client generators', () => {
   const nameless: string[] = [];
   everySchema(({ properties, type }, path) => {
     const isSchema = typeof properties === 'object' && type !== undefined && !path.endsWith('/properties');
@@ -162,7 +165,7 @@ test('client generators find a name for every object: none is described in place
   assert.deepEqual(nameless, []);
 });
 
-test('every answer has its headers described: the id of the request, and the code of an error', () => {
+test('every response has a request ID, and every error a code', () => {
   for (const { operationId, responses } of operations) {
     for (const [status, { headers = {} }] of Object.entries(responses)) {
       assert.ok('x-request-id' in headers, `${operationId} ${status}`);
@@ -173,7 +176,7 @@ test('every answer has its headers described: the id of the request, and the cod
   assert.ok('allow' in (document.components.responses.MethodNotAllowed?.headers ?? {}));
 });
 
-test('every parameter, body and answer has an example that matches its schema', () => {
+test('every parameter, request and response has an example that matches its schema', () => {
   const check = createSchemaCheck(document);
   const look = (schema: object, example: unknown, where: string): void => {
     assert.notEqual(example, undefined, `${where} has none`);
@@ -193,11 +196,61 @@ test('every parameter, body and answer has an example that matches its schema', 
   }
 });
 
-/** What any operation may answer. */
+/** A first word that refers to something else, or only `The` and the name of the field. */
+const WEAK =
+  /^(?:as|at|by|for|from|how|if|in|its?|of|on|such|that|their|them|these|they|this|those|to|what|when|where|which|whose|why|with|without)\b|^the \S+(?: id)?\.?$/i;
+
+/** Descriptions and summaries that say nothing on their own, with their paths. */
+function weakDescriptions(part: unknown, path = ''): string[] {
+  if (typeof part !== 'object' || part === null || /\/(?:example|examples|default)$/.test(path)) return [];
+  return Object.entries(part).flatMap(([name, one]) => {
+    const isProse = (name === 'description' || name === 'summary') && typeof one === 'string';
+    if (!isProse) return weakDescriptions(one, `${path}/${name}`);
+    return WEAK.test(one) ? [`${path}: ${one}`] : [];
+  });
+}
+
+test('descriptions begin with a noun or a verb and say more than the name of their field', () => {
+  assert.deepEqual(weakDescriptions(document), []);
+});
+
+test('finds descriptions that begin with a pronoun or a preposition, or only name their field', () => {
+  const properties = {
+    since: { description: 'Of this time or later' },
+    state: { description: 'It is kept' },
+    command: { description: 'The command' },
+    jobId: { description: 'The job ID' },
+    description: { description: 'Only jobs of this workflow' },
+    total: { description: 'The number of records in the version', example: { description: 'By whom' } },
+  };
+  assert.deepEqual(weakDescriptions({ properties }), [
+    '/properties/since: Of this time or later',
+    '/properties/state: It is kept',
+    '/properties/command: The command',
+    '/properties/jobId: The job ID',
+  ]);
+});
+
+test('the document has a title, a server and described tags, and summaries are short and imperative', () => {
+  const { info, servers, tags } = document;
+  assert.equal(info.title, 'Flowhook API');
+  assert.ok(servers.length > 0 && info.description.length > 0);
+  for (const { name, description } of tags) assert.ok(description.length > 0, name);
+  const known = tags.map(({ name }) => name);
+  for (const { operationId, summary, tags: used } of operations) {
+    assert.ok(
+      used.every((name) => known.includes(name)),
+      operationId,
+    );
+    assert.match(summary, /^[A-Z][a-z]*[a-rt-z](?: \S+){1,8}(?<!\.)$/, `${operationId}: ${summary}`);
+  }
+});
+
+/** The errors that any operation may return. */
 const SHARED = ['429', '500', '503'];
 /** Part 1 of the contract, with 401 on all five (Part 2, number 1). */
 const FROZEN = [
-  // 400 and 416 answer only those who use what the contract does not have, and `SHARED` are no answers of its own: Part 2.
+  // 400 and 416 are returned only for parameters and headers beyond the contract.
   { method: 'get', path: '/v1/workflows/{workflowId}/data', statuses: ['200', '400', '401', '404', '416'] },
   { method: 'post', path: '/v1/workflows/{workflowId}/queue', statuses: ['200', '400', '401', '404'] },
   { method: 'get', path: '/v1/integrations/webhooks/list', statuses: ['200', '400', '401', '404'] },
@@ -206,12 +259,12 @@ const FROZEN = [
 ];
 
 for (const { method, path, statuses } of FROZEN) {
-  test(`${method.toUpperCase()} ${path} is described as the contract has it`, () => {
+  test(`${method.toUpperCase()} ${path} matches the contract`, () => {
     const operation = document.paths[path]?.[method];
     assert.ok(operation);
     assert.deepEqual(Object.keys(operation.responses), [...statuses, ...SHARED]);
     assert.deepEqual(operation.security, [{ apiKey: [] }]);
-    // Nothing that the contract does not have may be required.
+    // Nothing beyond the contract may be required.
     const required = (operation.parameters ?? []).filter((one) => one.required === true);
     assert.deepEqual(
       required.map((one) => one.name),
@@ -225,7 +278,7 @@ for (const { method, path, statuses } of FROZEN) {
   });
 }
 
-test('the shapes are those of the contract', () => {
+test('the schemas match the contract', () => {
   const { Error: error, Message: message, Record: record, Webhook: webhook } = document.components.schemas;
   assert.deepEqual(Object.keys(error?.properties ?? {}), ['error']);
   assert.deepEqual(Object.keys(message?.properties ?? {}), ['message']);
