@@ -1,4 +1,4 @@
-/** Which addresses each setting opens, in all their spellings. */
+/** Which addresses each setting allows, in all their spellings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -60,7 +60,7 @@ test('`none` allows public addresses and nothing else', () => {
   }
 });
 
-test('`loopback` and `private` open their ranges, in every spelling, and no other', () => {
+test('`loopback` and `private` allow only their ranges, in every spelling', () => {
   for (const address of LOOPBACK) {
     assert.ok(allows('loopback', address), address);
     assert.ok(!allows('private', address), address);
@@ -72,7 +72,7 @@ test('`loopback` and `private` open their ranges, in every spelling, and no othe
   for (const address of [...GUARDED, ...SPECIAL]) assert.ok(!allows('loopback,private', address), address);
 });
 
-test('an address or a network opens itself', () => {
+test('an address or a network allows itself', () => {
   assert.ok(allows('10.1.2.3', '10.1.2.3'));
   assert.ok(!allows('10.1.2.3', '10.1.2.4'));
   assert.ok(allows(' 10.1.0.0/16 , fd00::/8 ', '10.1.200.1'));
@@ -83,7 +83,7 @@ test('an address or a network opens itself', () => {
   assert.ok(!allows('10.1.0.0/16', '::1'));
 });
 
-test('link-local and metadata addresses open only by an address or a network within their range', () => {
+test('only an address or a network within their range allows link-local and metadata addresses', () => {
   for (const address of GUARDED) {
     assert.ok(!allows('0.0.0.0/0,::/0,loopback,private,100.64.0.0/10,fc00::/7', address), address);
   }
@@ -100,31 +100,31 @@ test('a refusal names the address, its range, the setting and what would allow i
     allowed: false,
     why:
       '::ffff:10.0.0.5 (that is 10.0.0.5) is a private address (10.0.0.0/8), which FLOWHOOK_ALLOW_NETWORKS does not ' +
-      'allow. If it is meant, add `private` or the address to that setting',
+      'allow. To allow it, add `private` or the address to this setting',
   });
 });
 
-test('what is not an address is refused', () => {
+test('refuses text that is not an address', () => {
   for (const text of ['', 'localhost', '1.2.3', '1.2.3.4.5', '[::1]'])
     assert.ok(!allows('private', text), text);
 });
 
-test('wrong settings are refused with a sentence that names the entry', () => {
+test('refuses invalid settings with a sentence that names the entry', () => {
   for (const [setting, expected] of [
-    ['', /holds ""/],
-    ['loopback,', /holds ""/],
-    ['intranet', /holds "intranet".*comma list/],
-    ['10.0.0.0/33', /holds "10.0.0.0\/33"/],
-    ['10.0.0.0/8/8', /holds/],
-    ['10.0.0/8', /holds/],
+    ['', /contains ""/],
+    ['loopback,', /contains ""/],
+    ['intranet', /contains "intranet".*comma-separated list/],
+    ['10.0.0.0/33', /contains "10.0.0.0\/33"/],
+    ['10.0.0.0/8/8', /contains/],
+    ['10.0.0/8', /contains/],
     ['none,private', /either `none` or a list/],
-    ['::ffff:10.0.0.1', /stands for the IPv4 address 10.0.0.1/],
+    ['::ffff:10.0.0.1', /represents the IPv4 address 10.0.0.1/],
   ] as const) {
     assert.throws(() => parseAllowNetworks(setting), expected, setting);
   }
 });
 
-test('the description says what is allowed', () => {
+test('the description lists the allowed addresses', () => {
   assert.equal(parseAllowNetworks('none').description, 'public addresses');
   assert.equal(
     parseAllowNetworks('private, 127.0.0.1').description,
@@ -132,7 +132,7 @@ test('the description says what is allowed', () => {
   );
 });
 
-test('an IPv4 address is judged the same however IPv6 carries it', () => {
+test('the verdict on an IPv4 address is the same in every IPv6 form', () => {
   fc.assert(
     fc.property(
       fc.ipV4(),

@@ -1,14 +1,14 @@
-/** Which addresses outgoing connections may go to (FLOWHOOK_ALLOW_NETWORKS), and the special-purpose ranges of addresses. */
+/** The addresses that outgoing connections may use (FLOWHOOK_ALLOW_NETWORKS), and special-purpose address ranges. */
 import { BlockList, isIP } from 'node:net';
 
 type Verdict = { allowed: true } | { allowed: false; why: string };
 
 export interface AddressPolicy {
-  /** The setting as it was written, from which a child process builds the same policy. */
+  /** The value of the setting, from which a child process builds the same policy. */
   text: string;
-  /** Judges an IP address; `why` names the address, its range and the setting that would allow it. */
+  /** Checks an IP address. `why` names the address, its range and the setting that would allow it. */
   verdict(address: string): Verdict;
-  /** What is allowed, for the lines printed at start: `public addresses, loopback, 10.0.0.0/8`. */
+  /** The allowed addresses, printed at start: `public addresses, loopback, 10.0.0.0/8`. */
   description: string;
 }
 
@@ -16,15 +16,15 @@ const SETTING = 'FLOWHOOK_ALLOW_NETWORKS';
 const MAX_ENTRIES = 1_000;
 
 /**
- * Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses, or `none`. Public addresses are
- * always allowed. Link-local and metadata addresses are allowed only by an address or a CIDR within their own
- * range: neither `private` nor a wide CIDR such as 0.0.0.0/0 allows them.
+ * Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses, or `none`. Public addresses are always
+ * allowed. Link-local and metadata addresses are allowed only by an address or a CIDR within their range: neither
+ * `private` nor a wide CIDR such as 0.0.0.0/0 allows them.
  *
  * @throws Error with a sentence that names the invalid entry
  */
 export function parseAllowNetworks(text: string): AddressPolicy {
   const entries = text.split(',').map((entry) => entry.trim().toLowerCase());
-  if (entries.length > MAX_ENTRIES) throw new Error(`${SETTING} must hold at most ${MAX_ENTRIES} entries`);
+  if (entries.length > MAX_ENTRIES) throw new Error(`${SETTING} may have at most ${MAX_ENTRIES} entries`);
   if (entries.includes('none') && entries.length > 1) {
     throw new Error(`${SETTING} must be either \`none\` or a list without \`none\``);
   }
@@ -46,7 +46,7 @@ export function parseAllowNetworks(text: string): AddressPolicy {
       const judged = inner ?? address;
       const range = rangeOf(judged);
       if (range === undefined || tiers.has(range.kind)) return { allowed: true };
-      const within = networks.filter((network) => range.kind !== 'guarded' || liesWithin(network, range));
+      const within = networks.filter((network) => range.kind !== 'guarded' || isWithin(network, range));
       if (within.some((network) => network.contains(judged))) return { allowed: true };
       return { allowed: false, why: refusal({ address, inner, range }) };
     },
@@ -57,20 +57,20 @@ function readNetwork(entry: string): Network {
   const network = toNetwork(entry);
   if (network === undefined) {
     throw new Error(
-      `${SETTING} holds "${entry}". It is a comma list of \`loopback\`, \`private\`, addresses such as 10.1.2.3 ` +
-        'and networks such as 10.0.0.0/8, or the one word `none`',
+      `${SETTING} contains "${entry}". Use a comma-separated list of \`loopback\`, \`private\`, addresses such as ` +
+        '10.1.2.3 and networks such as 10.0.0.0/8, or only `none`',
     );
   }
   const inner = embeddedIpv4(network.base);
   if (inner !== undefined) {
     throw new Error(
-      `${SETTING} holds "${entry}", which stands for the IPv4 address ${inner}. Write the IPv4 form instead`,
+      `${SETTING} contains "${entry}", which represents the IPv4 address ${inner}. Write the IPv4 address instead`,
     );
   }
   return network;
 }
 
-function liesWithin(network: Network, range: Range): boolean {
+function isWithin(network: Network, range: Range): boolean {
   const outer = toNetwork(range.cidr);
   return outer?.contains(network.base) === true && network.prefix >= outer.prefix;
 }
@@ -80,16 +80,16 @@ function refusal(input: { address: string; inner: string | undefined; range: Ran
   const address = input.inner === undefined ? input.address : `${input.address} (that is ${input.inner})`;
   const remedy =
     range.kind === 'loopback' || range.kind === 'private'
-      ? `add \`${range.kind}\` or the address to that setting`
+      ? `add \`${range.kind}\` or the address to this setting`
       : range.kind === 'guarded'
-        ? 'name exactly this address in that setting'
-        : 'add the address or its network to that setting';
-  return `${address} is ${range.name} (${range.cidr}), which ${SETTING} does not allow. If it is meant, ${remedy}`;
+        ? 'add exactly this address to this setting'
+        : 'add the address or its network to this setting';
+  return `${address} is ${range.name} (${range.cidr}), which ${SETTING} does not allow. To allow it, ${remedy}`;
 }
 
 /**
- * How the address policy treats a range. `guarded` ranges reach into the machine itself (link-local neighbours and
- * the metadata services of clouds), so only an entry within the range allows them.
+ * How the address policy treats a range. `guarded` ranges give access to the machine itself (link-local neighbors and
+ * metadata services of clouds), so only an entry within the range allows them.
  */
 type RangeKind = 'guarded' | 'loopback' | 'private' | 'special';
 
@@ -110,8 +110,8 @@ export interface Network {
 }
 
 /**
- * The IANA special-purpose registries (RFC 6890 and its updates); guarded ranges first, because the first match
- * counts. Global IPv6 addresses are assigned from 2000::/3 alone: `rangeOf` treats all others as special.
+ * The IANA special-purpose registries (RFC 6890 and its updates). Guarded ranges come first, because the first match
+ * counts. Global IPv6 addresses are assigned only from 2000::/3: `rangeOf` treats all others as special.
  */
 const RANGES: readonly Range[] = [
   ...range('guarded', 'a link-local address', ['169.254.0.0/16', 'fe80::/10']),
@@ -148,7 +148,7 @@ const NETWORKS = RANGES.map((found) => ({ found, network: toNetwork(found.cidr) 
 const GLOBAL_IPV6 = toNetwork('2000::/3') as Network;
 const NOT_GLOBAL: Range = { kind: 'special', name: 'not a global IPv6 address', cidr: 'outside 2000::/3' };
 
-/** The special range of an address; undefined for a public one. The address must be valid. */
+/** The special range of a valid address; undefined for a public address. */
 export function rangeOf(address: string): Range | undefined {
   const special = NETWORKS.find(({ network }) => network.contains(address));
   if (special !== undefined) return special.found;
@@ -176,8 +176,8 @@ export function toNetwork(text: string): Network | undefined {
 }
 
 /**
- * The IPv4 address inside an IPv6 address that stands for one: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96,
- * RFC 6052) and 6to4 (2002::/16, RFC 3056). Connecting to those reaches the IPv4 address.
+ * The IPv4 address inside an IPv6 address: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96, RFC 6052) or 6to4 (2002::/16,
+ * RFC 3056). Connecting to such an IPv6 address reaches the IPv4 address.
  */
 export function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;

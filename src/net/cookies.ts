@@ -1,17 +1,17 @@
-/** The cookies of one run: session cookies, as a browser keeps them until it is closed. */
+/** The cookies of one run, which are kept like session cookies until the run ends. */
 
-/** Limits for one host, which would refuse requests with more: later cookies are dropped. */
+/** Limits per host: hosts refuse requests with too many cookies. Further cookies are dropped. */
 const MAX_COOKIES = 50;
 const MAX_CHARACTERS = 4_096;
 
 export interface CookieJar {
-  /** The `cookie` header for a URL, or nothing. */
+  /** The `cookie` header for a URL, if there are cookies. */
   header(url: string): Promise<string | undefined>;
-  /** Stores the cookies of `set-cookie` headers; those that the host may not set are ignored. */
+  /** Stores cookies from `set-cookie` headers. Cookies that the host may not set are ignored. */
   store(setCookies: readonly string[], url: string): Promise<void>;
 }
 
-/** The library that implements the rules (RFC 6265, public suffixes) is loaded with the first cookie. */
+/** The library for the rules (RFC 6265, public suffixes) is loaded with the first cookie. */
 export function createCookieJar(): CookieJar {
   const kept = new Map<string, Map<string, number>>();
   let jar: Promise<import('tough-cookie').CookieJar> | undefined;

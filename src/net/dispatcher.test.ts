@@ -1,4 +1,4 @@
-/** The address guard with real connections: what it refuses never arrives. */
+/** The address guard with real connections: refused requests never arrive. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -9,7 +9,7 @@ import { parseAllowNetworks } from './address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from './dispatcher.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 
-/** A real receiver on loopback: whatever reaches it, the guard has let through. */
+/** A real receiver on loopback: it records the requests that the guard allows. */
 let server: Server;
 let port: number;
 const arrived: IncomingMessage[] = [];
@@ -17,7 +17,7 @@ const arrived: IncomingMessage[] = [];
 before(async () => {
   server = createServer((request, response) => {
     arrived.push(request);
-    // A connection for each request, so that each one is resolved and judged anew.
+    // One connection per request, so that each address is resolved and checked.
     response.setHeader('connection', 'close');
     if (request.url === '/moved') response.writeHead(301, { location: `http://127.0.0.1:${port}/new` });
     response.end('here');
@@ -29,7 +29,7 @@ before(async () => {
 
 after(() => server.close());
 
-/** A resolver that answers what it is told, one answer a call. */
+/** A resolver that returns the given results, one per call. */
 function scripted(...answers: string[][]): Resolver & { calls: string[] } {
   const calls: string[] = [];
   return {
@@ -71,7 +71,7 @@ test('refuses every spelling of a loopback address before a byte reaches it', as
     'LOCALHOST',
     'app.localhost',
   ]) {
-    // The origin as the URL parser spells it, and, where a client would pass it on, as it was written.
+    // The URL parser normalizes the spelling of the host.
     await assert.rejects(
       get(dispatcher, new URL(`http://${host}:${port}`).origin),
       BlockedAddressError,
@@ -91,7 +91,7 @@ test('the refusal names the address, its range and the setting', async (t) => {
   });
 });
 
-test('lets through what the setting allows, by literal and by name', async (t) => {
+test('allows the addresses of the setting, by literal and by name', async (t) => {
   const dispatcher = guarded('loopback');
   t.after(() => dispatcher.destroy());
   for (const host of ['127.0.0.1', 'localhost', 'localhost.', '2130706433']) {
@@ -108,7 +108,7 @@ test('refuses a name if any of its addresses is not allowed', async (t) => {
   assert.equal(arrived.length, 0);
 });
 
-test('connects to the vetted address and asks only once, so that a second answer changes nothing', async (t) => {
+test('connects to the checked address after a single lookup, so that a second result has no effect', async (t) => {
   arrived.length = 0;
   const resolver = scripted(['127.0.0.1'], ['127.0.0.2']);
   const dispatcher = guarded('127.0.0.1', resolver);
@@ -120,14 +120,14 @@ test('connects to the vetted address and asks only once, so that a second answer
   assert.equal(arrived.length, 1);
 });
 
-test('tries the next vetted address when the first does not answer', async (t) => {
+test('tries the next checked address if the first refuses connections', async (t) => {
   // Nothing listens at 127.0.0.3 on this port.
   const dispatcher = guarded('loopback', scripted(['127.0.0.3', '127.0.0.1']));
   t.after(() => dispatcher.destroy());
   assert.equal(await get(dispatcher, `http://two.example:${port}`), 200);
 });
 
-test('keeps the name in SNI while it connects to the vetted address', async (t) => {
+test('keeps the name in SNI when it connects to the checked address', async (t) => {
   const hello = Promise.withResolvers<Buffer>();
   const tcp = createTcpServer((socket) => {
     socket.once('data', (bytes: Buffer) => {

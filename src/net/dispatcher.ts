@@ -8,34 +8,34 @@ import type { DiagnosticsChannel, Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import type { Resolver } from './resolver.ts';
 
-// Only the parts of undici that the server uses. The whole package, with `fetch`, WebSockets and caches, costs 90 ms at
-// start and 14 MB of memory; these cost 20 ms and 1.4 MB.
+// Only the parts of undici that are used. The whole package, with `fetch`, WebSockets and caches, takes 90 ms at start
+// and 14 MB of memory; these parts take 20 ms and 1.4 MB.
 const require = createRequire(import.meta.url);
 
 const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
 const buildConnector = require('undici/lib/core/connect.js') as typeof Undici.buildConnector;
 
-/** The address policy refused a connection; the message says which address, why, and what would allow it. */
+/** The address policy refused a connection. The message says which address, why, and what would allow it. */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
 }
 
 const CONNECT_MS = 5_000;
-/** Bounded so that a change of address in DNS is noticed even while a connection is in constant use. */
+/** Limited so that a change of address in DNS is noticed even if a connection is in constant use. */
 const CONNECTION_LIFE_MS = 60_000;
 
 /**
  * Every connection is checked three times:
  *
  * - an IP literal is checked before anything else, because it never reaches the `lookup` hook;
- * - a name is resolved once per connection by our own resolver and refused if *any* of its addresses is not
- *   allowed. The socket then connects to one of exactly those addresses (Node races them, RFC 8305), while Host
- *   and SNI keep the name: DNS is not asked a second time, so rebinding has no effect;
- * - after connecting, the socket's actual remote address is checked once more.
+ * - a name is resolved once per connection and refused if *any* of its addresses is not allowed. The socket then
+ *   connects to one of these addresses (Node races them, RFC 8305), and Host and SNI keep the name. There is no second
+ *   DNS query, so rebinding has no effect;
+ * - after connecting, the socket's actual remote address is checked again.
  *
- * Redirects are not followed: undici does that only with an interceptor.
+ * Redirects are not followed: undici follows them only with an interceptor.
  *
- * @param options.connectMs limit for the look-up, the connection and the TLS handshake together; 5 s by default
+ * @param options.connectMs limit for lookup, connection and TLS handshake together; default: 5 s
  */
 export function createGuardedDispatcher(options: {
   policy: AddressPolicy;
@@ -89,28 +89,28 @@ export function createGuardedDispatcher(options: {
         const verdict = policy.verdict(socket.remoteAddress ?? '');
         if (verdict.allowed) return callback(null, socket);
         socket.destroy();
-        callback(new BlockedAddressError(`The connection was cut: ${verdict.why}`), null);
+        callback(new BlockedAddressError(`The connection was closed: ${verdict.why}`), null);
       });
       if (connecting !== undefined) connection = watchSocket(connecting as Socket);
     },
   });
 }
 
-/** A connection that a request used. Times are those of `performance.now()`; null until it has happened. */
+/** A connection that a request used. Times come from `performance.now()` and are null until the event. */
 interface Connection {
-  /** The name was resolved; stays null for an IP literal. */
+  /** When the name was resolved; null for an IP literal. */
   lookedUpMs: number | null;
   connectedMs: number | null;
-  /** The TLS handshake was done; stays null for plain HTTP. */
+  /** When the TLS handshake was completed; null for HTTP. */
   securedMs: number | null;
   remoteAddress: string | null;
-  /** How many requests were written to it. */
+  /** Number of requests written to it. */
   requests: number;
 }
 
-/** One request that is traced. */
+/** A traced request. */
 export interface RequestTrace {
-  /** The connection that it was written to; null until then. */
+  /** The connection to which the request was written; null before that. */
   connection: Connection | null;
   /** Whether the connection had carried an earlier request. */
   reused: boolean;
@@ -118,13 +118,13 @@ export interface RequestTrace {
 
 const bySocket = new WeakMap<Socket, Connection>();
 const byError = new WeakMap<Error, Connection>();
-/** Stored on the body itself: a WeakMap with thousands of new entries a second burdens the garbage collector. */
+/** Stored on the body itself: a WeakMap with thousands of new entries per second slows down garbage collection. */
 const TRACE = Symbol('trace');
 type TracedBody = Uint8Array & { [TRACE]?: RequestTrace };
 
 /**
- * Traces the request that is sent with this body. Undici reports the socket of a request only through its
- * diagnostics channel, where the body's buffer identifies the request: use a buffer for one request at a time.
+ * Traces the request that is sent with this body. Undici reports the socket of a request only through its diagnostics
+ * channel, where the body identifies the request: use a buffer for only one request at a time.
  */
 export function traceRequest(body: Uint8Array): RequestTrace {
   const trace: RequestTrace = { connection: null, reused: false };
@@ -132,7 +132,7 @@ export function traceRequest(body: Uint8Array): RequestTrace {
   return trace;
 }
 
-/** The connection attempt that failed with this error, if the error comes from one. */
+/** The connection attempt that failed with this error, if any. */
 export function connectionOf(error: unknown): Connection | undefined {
   return error instanceof Error ? byError.get(error) : undefined;
 }
@@ -173,7 +173,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   trace.reused = connection.requests > 1;
 });
 
-/** Beyond this many, the one used longest ago is closed once its requests have ended. */
+/** Beyond this number, the least recently used dispatcher is closed after its requests have ended. */
 const MAX_DISPATCHERS = 1_000;
 
 export interface TeamDispatchers {
@@ -187,7 +187,7 @@ export function createTeamDispatchers(options: {
   resolver: Resolver;
 }): TeamDispatchers {
   const { policy, resolver } = options;
-  /** The one used longest ago first. */
+  /** Least recently used first. */
   const dispatchers = new Map<string, Dispatcher>();
   const closing = new Set<Dispatcher>();
 

@@ -1,4 +1,4 @@
-/** Forbidden addresses in every spelling, and names that change: a real connection is tried, and never arrives. */
+/** Requests to forbidden addresses in every spelling, and to names whose address changes: none of them arrives. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { type AddressPolicy, parseAllowNetworks } from './address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from './dispatcher.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 
-/** Listens at every address of this machine: whatever the guard lets through to it is recorded. */
+/** Servers at every address of this machine, which record the requests that the guard allows. */
 const servers: Server[] = [];
 const arrived: { host: string; at: string }[] = [];
 let connections = 0;
@@ -20,7 +20,7 @@ let port: number;
 
 before(async () => {
   port = await listen('0.0.0.0', 0);
-  // The same port of IPv6, where the machine has it.
+  // The same port on IPv6, if the machine has IPv6.
   await listen('::', port).catch(() => undefined);
 });
 
@@ -61,7 +61,7 @@ async function get(dispatcher: Dispatcher, origin: string): Promise<number> {
   return answer.statusCode;
 }
 
-test('more than 60 spellings of forbidden addresses are refused, and nothing arrives', async (t) => {
+test('refuses more than 60 spellings of forbidden addresses, and nothing arrives', async (t) => {
   const dispatcher = guarded('none', createResolver());
   t.after(() => dispatcher.destroy());
   forget();
@@ -69,7 +69,7 @@ test('more than 60 spellings of forbidden addresses are refused, and nothing arr
   let refused = 0;
   for (const text of urls) {
     const url = URL.parse(text);
-    // What is no URL never becomes a webhook.
+    // Webhooks accept only valid URLs.
     if (url === null) continue;
     await assert.rejects(get(dispatcher, url.origin), BlockedAddressError, text);
     refused += 1;
@@ -78,7 +78,7 @@ test('more than 60 spellings of forbidden addresses are refused, and nothing arr
   assert.ok(refused > 120, `${refused} spellings were tried`);
 });
 
-test('unparsed addresses, with zones and in capitals, are refused as well', async (t) => {
+test('refuses unparsed addresses, with zones and in capitals', async (t) => {
   const dispatcher = guarded('none', createResolver());
   t.after(() => dispatcher.destroy());
   forget();
@@ -100,7 +100,7 @@ test('unparsed addresses, with zones and in capitals, are refused as well', asyn
   assert.equal(connections, 0);
 });
 
-test('what the setting names is let through, and nothing else is', async (t) => {
+test('allows only the addresses in the setting', async (t) => {
   for (const [setting, allowed, refused] of [
     [
       'loopback',
@@ -116,7 +116,7 @@ test('what the setting names is let through, and nothing else is', async (t) => 
     t.after(() => dispatcher.destroy());
     for (const host of allowed) {
       forget();
-      // The stack of some machines has no mapped addresses; what counts is that the guard does not refuse.
+      // Some machines do not support mapped addresses, so only a refusal by the guard fails the test.
       const status = await get(dispatcher, new URL(`http://${host}:${port}`).origin).catch((error) => {
         assert.ok(!(error instanceof BlockedAddressError), `${setting}: ${host}: ${error.message}`);
       });
@@ -131,7 +131,7 @@ test('what the setting names is let through, and nothing else is', async (t) => 
   }
 });
 
-/** A resolver that asks a real name server on loopback, whose answers are not remembered. */
+/** A resolver with a real name server on loopback, whose responses are not cached by default. */
 async function withNames(
   t: { after(work: () => Promise<void>): void },
   tell: (name: string, query: number) => Told,
@@ -151,8 +151,8 @@ async function withNames(
   return { asked: server.asked, resolver: createResolver({ ...files, servers: server.servers }) };
 }
 
-test('rebinding: a name that is public when looked at and private when sent to', async (t) => {
-  // One look-up asks twice, for IPv4 and for IPv6.
+test('rebinding: a name that is public when checked and private when used', async (t) => {
+  // One lookup sends two queries, for IPv4 and for IPv6.
   const { resolver } = await withNames(t, (_name, query) => [query <= 2 ? '93.184.216.34' : '127.0.0.1']);
   const dispatcher = guarded('none', resolver);
   t.after(() => dispatcher.destroy());
@@ -165,7 +165,7 @@ test('rebinding: a name that is public when looked at and private when sent to',
   assert.equal(connections, 0);
 });
 
-test('rebinding: a name with several addresses of which one is private, in any place', async (t) => {
+test('rebinding: a name with several addresses, one of them private, in any position', async (t) => {
   const answers: Record<string, string[]> = {
     'first.example': ['10.0.0.5', '127.0.0.1'],
     'last.example': ['127.0.0.1', '10.0.0.5'],
@@ -182,7 +182,7 @@ test('rebinding: a name with several addresses of which one is private, in any p
   assert.equal(connections, 0);
 });
 
-test('rebinding: a name that changes while its connection is kept', async (t) => {
+test('rebinding: a name whose address changes while its connection is reused', async (t) => {
   let address = '127.0.0.1';
   const { resolver, asked } = await withNames(t, () => [address]);
   const dispatcher = guarded('127.0.0.1', resolver);
@@ -191,12 +191,12 @@ test('rebinding: a name that changes while its connection is kept', async (t) =>
   const origin = `http://kept.example:${port}`;
   assert.equal(await get(dispatcher, origin), 200);
   address = '127.0.0.2';
-  assert.equal(await get(dispatcher, origin), 200, 'the kept connection ends where it was vetted');
+  assert.equal(await get(dispatcher, origin), 200, 'the open connection still uses the checked address');
   assert.equal(connections, 1);
-  assert.deepEqual(asked, ['kept.example', 'kept.example'], 'one look-up, for both families');
+  assert.deepEqual(asked, ['kept.example', 'kept.example'], 'one lookup, for both families');
   assert.deepEqual([...new Set(arrived.map(({ at }) => at.replace('::ffff:', '')))], ['127.0.0.1']);
 
-  // Two at once need a second connection, and that one is looked up and judged anew.
+  // Two concurrent requests need a second connection, which is looked up and checked again.
   const both = await Promise.allSettled([get(dispatcher, origin), get(dispatcher, origin)]);
   assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   const failed = both.find((one) => one.status === 'rejected');
@@ -204,7 +204,7 @@ test('rebinding: a name that changes while its connection is kept', async (t) =>
   assert.equal(connections, 1);
 });
 
-test('the pin holds: each connection goes to the address that was vetted, with one look-up, and none by Node', async (t) => {
+test('each connection uses the checked address, with one lookup, and none by Node', async (t) => {
   const { resolver } = await withNames(t, () => ['127.0.0.1'], 60);
   const lookups: string[] = [];
   const counting: Resolver = {
@@ -228,15 +228,15 @@ test('the pin holds: each connection goes to the address that was vetted, with o
   );
 });
 
-test('the address that a socket is connected to is checked before anything is written to it', async (t) => {
+test('checks the remote address of a socket before anything is written to it', async (t) => {
   const real = parseAllowNetworks('127.0.0.1');
-  const judged: string[] = [];
-  // The second judgement of a connection is that of its end: here it is another than that of the look-up.
+  const checked: string[] = [];
+  // The second check of a connection is for its remote address. Here it differs from the lookup's address.
   const policy: AddressPolicy = {
     ...real,
     verdict(address) {
-      judged.push(address);
-      return real.verdict(judged.length % 2 === 0 ? '10.0.0.5' : address);
+      checked.push(address);
+      return real.verdict(checked.length % 2 === 0 ? '10.0.0.5' : address);
     },
   };
   const resolver: Resolver = { resolve: async () => ['127.0.0.1'] };
@@ -245,13 +245,13 @@ test('the address that a socket is connected to is checked before anything is wr
   forget();
   await assert.rejects(get(dispatcher, `http://end.example:${port}`), {
     name: 'BlockedAddressError',
-    message: /^The connection was cut: 10\.0\.0\.5 is a private address/,
+    message: /^The connection was closed: 10\.0\.0\.5 is a private address/,
   });
-  assert.deepEqual(judged, ['127.0.0.1', '127.0.0.1']);
+  assert.deepEqual(checked, ['127.0.0.1', '127.0.0.1']);
   assert.equal(arrived.length, 0);
 });
 
-/** Undici gives a connection free a turn after its answer has ended. */
+/** Undici releases a connection one turn after its response has ended. */
 function nextTurn(): Promise<void> {
   return new Promise((go) => setImmediate(go));
 }

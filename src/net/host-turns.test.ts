@@ -1,4 +1,4 @@
-/** Turns at a host, in one process and over a stream from another. */
+/** Throttling of requests to a host, in this process and over a stream from another process. */
 import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { type TestContext, test } from 'node:test';
@@ -8,10 +8,10 @@ import { remoteTurns, serveTurns } from './host-turns-channel.ts';
 const NEVER = new AbortController().signal;
 const FREELY = { perHost: 1, delayMs: 0 };
 
-/** Lets everything happen that is due. */
+/** Lets pending callbacks run. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Whether a promise has been settled by now. */
+/** Whether a promise has settled. */
 async function isDone(promise: Promise<unknown>): Promise<boolean> {
   let done = false;
   promise.then(
@@ -46,7 +46,7 @@ function channel(): [Duplex, Duplex] {
   return ends as [Duplex, Duplex];
 }
 
-/** The same, in this process and over a stream. */
+/** The throttle in this process and over a stream. */
 const BOTH: [string, () => HostTurns][] = [
   ['in one process', () => createHostTurns().of('a', { bindsOthers: true })],
   [
@@ -87,7 +87,7 @@ for (const [where, make] of BOTH) {
   });
 }
 
-test('the strictest limits apply to all, and a delay asked for by the host stays', async (t) => {
+test('the strictest limits apply to all callers, and a delay requested by the host stays', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now).of('a', { bindsOthers: true });
   const strict = await turns.enter('a', { perHost: 1, delayMs: 10_000 }, NEVER);
@@ -143,7 +143,7 @@ function teams(turns: ReturnType<typeof createHostTurns>, ...[one, two]: [string
   return [turns.of(one, { bindsOthers: true }), turns.of(two, { bindsOthers: true })] as const;
 }
 
-test('the pace of one team binds no other team; what the host asked for binds all', async (t) => {
+test('the pace of a team applies only to that team; the limits of the host apply to all teams', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
   const [slow, quick] = teams(turns, 'slow', 'quick');
@@ -165,7 +165,7 @@ test('the pace of one team binds no other team; what the host asked for binds al
   (await afterDelay)();
 });
 
-test('what a host asks one team for, with 429, binds no other team', async (t) => {
+test('a pause after 429 applies only to the team that received it', async (t) => {
   const { now, advance } = clock(t);
   const [limited, other] = teams(createHostTurns(now), 'limited', 'other');
   limited.rest('a', 300_000, 'team');
@@ -177,7 +177,7 @@ test('what a host asks one team for, with 429, binds no other team', async (t) =
   (await waiting)();
 });
 
-test('what a module says that a host asks for binds only its own team', async (t) => {
+test('limits that a module reports apply only to its own team', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
   const own = turns.of('own', { bindsOthers: false });
@@ -198,7 +198,7 @@ test('what a module says that a host asks for binds only its own team', async (t
   assert.ok(await isDone(resting));
 });
 
-test('teams take turns at a host that asked for a delay', async (t) => {
+test('teams take turns at a host that requested a delay', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now);
   const [flood, small] = teams(turns, 'flood', 'small');
@@ -216,7 +216,7 @@ test('teams take turns at a host that asked for a delay', async (t) => {
   assert.deepEqual(order, ['flood', 'small', 'flood', 'flood', 'flood']);
 });
 
-test('what a process holds is released when it ends', async () => {
+test('releases the turns of a process when it ends', async () => {
   const turns = createHostTurns().of('a', { bindsOthers: true });
   const [near, far] = channel();
   serveTurns(near, turns);
@@ -225,13 +225,13 @@ test('what a process holds is released when it ends', async () => {
   remote.enter('a', FREELY, NEVER).catch(() => {});
   const here = turns.enter('a', FREELY, NEVER);
   assert.equal(await isDone(here), false);
-  // It is killed in the middle of a line.
+  // The process is killed in the middle of a line.
   far.write('{"ent');
   far.destroy();
   (await here)();
 });
 
-test('a child can neither crash the server nor block a host for good, whatever it writes', async (t) => {
+test('a child that writes anything can neither crash the server nor block a host permanently', async (t) => {
   const { now, advance } = clock(t);
   const turns = createHostTurns(now).of('a', { bindsOthers: true });
   for (const line of ['null', '1', '"enter"', 'not JSON', '[', 'x'.repeat(20_000)]) {
@@ -244,7 +244,7 @@ test('a child can neither crash the server nor block a host for good, whatever i
   const [near, far] = channel();
   serveTurns(near, turns);
 
-  // Used twice, an id stands for one request only: another would never be given back.
+  // An id that is used twice counts as one request, because a second one would never be released.
   far.write('{"enter":1,"host":"c","perHost":2,"delayMs":0}\n'.repeat(2));
   await settle();
   far.write('{"leave":1}\n');

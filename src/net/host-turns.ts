@@ -1,35 +1,35 @@
 /**
- * Throttles requests by host: for each team a limit on concurrent requests and a minimum delay between two, which its
- * workflows ask for, and the pause that the host asked its credentials for (429); for all teams together only what the
- * host itself asked everybody for (503, `Crawl-delay`). Callers of one team are let in first come, first served; between
- * teams, the one let in longest ago goes first.
+ * Throttles requests by host. Each team has its own limit on concurrent requests, a minimum delay between requests, as
+ * set by its workflows, and the pause that the host requested with 429. All teams share only the limits that a host sets
+ * for everybody (503, `Crawl-delay`). Requests of one team go first come, first served; between teams, the team whose
+ * last request is oldest goes first.
  */
 
-/** The limits that one caller sets itself. Among its team's callers of a host at any time, the strictest limits apply. */
+/** The limits that one caller sets. The strictest limits of a team's current callers of a host apply. */
 export interface Pace {
-  /** Concurrent requests to this host by all callers of the team together, at least 1. */
+  /** Maximum number of concurrent requests of the whole team to this host, at least 1. */
   perHost: number;
   /** Minimum time between the starts of two requests. */
   delayMs: number;
 }
 
-/** The throttle as one team meets it. */
+/** The throttle for one team. */
 export interface HostTurns {
   /**
-   * Resolves when the caller may send its request, with a function to call when it is done (twice is harmless).
-   * Rejects with the signal's reason.
+   * Resolves when the caller may send its request, with a function to call when the request is done (calling it twice is
+   * harmless). Rejects with the signal's reason.
    */
   enter(host: string, pace: Pace, signal: AbortSignal): Promise<() => void>;
   /**
-   * Lets nobody send to this host for so long, because the host asked for it: `team`, with 429, which is about our
-   * credentials, or `all` teams, with 503.
+   * Stops requests to a host for some time, because the host asked for it: for this `team` after 429, which concerns its
+   * credentials, or for `all` teams after 503.
    */
   rest(host: string, ms: number, whom: 'team' | 'all'): void;
-  /** Sets a minimum delay that the host itself asked all teams for (`Crawl-delay`), from now on. */
+  /** Sets a minimum delay for all teams, as requested by the host (`Crawl-delay`). */
   slowDown(host: string, delayMs: number): void;
 }
 
-/** What the host asked a team, or all teams, for; and when the last of their requests started. Monotonic times. */
+/** The host's limits for a team or for all teams, and when their last request started. Monotonic times. */
 interface Asked {
   delayMs: number;
   /** The end of the pause. */
@@ -46,7 +46,7 @@ interface Waiting {
 
 /** One team at a host. */
 interface Visitor extends Asked {
-  /** The paces of the requests under way. */
+  /** The paces of the current requests. */
   asking: Set<Pace>;
   queue: Waiting[];
 }
@@ -56,19 +56,19 @@ interface Host extends Asked {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Beyond this many hosts, those without requests and without a pause are forgotten, even if they asked for a delay. */
+/** Beyond this number of hosts, hosts without requests and without a pause are forgotten, including their delay. */
 const MAX_IDLE_HOSTS = 10_000;
 
-/** Beyond this many teams at a host, those without a pause are forgotten whose last request is longer ago than any delay. */
+/** Beyond this number of teams at a host, teams without a pause and without recent requests are forgotten. */
 const MAX_IDLE_VISITORS = 1_000;
 const FORGET_VISITOR_MS = 60_000;
 
-/** A throttle within this process; `host-turns-channel.ts` shares it with child processes. */
+/** Creates the throttle of this process. `host-turns-channel.ts` shares it with child processes. */
 export function createHostTurns(now: () => number = () => performance.now()): {
   /**
    * The throttle for the callers of one team.
    *
-   * @param options.bindsOthers whether they are believed what a host asked all teams for; otherwise it binds only theirs
+   * @param options.bindsOthers whether the limits that they report for all teams apply to all teams, or only to theirs
    */
   of(team: string, options: { bindsOthers: boolean }): HostTurns;
 } {
@@ -111,7 +111,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     }
   }
 
-  /** Lets in everybody who may send now. */
+  /** Starts all requests that may start now. */
   function admit(host: Host): void {
     clearTimeout(host.timer);
     host.timer = undefined;
@@ -137,7 +137,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
       const host = hostOf(name);
       const visitor = visitorOf(host, team);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      // A copy: one caller may send several requests with the same object, and the set must hold each of them.
+      // A copy, because a caller may use the same object for several requests, and the set must contain each of them.
       const waiting: Waiting = { pace: { ...pace }, go: resolve };
       visitor.queue.push(waiting);
       const giveUp = () => {
@@ -178,7 +178,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
   };
 }
 
-/** The team that may send next, and when: of those that may now the one let in longest ago, else the first to be due. */
+/** The team that may send next, and when: the earliest; of several, the team whose last request is oldest. */
 function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   let first: Visitor | undefined;
   let firstAt = Number.POSITIVE_INFINITY;
@@ -195,7 +195,7 @@ function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   return { first, at: firstAt };
 }
 
-/** The strictest limits among a team's callers under way and waiting, and what the host asked the team for. */
+/** The strictest limits of a team's current and waiting callers, and of the host for the team. */
 function strictest({ asking, queue, delayMs }: Visitor): Pace {
   const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
   for (const pace of [...asking, ...queue.map(({ pace: one }) => one)]) {

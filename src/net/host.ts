@@ -1,4 +1,4 @@
-/** Hosts and addresses: as URLs and settings name them, lists of networks, and the proxies that say who the client is. */
+/** Hosts and addresses in URLs and settings, lists of networks, and trusted proxies. */
 import { isIPv6 } from 'node:net';
 import { type Network, rangeOf, toNetwork } from './address-policy.ts';
 
@@ -7,7 +7,7 @@ export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Whether it names this machine alone, without asking a name server. */
+/** Whether the host is only reachable from this machine, judged without DNS. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
@@ -17,14 +17,14 @@ export function serviceUrl(at: { host: string; port: number; isSecure: boolean }
   return `${at.isSecure ? 'https' : 'http'}://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
 }
 
-/** A URL that a browser on this machine can open: not all of them open the wildcard addresses `0.0.0.0` and `::`. */
+/** A URL that a browser on this machine can open: not all browsers open the wildcard addresses `0.0.0.0` and `::`. */
 export function browsableUrl(at: { host: string; port: number; isSecure: boolean }): string {
   return serviceUrl({ ...at, host: { '0.0.0.0': '127.0.0.1', '::': '::1' }[at.host] ?? at.host });
 }
 
 /**
- * `10.1.2.3` for `::ffff:10.1.2.3`, which is how a dual-stack socket reports an IPv4 client. Other IPv6 addresses with
- * an IPv4 address inside (6to4, NAT64) are different clients and are returned unchanged.
+ * `10.1.2.3` for `::ffff:10.1.2.3`, the form in which a dual-stack socket reports an IPv4 client. Other IPv6 addresses
+ * with an IPv4 address inside (6to4, NAT64) are different clients and are returned unchanged.
  */
 export function peerAddress(address: string): string {
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '');
@@ -32,7 +32,7 @@ export function peerAddress(address: string): string {
 
 /**
  * The key under which limits count an address: the /64 network of an IPv6 address, because one subscriber usually has
- * all of it; an IPv4 address as it is, also when it is written as IPv6.
+ * the whole network; an IPv4 address itself, even if it is mapped to IPv6.
  */
 export function subscriberOf(address: string): string {
   const peer = peerAddress(address);
@@ -45,12 +45,12 @@ export function subscriberOf(address: string): string {
 }
 
 export interface NetworkList {
-  /** The setting as it was written. */
+  /** The value of the setting. */
   text: string;
   contains(address: string): boolean;
 }
 
-/** Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses; undefined when any entry is invalid. */
+/** Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses; undefined if an entry is invalid. */
 export function parseNetworkList(text: string): NetworkList | undefined {
   const kinds = new Set<string>();
   const networks: Network[] = [];
@@ -74,23 +74,23 @@ export function parseNetworkList(text: string): NetworkList | undefined {
 
 export interface TrustedProxies {
   /**
-   * Whether `X-Forwarded-*` headers from this address are believed.
+   * Whether `X-Forwarded-*` headers from this address are trusted.
    *
-   * @param hop 0 for the peer that is connected to us, 1 for the client that the peer reports, and so on
+   * @param hop 0 for the connected peer, 1 for the client that the peer reports, and so on
    */
   trusts(address: string, hop: number): boolean;
-  /** Whether every peer is believed: then anybody who reaches the port can claim any address. */
+  /** Whether every peer is trusted. Anybody who can connect can then claim any address. */
   isEverybody: boolean;
 }
 
 /**
  * Parses `true` (every peer), `false` (nobody), or a comma-separated list of `loopback`, `private`, CIDRs and addresses.
  *
- * @returns false for `false`; undefined for anything that is invalid
+ * @returns false for `false`; undefined if the text is invalid
  */
 export function parseTrustedProxies(text: string): TrustedProxies | false | undefined {
   if (text === 'false') return false;
-  // The peer reports the client; hops further away are claims of the client itself.
+  // The peer reports the client. Further hops are claims of the client.
   if (text === 'true') return { trusts: (_address, hop) => hop === 0, isEverybody: true };
   const networks = parseNetworkList(text);
   return networks && { trusts: (address) => networks.contains(address), isEverybody: false };

@@ -1,9 +1,9 @@
-/** Look-ups that are shared, remembered and bounded. */
+/** Lookups are shared, cached and limited. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLookupCache, type Found, ResolveError } from './resolver.ts';
 
-/** A cache whose look-ups are ended by the test. */
+/** A cache whose lookups are ended by the test. */
 function bench() {
   const asked: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<Found<string>>>();
@@ -33,7 +33,7 @@ function names(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 }
 
-/** Lets everything run that is not waiting for the test. */
+/** Lets pending callbacks run. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -56,7 +56,7 @@ test('looks a name up once for all callers, and caches the result', async () => 
   assert.deepEqual(asked, ['a', 'a']);
 });
 
-test('caches a failure for a time of its own', async () => {
+test('caches a failure for its own time', async () => {
   const { get, asked, fail, pass } = bench();
   const first = assert.rejects(get('a'), /no a/);
   await settle();
@@ -73,7 +73,7 @@ test('caches a failure for a time of its own', async () => {
   assert.equal(asked.length, 2);
 });
 
-test('one team has at most 24 look-ups of new names under way, in the order in which it asked', async () => {
+test('a team has at most 24 concurrent lookups of new names, in the order of its calls', async () => {
   const { get, asked, answer } = bench();
   const all = names('n', 40).map((name) => get(name, 'a'));
   await settle();
@@ -87,7 +87,7 @@ test('one team has at most 24 look-ups of new names under way, in the order in w
   assert.equal((await Promise.all(all)).length, 40);
 });
 
-test('names of one team that nobody answers delay no other team, and no name that resolved before', async () => {
+test('a team’s names without a response delay no other team, and no name that resolved before', async () => {
   const { get, asked, answer, pass } = bench();
   const before = get('known', 'flood');
   await settle();
@@ -103,7 +103,7 @@ test('names of one team that nobody answers delay no other team, and no name tha
   assert.deepEqual(asked, [...names('dead', 24), 'known', 'new']);
 });
 
-test('a name that waits in the line of one team is looked up in the turn of another that asks for it', async () => {
+test('a name that waits in the queue of one team is looked up in the turn of another team that requests it', async () => {
   const { get, asked, answer } = bench();
   for (const name of names('dead', 900)) get(name, 'flood').catch(() => undefined);
   const inLine = get('shared', 'flood');
@@ -114,7 +114,7 @@ test('a name that waits in the line of one team is looked up in the turn of anot
   assert.deepEqual(await Promise.all([inLine, other]), ['shared!', 'shared!']);
 });
 
-test('names whose last look-up failed come after the new ones of their team', async () => {
+test('names whose last lookup failed come after the new names of their team', async () => {
   const { get, asked, answer, fail, pass } = bench();
   for (const name of names('dead', 24)) get(name).catch(() => undefined);
   await settle();
@@ -132,7 +132,7 @@ test('names whose last look-up failed come after the new ones of their team', as
   assert.deepEqual(asked, ['new', 'dead0']);
 });
 
-test('refuses a name while 7,500 others of its team wait, and looks it up as soon as there is room', async () => {
+test('refuses a name while 7,500 names of its team wait, and looks it up as soon as there is room', async () => {
   const { get, asked, answer } = bench();
   for (const name of names('n', 7_524)) get(name).catch(() => undefined);
   await settle();

@@ -1,4 +1,4 @@
-/** Names to addresses, against a name server of our own on loopback. */
+/** Resolution of names, with a name server on loopback. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import {
   type Resolver,
 } from './resolver.ts';
 
-/** What the name server of these tests knows. */
+/** The addresses that the name server returns. */
 const ZONE: Record<string, string[]> = {
   'both.example': ['192.0.2.7', '2001:db8::7'],
   'six.example': ['2001:db8::6'],
@@ -52,31 +52,31 @@ function resolve(name: string): Promise<string[]> {
   return resolver().resolve(name);
 }
 
-test('answers an IP literal with itself and asks nobody', async () => {
+test('returns an IP literal itself, without a query', async () => {
   assert.deepEqual(await resolve('192.0.2.1'), ['192.0.2.1']);
   assert.deepEqual(await resolve('[2001:DB8::1]'), ['2001:db8::1']);
   assert.deepEqual(server.asked, []);
 });
 
-test('localhost and every name below it are the loopback addresses, whatever DNS says', async () => {
+test('localhost and every name below it are the loopback addresses, without DNS', async () => {
   for (const name of ['localhost', 'LOCALHOST.', 'app.localhost']) {
     assert.deepEqual(await resolve(name), ['127.0.0.1', '::1']);
   }
   assert.deepEqual(server.asked, []);
 });
 
-test('finds names of the hosts file before it asks DNS', async () => {
+test('finds names in the hosts file before DNS', async () => {
   assert.deepEqual(await resolve('crm.internal'), ['127.0.0.9', '::9']);
   assert.deepEqual(await resolve('crm.'), ['127.0.0.9']);
   assert.deepEqual(server.asked, []);
 });
 
-test('asks DNS for both families', async () => {
+test('queries DNS for both families', async () => {
   assert.deepEqual(await resolve('both.example'), ['192.0.2.7', '2001:db8::7']);
   assert.deepEqual(await resolve('six.example'), ['2001:db8::6']);
 });
 
-test('applies the search domains, to a short name first and to one with dots last', async () => {
+test('tries a short name with the search domains first, and a name with dots without them first', async () => {
   assert.deepEqual(await resolve('short'), ['192.0.2.9']);
   assert.equal(server.asked[0], 'short.corp.example');
   assert.deepEqual(await resolve('a.b'), ['192.0.2.10']);
@@ -92,7 +92,7 @@ test('distinguishes a name without addresses from a name server that fails', asy
   );
 });
 
-test('remembers an answer for its time to live, and that there is none for 30 s', async () => {
+test('caches an address for its TTL, and a missing name for 30 s', async () => {
   let nowMs = 0;
   const { resolve } = resolver(() => nowMs);
   assert.deepEqual(await resolve('both.example'), ['192.0.2.7', '2001:db8::7']);
@@ -113,7 +113,7 @@ test('remembers an answer for its time to live, and that there is none for 30 s'
   assert.equal(server.asked.length, 4);
 });
 
-test('remembers no answer longer than 5 minutes, and one without time to live not at all', async (t) => {
+test('caches an address for at most 5 minutes, and not at all if the TTL is 0', async (t) => {
   for (const [ttlS, freshMs] of [
     [86_400, 300_000],
     [0, 0],
@@ -132,17 +132,17 @@ test('remembers no answer longer than 5 minutes, and one without time to live no
   }
 });
 
-test('gives up on a name server that does not answer', async () => {
+test('gives up on a name server that does not respond', async () => {
   const startedAt = performance.now();
   await assert.rejects(
     resolve('silent.example'),
-    // Whichever of the two gives up first: c-ares after its tries, or whoever waits after the budget.
-    /silent\.example could not be looked up(: no name server answered in time| within 2 s)/,
+    // Either c-ares gives up first, after its tries, or the budget is used up.
+    /silent\.example could not be looked up(: no name server responded in time| within 2 s)/,
   );
   assert.ok(performance.now() - startedAt < 15_000);
 });
 
-test('reads hosts and resolv.conf as their manual pages describe them', () => {
+test('parses hosts and resolv.conf according to their manual pages', () => {
   assert.deepEqual(
     [...parseHosts('# x\n\n10.0.0.1\ta b\nnonsense c\n10.0.0.2 a. # d\n')],
     [

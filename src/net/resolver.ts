@@ -1,6 +1,6 @@
 /**
  * Resolves names to addresses without Node's `dns.lookup`, which shares four threads with the file system: a few slow
- * names would hold up everything else.
+ * names would delay everything else.
  */
 import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
@@ -11,17 +11,17 @@ import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 
 export interface Resolver {
   /**
-   * Every address of a name, IPv4 first, at least one. Tries in this order: IP literal (with or without brackets),
-   * `localhost`, the hosts file, DNS with the search domains applied. DNS answers are cached for their TTL, at most
-   * 5 minutes; that a name does not exist for 30 s; a failure for 2 s.
+   * All addresses of a name, IPv4 first, at least one. Tries in this order: IP literal (with or without brackets),
+   * `localhost`, the hosts file, DNS with the search domains. DNS results are cached for their TTL, at most 5 minutes;
+   * missing names for 30 s; failures for 2 s.
    *
-   * @param team on whose behalf: teams take turns at the name servers
-   * @throws ResolveError with a sentence
+   * @param team the team of the call: teams take turns at the name servers
+   * @throws ResolveError
    */
   resolve(hostname: string, team?: string): Promise<string[]>;
 }
 
-/** A name has no address (`none`), or no name server could say. */
+/** A name has no address (`none`), or the lookup failed. The message is a sentence. */
 export class ResolveError extends Error {
   override readonly name = 'ResolveError';
   readonly none: boolean;
@@ -32,16 +32,16 @@ export class ResolveError extends Error {
   }
 }
 
-/** How often the system's files are read again at most. */
+/** Minimum interval between reads of the system's files. */
 const FILES_FRESH_MS = 5_000;
-/** Two tries fit into the budget: a server that answers for one family only must not cost us the other one. */
+/** Two tries fit into the budget, so that a server that responds only for one family still gives that result. */
 const TRY_MS = 800;
 const TRIES = 2;
-/** Limit for one name, with all search domains. */
+/** Limit per name, including all search domains. */
 const BUDGET_MS = 2_000;
 const MAX_FRESH_MS = 5 * 60_000;
 const NONE_FRESH_MS = 30_000;
-/** Short, because a failing name server may recover at any moment; it only protects against constant retries. */
+/** Short, because a failing name server may recover at any time. It only prevents constant retries. */
 const FAILED_FRESH_MS = 2_000;
 
 interface System {
@@ -51,13 +51,13 @@ interface System {
   dns: CaresResolver;
 }
 
-/** @param options for tests; by default the files and name servers of the system are used */
+/** @param options for tests. By default the files and name servers of the system are used */
 export function createResolver(
   options: {
     hostsFile?: string;
     resolvConfFile?: string;
     servers?: readonly string[];
-    /** Milliseconds of any monotonic clock. */
+    /** A monotonic clock in milliseconds. */
     now?: () => number;
   } = {},
 ): Resolver {
@@ -76,7 +76,7 @@ export function createResolver(
     const [hosts = '', resolvConf = ''] = await Promise.all(
       [hostsFile, resolvConfFile].map((file) => readFile(file, 'utf8').catch(() => '')),
     );
-    // A machine that moves to another network gets other servers; c-ares reads them only when it is created.
+    // In a new network the machine gets new servers. c-ares reads them only when it is created.
     const dns = before?.resolvConf === resolvConf ? before.dns : createDns(options.servers);
     return { hosts: parseHosts(hosts), search: parseResolvConf(resolvConf), resolvConf, dns };
   }
@@ -111,7 +111,7 @@ async function lookUp(name: string, { search, dns }: System): Promise<Found<stri
   throw new ResolveError(`The name ${name.replace(/\.$/, '')} has no address`, { none: true });
 }
 
-/** Rejects in time; the look-up itself ends a little later, when c-ares gives up. */
+/** Rejects after the budget. The lookup itself ends a little later, when c-ares gives up. */
 function withinBudget<T>(name: string, work: Promise<T>): Promise<T> {
   return within(BUDGET_MS, work, () => {
     throw new ResolveError(`The name ${name} could not be looked up within ${BUDGET_MS / 1_000} s`);
@@ -124,10 +124,10 @@ function createDns(servers: readonly string[] | undefined): CaresResolver {
   return dns;
 }
 
-/** What name servers answer when there is no address. */
+/** Error codes for names without addresses. */
 const NONE_CODES = ['ENOTFOUND', 'ENODATA', 'EBADNAME'];
 
-/** Queries both families at once. Answers an empty list when there is no address; throws when no server says. */
+/** Queries both families concurrently. Returns an empty list if there is no address. @throws if the lookup failed */
 async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
   const answers = await Promise.allSettled([
     dns.resolve4(name, { ttl: true }),
@@ -152,7 +152,7 @@ async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
 }
 
 function sentence(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ETIMEOUT') return 'no name server answered in time';
+  if (error.code === 'ETIMEOUT') return 'no name server responded in time';
   if (error.code === 'ECONNREFUSED') return 'no name server can be reached';
   if (error.code === 'ESERVFAIL') return 'the name server reported a failure';
   return error.code ?? error.message;
@@ -174,13 +174,13 @@ export function parseHosts(text: string): Map<string, string[]> {
 
 interface SearchList {
   domains: string[];
-  /** A name with at least this many dots is tried as it stands before the search domains. */
+  /** A name with at least this many dots is tried without the search domains first. */
   ndots: number;
 }
 
 const MAX_DOMAINS = 6;
 
-/** Reads `search`, `domain` (the last one counts) and `options ndots:n`, as described in resolv.conf(5). */
+/** Reads `search`, `domain` (the last line wins) and `options ndots:n`, as described in resolv.conf(5). */
 export function parseResolvConf(text: string): SearchList {
   const list: SearchList = { domains: [], ndots: 1 };
   for (const line of text.split('\n')) {
@@ -195,7 +195,7 @@ export function parseResolvConf(text: string): SearchList {
   return list;
 }
 
-/** The full names to query, in order. A name that ends with a dot is absolute: only that one is queried. */
+/** The full names to query, in order. A name that ends with a dot is absolute: it is queried without search domains. */
 export function candidates(name: string, search: SearchList): string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const searched = search.domains.map((domain) => `${name}.${domain}`);
@@ -209,41 +209,41 @@ function withoutComment(line: string): string {
 
 export interface Found<T> {
   value: T;
-  /** How long it may be reused; 0: only by those who are already waiting for it. */
+  /** How long the value may be reused; 0: only by calls that already wait for it. */
   freshMs: number;
 }
 
 interface Entry<T> {
-  /** The result, or the look-up under way. */
+  /** The result, or the current lookup. */
   answer: Promise<T>;
-  /** When the result expires; undefined while the look-up is under way. */
+  /** When the result expires; undefined during the lookup. */
   until: number | undefined;
-  /** How the last look-up ended; undefined before the first. */
+  /** The outcome of the last lookup; undefined before the first. */
   last: 'found' | 'failed' | undefined;
-  /** Also waits for a place in the line of this team, until the look-up has begun. */
+  /** Also waits in the queue of this team, until the lookup has started. */
   join(team: string): void;
 }
 
 const MAX_ENTRIES = 10_000;
-/** Look-ups under way of names that resolved the last time, and of all others. */
+/** Concurrent lookups of names whose last lookup succeeded, and of all other names. */
 const PROVEN_PLACES = 16;
 const OTHER_PLACES = 32;
 const MAX_WAITING = 10_000;
 
 /**
- * A cache of name look-ups: callers that want the same name share one look-up, and the number under way is bounded.
- * Teams take turns. Names that resolved the last time have places of their own, so that they never wait for names that
- * nobody answers.
+ * A cache of name lookups: calls for the same name share one lookup, and the number of concurrent lookups is limited.
+ * Teams take turns. Names whose last lookup succeeded have their own places, so that they never wait for names that get
+ * no response.
  *
- * @param options.find looks a name up; what it throws is cached for `failedFreshMs(error)`
- * @param options.now milliseconds of any monotonic clock
+ * @param options.find looks a name up. Its errors are cached for `failedFreshMs(error)`
+ * @param options.now a monotonic clock in milliseconds
  */
 export function createLookupCache<T>(options: {
   find(name: string): Promise<Found<T>>;
   failedFreshMs(error: unknown): number;
   now(): number;
 }): {
-  /** @param team on whose behalf; calls without one share a line */
+  /** @param team the team of the call; calls without a team share a queue */
   get(name: string, team?: string): Promise<T>;
 } {
   const { find, failedFreshMs, now } = options;
@@ -267,39 +267,39 @@ export function createLookupCache<T>(options: {
     }
   }
 
-  function begin(name: string, last: Entry<T>['last']): Entry<T> {
+  function start(name: string, last: Entry<T>['last']): Entry<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const places = last === 'found' ? proven : others;
     const teams = new Set<string>();
-    let hasBegun = false;
+    let hasStarted = false;
     const entry: Entry<T> = {
       answer: promise,
       until: undefined,
       last,
       join(team) {
-        if (hasBegun || teams.has(team)) return;
+        if (hasStarted || teams.has(team)) return;
         teams.add(team);
         places.take(team, { ahead: last === undefined }).then(
           (leave) => {
-            if (hasBegun) return leave();
-            hasBegun = true;
+            if (hasStarted) return leave();
+            hasStarted = true;
             look(name, entry).then(resolve, reject).finally(leave);
           },
           (error: unknown) => {
             teams.delete(team);
-            // It still waits in the line of another team.
-            if (hasBegun || teams.size > 0) return;
-            hasBegun = true;
-            // Not cached: the next call may find room.
+            // The lookup still waits in the queue of another team.
+            if (hasStarted || teams.size > 0) return;
+            hasStarted = true;
+            // Not cached, because the next call may find room.
             if (entries.get(name) === entry) entries.delete(name);
             const plain = name.replace(/\.$/, '');
-            const busy = `The name ${plain} was not looked up: Too many names are waiting to be looked up`;
+            const busy = `The name ${plain} was not looked up: too many names are waiting`;
             reject(error instanceof NoPlaceError ? new ResolveError(busy, { cause: error }) : error);
           },
         );
       },
     };
-    // The callers handle the rejection; the cached promise must not count as unhandled.
+    // Callers handle the rejection. The cached promise must not count as unhandled.
     promise.catch(() => undefined);
     return entry;
   }
@@ -311,8 +311,8 @@ export function createLookupCache<T>(options: {
         if (known.until === undefined) known.join(team);
         return known.answer;
       }
-      const entry = begin(name, known?.last);
-      // Deleted first, so that the map stays in the order of the look-ups, oldest first.
+      const entry = start(name, known?.last);
+      // Deleted first, so that the map is ordered by lookup, oldest first.
       entries.delete(name);
       const [oldest] = entries.keys();
       if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);

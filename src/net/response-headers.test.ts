@@ -1,4 +1,4 @@
-/** `Retry-After` in every spelling that is in the standard, and in those that are not. */
+/** `Retry-After` in every format of the standard, and in other formats. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -52,7 +52,7 @@ for (const [what, header, expected] of [
   });
 }
 
-test('Retry-After: whatever comes, the wait is none or between 0 and 24 hours', () => {
+test('Retry-After: for any text, the wait is null or between 0 and 24 hours', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.double().map(String), fc.date().map(String)), (text) => {
       const wait = retryAfterMs(text, NOW);
@@ -61,7 +61,7 @@ test('Retry-After: whatever comes, the wait is none or between 0 and 24 hours', 
   );
 });
 
-test('Retry-After: every date that is written as the standard says is read', () => {
+test('Retry-After: parses every date in the standard format', () => {
   fc.assert(
     fc.property(fc.date({ min: new Date(NOW), max: new Date(NOW + DAY_MS), noInvalidDate: true }), (date) => {
       const wholeMs = Math.floor(date.getTime() / 1_000) * 1_000;

@@ -1,4 +1,4 @@
-/** Parses headers of answers: `Retry-After` (how long a host asks clients to wait) and `Link`. */
+/** Parses response headers: `Retry-After` and `Link`. */
 
 /** The longest wait of the retry schedule: no response may silence a webhook for longer. */
 const MAX_MS = 24 * 3_600_000;
@@ -8,7 +8,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const MONTH = `(?<month>${MONTHS.join('|')})`;
 const TIME = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})';
 
-/** The three forms of an HTTP-date, RFC 9110 section 5.6.7: the preferred one, that of RFC 850, and asctime. */
+/** The three formats of an HTTP-date (RFC 9110, section 5.6.7): the preferred format, RFC 850, and asctime. */
 const DATES = [
   new RegExp(`^${DAY}, (?<day>\\d{2}) ${MONTH} (?<year>\\d{4}) ${TIME} GMT$`),
   new RegExp(`^${LONG_DAY}, (?<day>\\d{2})-${MONTH}-(?<year>\\d{2}) ${TIME} GMT$`),
@@ -16,10 +16,10 @@ const DATES = [
 ];
 
 /**
- * Milliseconds from now, at most 24 hours. RFC 9110 allows whole seconds and dates; fractions of a second, which some
- * servers send, are accepted too. Of several headers the longest wait counts. A date in the past means no wait (0).
+ * Milliseconds to wait, at most 24 hours. RFC 9110 allows whole seconds and dates. Fractions of a second, which some
+ * servers send, are accepted too. Of several headers, the longest wait counts. A date in the past means 0.
  *
- * @returns null when there is no valid header
+ * @returns null if there is no valid header
  */
 export function retryAfterMs(header: string | string[] | undefined, nowMs: number): number | null {
   const waits = [header ?? []].flat().map((value) => waitMs(value.trim(), nowMs));
@@ -39,7 +39,7 @@ function httpDate(text: string, nowMs: number): number | null {
   if (day === undefined || hour === undefined || minute === undefined || second === undefined) return null;
   const year = found.year?.length === 2 ? fullYear(Number(found.year), nowMs) : Number(found.year);
   const month = MONTHS.indexOf(found.month ?? '');
-  // A leap second is 60; it becomes the next minute's first.
+  // A leap second (60) becomes the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60) return null;
   // `Date.UTC` maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0);

@@ -1,6 +1,6 @@
-/** Whether robots.txt (RFC 9309) allows a URL, and with which crawl delay. */
+/** Whether robots.txt (RFC 9309) allows a URL, and with which `Crawl-delay`. */
 
-/** The result of requesting a robots.txt: its text, that there is none, or why it could not be read. */
+/** The result of requesting a robots.txt: its text, `none` if it does not exist, or why it could not be read. */
 export type RobotsFile = { text: string } | { none: true } | { unreachable: string };
 
 export type RobotsVerdict = { allowed: true; delayMs: number } | { allowed: false; why: string };
@@ -15,10 +15,10 @@ type Rules = ReturnType<typeof import('robots-parser').default>;
 /** A longer `Crawl-delay` is shortened to this. */
 const MAX_DELAY_MS = 30_000;
 
-/** @param options.agent the name by which rules are looked up: `flowhook` */
+/** @param options.agent the name for which rules apply: `flowhook` */
 export function createRobots(options: { agent: string; read(url: string): Promise<RobotsFile> }): Robots {
   const files = new Map<string, Promise<RobotsFile>>();
-  // A file may have half a megabyte: it is parsed once, not for each page.
+  // Parsed once, not for each page, because a file may have half a megabyte.
   const parsed = new Map<string, Rules>();
   return {
     async verdict(url) {
@@ -30,7 +30,7 @@ export function createRobots(options: { agent: string; read(url: string): Promis
       if ('unreachable' in read) {
         return {
           allowed: false,
-          why: `${at} cannot be read (${read.unreachable}), and without it nothing may be (RFC 9309). To read all the same, write \`robots: ignore\``,
+          why: `${at} cannot be read (${read.unreachable}), so the site must not be read (RFC 9309). To read it anyway, set \`robots: ignore\``,
         };
       }
       const { default: parser } = (await import('robots-parser')) as unknown as {
@@ -40,10 +40,10 @@ export function createRobots(options: { agent: string; read(url: string): Promis
       parsed.set(at, rules);
       if (rules.isDisallowed(url, options.agent) === true) {
         const line = rules.getMatchingLineNumber(url, options.agent);
-        const said = read.text.split(/\r\n|\r|\n/)[line - 1]?.trim();
+        const rule = read.text.split(/\r\n|\r|\n/)[line - 1]?.trim();
         return {
           allowed: false,
-          why: `${at} does not allow ${url}${said ? ` (line ${line}: ${said})` : ''}. If its owner lets you, write \`robots: ignore\``,
+          why: `${at} does not allow ${url}${rule ? ` (line ${line}: ${rule})` : ''}. If the site's owner permits it, set \`robots: ignore\``,
         };
       }
       // NaN for values such as `2,5`.

@@ -1,4 +1,4 @@
-/** The event loop's delay, as it is told. */
+/** Reports of the event loop delay. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventLoopMonitor } from './process-metrics.ts';

@@ -1,10 +1,10 @@
-/** The logger: JSON lines, or readable ones for a terminal. What a unit of work logs is in `wide-lines.ts`. */
+/** The logger: JSON lines, or readable lines for a terminal. `wide-lines.ts` writes one line per unit of work. */
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { pino } from 'pino';
 import { redactFields } from './redact.ts';
 
-/** Messages are named `noun.verb`; fields have the names that the API uses. */
+/** Messages are named `noun.verb`. Fields have the same names as in the API. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -16,12 +16,12 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Characters buffered while standard error takes nothing; further lines are dropped. */
+/** Characters that are buffered while standard error is blocked. Further lines are dropped. */
 const MAX_WAITING = 1 << 20;
 
 /**
- * Makes a logger that writes to standard error: JSON lines, or readable ones when `pretty`. Standard output
- * stays free for the results of commands. Secrets and personal data are removed from every line: see `redact.ts`.
+ * Makes a logger that writes to standard error, because standard output is for the results of commands. `redact.ts`
+ * removes secrets and personal data from every line.
  */
 export function createLogger(options: { level: LogLevel; pretty: boolean }): Logger {
   const settings: pino.LoggerOptions = {
@@ -32,7 +32,7 @@ export function createLogger(options: { level: LogLevel; pretty: boolean }): Log
   };
   if (options.pretty) return pino(settings, prettyStream());
   const destination = pino.destination({ fd: 2, sync: true, maxLength: MAX_WAITING });
-  // A full disk costs lines, not the service.
+  // If the disk is full, lines are lost and the service continues.
   destination.on('error', () => undefined);
   return pino(settings, destination);
 }
@@ -40,9 +40,9 @@ export function createLogger(options: { level: LogLevel; pretty: boolean }): Log
 /** Writes nothing. */
 export const silentLogger: Logger = pino({ level: 'silent' });
 
-const COLOURS = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;
+const COLORS = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;
 
-/** Turns JSON lines into `time level message field=value …`. */
+/** Converts JSON lines to `time level message field=value …`. */
 function prettyStream(): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -56,7 +56,7 @@ function prettyStream(): Writable {
 
 function prettyLine(line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
-  const colour = COLOURS[String(level) as keyof typeof COLOURS] ?? 'white';
+  const color = COLORS[String(level) as keyof typeof COLORS] ?? 'white';
   const stream = process.stderr;
   const rest = Object.entries(fields)
     .filter(([, value]) => value !== null)
@@ -65,7 +65,7 @@ function prettyLine(line: string): string {
   const stack = (err as { stack?: string; message?: string } | undefined)?.stack;
   return [
     styleText('gray', String(time).slice(11, 23), { stream }),
-    styleText(colour, String(level).padEnd(5), { stream }),
+    styleText(color, String(level).padEnd(5), { stream }),
     String(msg),
     styleText('gray', rest, { stream }),
     ...(stack === undefined ? [] : [`\n  ${stack.split('\n').join('\n  ')}`]),

@@ -1,4 +1,4 @@
-/** How numbers are kept, and how what has to be read first is read. */
+/** Counters, histograms, gauges, and sources that are read at a scrape. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Metrics } from './metrics.ts';
@@ -6,7 +6,7 @@ import { workMetrics } from './work-metrics.ts';
 
 const valuesOf = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-test('counts, measures, and asks gauges when it is scraped', async () => {
+test('counts, measures, and reads gauges at a scrape', async () => {
   const metrics = new Metrics();
   const count = metrics.counter({ name: 'a_total', help: 'A.', labels: ['by'] });
   const observe = metrics.histogram({ name: 'b_seconds', help: 'B.', buckets: [1, 2] });
@@ -40,7 +40,7 @@ test('reads a source once for concurrent scrapes, and not again while it is fres
   assert.deepEqual(valuesOf(await metrics.text()), ['a 1']);
 });
 
-test('leaves out a value that could not be read in time, until it has come', async () => {
+test('omits a value that could not be read in time until it is available', async () => {
   const metrics = new Metrics();
   const { promise, resolve } = Promise.withResolvers<number>();
   let reads = 0;
@@ -59,7 +59,7 @@ test('leaves out a value that could not be read in time, until it has come', asy
   assert.deepEqual(valuesOf(await metrics.text()), []);
   assert.equal(reads, 1);
   resolve(5);
-  // It has taken long, and rests.
+  // The source rests, because the read took long.
   assert.deepEqual(valuesOf(await metrics.text()), ['late 5']);
 });
 

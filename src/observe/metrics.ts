@@ -1,19 +1,19 @@
 /**
- * The registry of this process's metrics, in the format that Prometheus scrapes. To add a metric, take a `Metrics` and
- * keep the function it returns; names start with `flowhook_` and end with the unit, or with `_total` for a counter:
+ * The registry of this process's metrics, in Prometheus's format. To add a metric, call a method of `Metrics` and keep
+ * the function that it returns. Names start with `flowhook_` and end with the unit, or with `_total` for a counter:
  *
  *     const refused = metrics.counter({ name: 'flowhook_rate_limited_total', help: 'Requests …', labels: ['by'] });
  *     refused({ by: 'address' });
  *     metrics.gauge({ name: 'flowhook_streams_open', help: 'Streams …', read: () => streams.size });
  *
- * No label may have unbounded values: no workflow, team, key, URL, or text that somebody else chose.
+ * Labels must have a limited number of values: no workflow, team, key, URL, or text chosen by users.
  */
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
 import type { Counter as CounterOf, Gauge as GaugeOf } from 'prom-client';
 import { within } from '../std/clock.ts';
 
-// Only the parts of prom-client that are used: the whole package costs 45 ms at start, these cost 4 ms.
+// Only the parts of prom-client that are used: the whole package takes 45 ms at start, these parts take 4 ms.
 const require = createRequire(import.meta.url);
 
 const Registry = require('prom-client/lib/registry.js') as typeof PromClient.Registry;
@@ -29,7 +29,7 @@ interface Described {
   labels?: readonly string[];
 }
 
-/** A metric as docs/reference lists it. */
+/** A metric in the list of docs/reference. */
 interface Listed extends Required<Described> {
   kind: 'counter' | 'gauge' | 'histogram';
 }
@@ -40,14 +40,14 @@ interface Sample {
   value: number;
 }
 
-/** Increments a counter, by 1 unless told otherwise. */
+/** Increments a counter; default: by 1. */
 type Count = (labels?: Labels, by?: number) => void;
 /** Records a value in a histogram. */
 type Observe = (value: number, labels?: Labels) => void;
-/** The value read last; undefined before the first read, and after one that failed or took too long. */
+/** Returns the last value; undefined before the first read, and after a read that failed or took too long. */
 type Latest<T> = () => T | undefined;
 
-/** A slow source is read less often: after a read it rests at least this many times as long as the read took. */
+/** Slow sources are read less often: a source rests at least this many times as long as its read took. */
 const REST_FACTOR = 20;
 
 interface Source {
@@ -89,10 +89,10 @@ export class Metrics {
   }
 
   /**
-   * A value that is read at each scrape. The read must cost next to nothing; expensive values come from a `source`.
+   * A value that is read at each scrape. The read must be cheap; use a `source` for expensive values.
    *
-   * @param options.read undefined leaves the metric out of this scrape
-   * @param options.grows whether it is exposed as a counter: one that is counted elsewhere
+   * @param options.read returns undefined to omit the metric from this scrape
+   * @param options.grows exposes the value as a counter
    */
   gauge(options: Described & { read: () => number | readonly Sample[] | undefined; grows?: boolean }): void {
     const { name, help, labels = [], read, grows = false } = options;
@@ -101,7 +101,7 @@ export class Metrics {
     const show = (metric: GaugeOf | CounterOf) => {
       const value = read();
       metric.reset();
-      // A reset leaves 0 behind where there are no labels.
+      // Without labels, a reset leaves the value 0.
       if (value === undefined) metric.remove({});
       else if (typeof value === 'number') metric.inc(value);
       else for (const sample of value) metric.inc({ ...sample.labels }, sample.value);
@@ -124,32 +124,32 @@ export class Metrics {
   }
 
   /**
-   * An expensive read that several gauges share; it happens before a scrape is answered.
+   * An expensive read that several gauges share. It runs before the response to a scrape.
    *
-   * @param options.keepMs how long a value is reused, however many scrapes come
-   * @param options.withinMs how long a scrape waits for it; a value that comes late serves the next scrape
+   * @param options.keepMs how long a value is reused
+   * @param options.withinMs how long a scrape waits for the read. A late value is used for the next scrape
    */
   source<T>(options: { read: () => Promise<T>; keepMs: number; withinMs: number }): Latest<T> {
     const { read, keepMs, withinMs } = options;
     let latest: T | undefined;
     let againAt = Number.NEGATIVE_INFINITY;
     let reading: Promise<void> | undefined;
-    const begin = async () => {
-      const begunAt = performance.now();
+    const start = async () => {
+      const startedAt = performance.now();
       try {
         latest = await read();
       } catch {
-        // The missing gauges show the failure, and whoever reads logs its own errors.
+        // The missing gauges show the failure. The reader logs its own errors.
         latest = undefined;
       }
       const nowMs = performance.now();
-      againAt = nowMs + Math.max(keepMs, REST_FACTOR * (nowMs - begunAt));
+      againAt = nowMs + Math.max(keepMs, REST_FACTOR * (nowMs - startedAt));
       reading = undefined;
     };
     this.#sources.push({
       async refresh() {
         if (performance.now() < againAt) return;
-        reading ??= begin();
+        reading ??= start();
         await within(withinMs, reading, () => {
           latest = undefined;
         });

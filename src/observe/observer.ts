@@ -1,29 +1,29 @@
 /**
- * What is reported of each unit of work when it ends: a request, an attempt of a job, an attempt of a delivery. The log
+ * Reports about each unit of work at its end: a request, an attempt of a job, an attempt of a delivery. The log
  * (`wide-lines.ts`), the metrics (`work-metrics.ts`) and the traces (`trace-export.ts`) are observers.
  */
 import type { Traced } from './trace-context.ts';
 
-/** Routes that are polled every few seconds (health checks and scrapes): the log and the traces leave them out. */
+/** Routes that are polled every few seconds (health checks and scrapes). The log and the traces omit them. */
 export const POLLED_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz', '/metrics']);
 
-/** A request was answered, or its client disconnected. */
+/** A response was sent, or its client disconnected. */
 export interface RequestDone extends Traced {
   requestId: string;
   method: string;
-  /** The route pattern, never the actual path; null when nothing matched. */
+  /** The route pattern, never the actual path; null if no route matched. */
   route: string | null;
   status: number;
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** Bytes written to the connection, headers included; with HTTPS the encrypted bytes. */
+  /** Bytes written to the connection, including headers; with HTTPS the encrypted bytes. */
   sentBytes: number;
   teamId: string | null;
   keyId: string | null;
   /** The value of `x-error-code`. */
   errorCode: string | null;
-  /** Whether the client or an error cut the response short. */
+  /** Whether the client disconnected or an error interrupted the response. */
   aborted: boolean;
 }
 
@@ -35,22 +35,22 @@ export interface JobAttemptDone extends Traced {
   attempt: number;
   origin: string;
   sourceType: string;
-  /** `retrying`: it failed and will be retried. `interrupted`: the job was released, or another node has it by now. */
+  /** `retrying`: it failed and will be retried. `interrupted`: the job was released, or another node has taken it over. */
   outcome: 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
-  /** Of a failure its `FailureReason`; of an interruption `release`, `fenced` or `end_not_written`; else null. */
+  /** The `FailureReason` of a failure; `release`, `fenced` or `end_not_written` of an interruption; otherwise null. */
   reason: string | null;
   /** A sentence for the team: secrets are masked, but it may quote output of the source. */
   error: string | null;
-  /** When it is retried, epoch milliseconds; null unless the outcome is `retrying`. */
+  /** When it will be retried, in epoch milliseconds; null unless the outcome is `retrying`. */
   nextAt: number | null;
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** From the time it was due to its start. */
+  /** Delay between the due time and the start. */
   waitedMs: number;
-  /** What it read; null when it did not read to the end, or the store's answer to publishing was lost. */
+  /** The records read; null if the source was not read to its end, or the store's response to publishing was lost. */
   read: RecordsRead | null;
-  /** The version that is now current, also when it is `unchanged`; null when the attempt did not publish. */
+  /** The current version, even if it is `unchanged`; null if the attempt did not publish. */
   published: RecordsPublished | null;
 }
 
@@ -69,7 +69,7 @@ export interface RecordsPublished {
   records: { total: number; added: number; changed: number; removed: number };
 }
 
-/** An attempt of a delivery ended, or the address policy refused it before a byte was sent. */
+/** An attempt of a delivery ended. The address policy may have refused it before a byte was sent. */
 export interface DeliveryAttemptDone extends Traced {
   teamId: string;
   webhookId: string;
@@ -85,26 +85,26 @@ export interface DeliveryAttemptDone extends Traced {
   error: string | null;
   /** The state of the delivery after this attempt. */
   next: 'delivered' | 'waiting' | 'dead' | 'canceled';
-  /** When it is retried, epoch milliseconds; null unless it is `waiting`. */
+  /** When it will be retried, in epoch milliseconds; null unless `next` is `waiting`. */
   nextAt: number | null;
-  /** The new state of the lane's circuit breaker; null when it did not change. */
+  /** The new state of the lane's circuit breaker; null if it did not change. */
   circuit: 'closed' | 'open' | 'half_open' | null;
-  /** Until when the lane sends nothing, epoch milliseconds; null when it may send at once. */
+  /** When the lane may send again, in epoch milliseconds; null: immediately. */
   restsUntil: number | null;
   startedAt: number;
   durationMs: number;
-  /** From the time it was due to its sending. */
+  /** Delay between the due time and the start. */
   waitedMs: number;
 }
 
-/** Receives the reports that it has a method for. The methods must neither throw nor block. */
+/** Receives the reports that it has methods for. The methods must neither throw nor block. */
 export interface Observer {
   requestDone?(done: RequestDone): void;
   jobAttemptDone?(done: JobAttemptDone): void;
   deliveryAttemptDone?(done: DeliveryAttemptDone): void;
 }
 
-/** Forwards each report to several observers. */
+/** Combines several observers into one. */
 export function observeAll(observers: readonly Observer[]): Required<Observer> {
   return {
     requestDone(done) {

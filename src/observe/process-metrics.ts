@@ -1,4 +1,4 @@
-/** Metrics of the process itself: CPU, memory, files, event loop delay, exported spans. */
+/** Metrics of the process: CPU, memory, files, event loop delay, exported spans. */
 import { readdir } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics } from './metrics.ts';
@@ -6,11 +6,11 @@ import type { Tracing } from './tracing.ts';
 
 const FILES = { keepMs: 5_000, withinMs: 500 };
 
-/** Our own selection: prom-client's default metrics observe every garbage collection, which costs time. */
+/** Not prom-client's default metrics, because they observe every garbage collection, which takes time. */
 export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopDelay }): void {
   metrics.gauge({
     name: 'process_cpu_seconds_total',
-    help: 'Processor time of this process with all its threads; jobs run in processes of their own.',
+    help: 'CPU time of this process and all its threads. Jobs run in separate processes.',
     grows: true,
     read: () => {
       const { user, system } = process.cpuUsage();
@@ -19,38 +19,38 @@ export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopD
   });
   metrics.gauge({
     name: 'process_start_time_seconds',
-    help: 'When this process was started, in seconds since 1970.',
+    help: 'Start time of this process, in seconds since 1970.',
     read: () => performance.timeOrigin / 1_000,
   });
   metrics.gauge({
     name: 'process_resident_memory_bytes',
-    help: 'Memory that is resident.',
+    help: 'Resident memory.',
     read: () => process.memoryUsage.rss(),
   });
   const files = metrics.source({ ...FILES, read: async () => (await readdir('/proc/self/fd')).length });
   metrics.gauge({
     name: 'process_open_fds',
-    help: 'Files and connections that are open; on Linux alone.',
+    help: 'Open files and connections (Linux only).',
     read: files,
   });
 
   const memory = [
-    ['nodejs_heap_size_total_bytes', 'heapTotal', "V8's heap"],
-    ['nodejs_heap_size_used_bytes', 'heapUsed', "What is used of V8's heap"],
-    ['nodejs_external_memory_bytes', 'external', 'What objects of V8 hold outside of its heap'],
+    ['nodejs_heap_size_total_bytes', 'heapTotal', "Size of V8's heap."],
+    ['nodejs_heap_size_used_bytes', 'heapUsed', "Used part of V8's heap."],
+    ['nodejs_external_memory_bytes', 'external', "Memory that V8's objects use outside of its heap."],
   ] as const;
-  for (const [name, field, what] of memory) {
-    metrics.gauge({ name, help: `${what}.`, read: () => process.memoryUsage()[field] });
+  for (const [name, field, help] of memory) {
+    metrics.gauge({ name, help, read: () => process.memoryUsage()[field] });
   }
   const delays = [
-    ['nodejs_eventloop_lag_p50_seconds', 'p50Ms', 'half of all that was due had to wait for'],
-    ['nodejs_eventloop_lag_p99_seconds', 'p99Ms', 'one in a hundred had to wait for'],
-    ['nodejs_eventloop_lag_max_seconds', 'maxMs', 'something had to wait for at most'],
+    ['nodejs_eventloop_lag_p50_seconds', 'p50Ms', 'Median'],
+    ['nodejs_eventloop_lag_p99_seconds', 'p99Ms', '99th percentile of the'],
+    ['nodejs_eventloop_lag_max_seconds', 'maxMs', 'Maximum'],
   ] as const;
   for (const [name, field, what] of delays) {
     metrics.gauge({
       name,
-      help: `What ${what}, in the last whole minute.`,
+      help: `${what} event loop delay in the last full minute.`,
       read: () => eventLoop.read()[field] / 1_000,
     });
   }
@@ -61,14 +61,14 @@ type Histogram = ReturnType<typeof monitorEventLoopDelay>;
 const RESOLUTION_MS = 20;
 const WINDOW_MS = 60_000;
 
-/** How long something due had to wait for the event loop, in milliseconds. */
+/** Event loop delay: how long due timers had to wait, in milliseconds. */
 export interface EventLoopDelay {
   p50Ms: number;
   p99Ms: number;
   maxMs: number;
 }
 
-/** Measures continuously and reports the last whole minute; during the first minute, what there is so far. */
+/** Measures continuously and reports the last full minute; during the first minute, the values so far. */
 export class EventLoopMonitor {
   #histogram: Histogram | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -100,7 +100,7 @@ export class EventLoopMonitor {
   }
 }
 
-/** The histogram holds the time between two ticks of a timer, so the timer's own interval is subtracted. */
+/** The histogram contains the time between two ticks of a timer, so the timer's interval is subtracted. */
 function delayOf(histogram: Histogram): EventLoopDelay {
   const ms = (nanoseconds: number) =>
     histogram.count === 0 ? 0 : Math.max(0, Math.round((nanoseconds / 1e6 - RESOLUTION_MS) * 100) / 100);
@@ -111,11 +111,11 @@ function delayOf(histogram: Histogram): EventLoopDelay {
   };
 }
 
-/** Always registered, so that the reference lists it; without tracing it has no values. */
+/** Always registered, so that the reference lists the metric. Without tracing it has no values. */
 export function traceMetrics(metrics: Metrics, tracing: Pick<Tracing, 'spans'> | undefined): void {
   metrics.gauge({
     name: 'flowhook_trace_spans_total',
-    help: 'Spans, where traces are kept, by what became of them: `sent`, or `dropped`, because their receiver was away or too many waited.',
+    help: 'Trace spans by result: `sent`, or `dropped` because their receiver was unavailable or too many spans were waiting. Missing if tracing is off.',
     labels: ['result'],
     grows: true,
     read: () =>

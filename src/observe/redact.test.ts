@@ -1,9 +1,9 @@
-/** What no line of the log may hold, and that looking for it stays cheap whatever the text is. */
+/** Redaction of log lines, and that it is fast for any text. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { redactFields, redactText } from './redact.ts';
 
-test('leaves out what is secret or personal, and keeps the rest of a sentence', () => {
+test('removes secrets and personal data, and keeps the rest of a sentence', () => {
   const cases: [text: string, shown: string][] = [
     [
       'could not connect to postgres://flow:hunter2@db:5432/flow?sslmode=off',
@@ -22,7 +22,7 @@ test('leaves out what is secret or personal, and keeps the rest of a sentence', 
   for (const [text, shown] of cases) assert.equal(redactText(text), shown);
 });
 
-test('leaves alone what only looks like it', () => {
+test('keeps text that only resembles secrets', () => {
   for (const text of [
     'undici@8.1.0 of @fastify/static in file:///srv/node_modules/undici/index.js:1:2',
     'job_01kadz8v3s7v0s8e1c3q5m2n4p',
@@ -34,7 +34,7 @@ test('leaves alone what only looks like it', () => {
   }
 });
 
-test('hides fields by their names, at any depth, in lists and in errors with their causes', () => {
+test('hides fields by name, at any depth, in lists and in errors with their causes', () => {
   const cause = Object.assign(new Error('row of ada@example.com'), { detail: 'Failing row contains (Ada)' });
   const err = new Error('insert failed', { cause });
   const fields = {
@@ -56,7 +56,7 @@ test('hides fields by their names, at any depth, in lists and in errors with the
   });
 });
 
-test('bounds what one line holds', () => {
+test('limits the size of a line', () => {
   const deep: Record<string, unknown> = {};
   deep.self = deep;
   const line = JSON.stringify(
@@ -71,15 +71,15 @@ test('bounds what one line holds', () => {
   assert.match(line, /"9 bytes"/);
 });
 
-test('bounds errors that hold errors together with the rest of their line', () => {
+test('counts nested errors towards the limit of their line', () => {
   const inner = () => Array.from({ length: 50 }, () => new Error('inner'));
   const outer = Array.from({ length: 50 }, () => Object.assign(new Error('outer'), { inner: inner() }));
   const line = JSON.stringify(redactFields({ outer }));
   assert.ok(line.split('Error: inner').length < 200);
 });
 
-test('takes little time, whatever a text is made of', () => {
-  // With patterns that try again from every character on, and without a bound, each of these would take minutes.
+test('is fast for any text', () => {
+  // With patterns that backtrack without a limit, each of these would take minutes.
   for (const piece of ['a', 'a.', 'a@a.', 'a://', ' /a', '%40', 'bearer ']) {
     const text = `${piece.repeat(1_000_000)} @?`;
     assert.ok(redactText(text).length < 5_000);

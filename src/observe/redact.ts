@@ -2,9 +2,9 @@
 import { pino } from 'pino';
 
 const HIDDEN = '***';
-/** Characters kept of one text. */
+/** Maximum length of a text. */
 const MAX_TEXT = 4_096;
-/** Limits for one line: fields and list items in total, items of one list, levels of nesting. */
+/** Limits per line: fields and list items in total, items of one list, levels of nesting. */
 const MAX_VALUES = 200;
 const MAX_ITEMS = 50;
 const MAX_DEPTH = 6;
@@ -12,21 +12,21 @@ const MAX_DEPTH = 6;
 /** Fields whose value is always secret. */
 const SECRET_NAME =
   /^(?:x-api-key|cookie|set-cookie|(?:proxy-)?authorization|webhook-signature|.*(?:api_?key|password|passphrase|passwd|secret|secrets|token|private_?key))$/i;
-/** Fields of a PostgreSQL error that hold the row, or the statement with its values. */
+/** Fields of a PostgreSQL error that contain the row, or the statement with its values. */
 const ROW_NAME = /^(?:detail|where|internalQuery)$/;
 
-/** A quick check whether any of the patterns below can match: most texts hold nothing secret. */
+/** A quick check whether the patterns below can match, because most texts contain no secrets. */
 const SUSPICIOUS = /[@?]|%40|fh_|whsec_|:\/\/|\b(?:bearer|basic) /i;
 const URL_LIKE = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]{0,1000}@)?([^\s?#"'<>]*)([?#][^\s"'<>]*)?/gi;
 /** The query string of a path without a host. */
 const QUERY = /(^|[\s"'(=])(\/[^\s?"'<>]{0,2000})\?[^\s"'<>]+/g;
 const KEY = /\b(fh|whsec)_[A-Za-z0-9_+/=-]{8,}/g;
 const CREDENTIALS = /\b(bearer|basic) +(?=\S*[0-9._~+/=-])[A-Za-z0-9._~+/=-]{4,}/gi;
-/** Plain or percent-encoded. All repetitions are bounded, so that no text makes it slow. */
+/** Plain or percent-encoded. All repetitions are limited, so that no text makes the match slow. */
 const EMAIL =
   /[\p{L}\p{N}.!#$%&'*+^_~-]{1,64}(?:@|%40)(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}[\p{L}\p{N}-]{1,62}/gu;
 
-/** The text without secrets and personal data, cut off after 4,096 characters. */
+/** The text without secrets and personal data, truncated to 4,096 characters. */
 export function redactText(text: string): string {
   const short =
     text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} … (${text.length - MAX_TEXT} more)` : text;
@@ -41,12 +41,12 @@ export function redactText(text: string): string {
     .replace(EMAIL, HIDDEN);
 }
 
-/** The fields of a line, redacted at every level; an error becomes its type, message, stack and fields. */
+/** Redacts the fields of a line at every level. An error becomes its type, message, stack and fields. */
 export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
   return redactObject(fields, { left: MAX_VALUES, depth: 0, isInError: false });
 }
 
-/** Progress through one line; shared by all of its values. */
+/** Progress through one line, shared by all of its values. */
 interface Walk {
   /** Values that may still be visited. */
   left: number;

@@ -1,4 +1,4 @@
-/** Trace contexts (W3C Trace Context, `00-traceId-spanId-flags`): parsing, formatting, and the spans of job attempts. */
+/** Trace contexts (W3C Trace Context, `00-traceId-spanId-flags`): parsing, formatting, and spans of job attempts. */
 import { hash, randomBytes } from 'node:crypto';
 
 export interface TraceContext {
@@ -7,11 +7,11 @@ export interface TraceContext {
   /** 16 hexadecimal digits; `NO_SPAN` while the trace has no span yet. */
   spanId: string;
   isSampled: boolean;
-  /** How many webhooks led here; only in tables, never in a header of others. Undefined for none. */
+  /** How many webhooks led to this work; undefined: none. Stored in tables, but never sent in `traceparent`. */
   hops?: number;
 }
 
-/** The span of a unit of work and its parent span; both null when it is not traced. */
+/** The span of a unit of work and its parent span; both null if the work is not traced. */
 export interface Traced {
   trace: TraceContext | null;
   parent: TraceContext | null;
@@ -19,7 +19,7 @@ export interface Traced {
 
 export const UNTRACED: Traced = { trace: null, parent: null };
 
-/** The span id of a trace that was not started by a request, such as that of a schedule. */
+/** The span id of a trace that no request started, such as the trace of a scheduled job. */
 export const NO_SPAN = '0'.repeat(16);
 const NO_TRACE = '0'.repeat(32);
 const VERSION_00 = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
@@ -27,7 +27,7 @@ const VERSION_00 = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const LATER = /^(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 const SAMPLED = 1;
 
-/** Parses a `traceparent` header; null when it is missing or invalid. */
+/** Parses a `traceparent` header; null if it is missing or invalid. */
 export function fromTraceparent(header: string | undefined): TraceContext | null {
   const found = header === undefined ? null : (VERSION_00.exec(header) ?? LATER.exec(header));
   const [, traceId = NO_TRACE, spanId = NO_SPAN, flags = ''] = found ?? [];
@@ -35,12 +35,12 @@ export function fromTraceparent(header: string | undefined): TraceContext | null
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
 }
 
-/** As a `traceparent` header, which says nothing of `hops`: to others, those flags mean something else. */
+/** Formats a `traceparent` header, without `hops`: the header's other flags have different meanings. */
 export function toTraceparent({ traceId, spanId, isSampled }: TraceContext): string {
   return formatted({ traceId, spanId, flags: isSampled ? SAMPLED : 0 });
 }
 
-/** As a table has it: `hops` are in the flags above the one that says that it is sampled. */
+/** Formats a trace context for a table. The flags above the sampling flag contain `hops`. */
 export function toStored({ traceId, spanId, isSampled, hops = 0 }: TraceContext): string {
   return formatted({ traceId, spanId, flags: (hops << 1) | (isSampled ? SAMPLED : 0) });
 }
@@ -49,24 +49,24 @@ function formatted({ traceId, spanId, flags }: { traceId: string; spanId: string
   return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 }
 
-/** The header of a delivery that says how many webhooks led to it, itself included. */
+/** The header of a delivery that says how many webhooks led to it, including its own. */
 export const HOPS_HEADER = 'flowhook-hops';
-/** A chain of webhooks is at most this long. Each may fire for several events of a job, so a chain may grow threefold. */
+/** Maximum length of a chain of webhooks. Each webhook may fire for several events, so chains can multiply threefold. */
 export const MAX_HOPS = 5;
 
-/** How many webhooks led to what has this trace in its row. */
+/** How many webhooks led to a row with this stored trace. */
 export function hopsOf(stored: string | null): number {
   return fromStored(stored)?.hops ?? 0;
 }
 
-/** The trace to store for what a request leads to that so many webhooks led to; one is begun if there is none. */
+/** The trace to store for work caused by a request to which `hops` webhooks led. Starts a trace if there is none. */
 export function storedTrace(trace: TraceContext | null, hops: number): string | null {
   if (hops === 0) return trace && toStored(trace);
-  const begun = { traceId: randomBytes(16).toString('hex'), spanId: NO_SPAN, isSampled: false };
-  return toStored({ ...(trace ?? begun), hops });
+  const started = { traceId: randomBytes(16).toString('hex'), spanId: NO_SPAN, isSampled: false };
+  return toStored({ ...(trace ?? started), hops });
 }
 
-/** Parses what `toStored` has written; unlike in a header, the span id may be `NO_SPAN`. */
+/** Parses the result of `toStored`. Unlike in a header, the span id may be `NO_SPAN`. */
 export function fromStored(stored: string | null): TraceContext | null {
   const found = stored === null ? null : VERSION_00.exec(stored);
   if (found === null) return null;
@@ -76,14 +76,14 @@ export function fromStored(stored: string | null): TraceContext | null {
   return { traceId, spanId, isSampled: (bits & SAMPLED) === SAMPLED, ...(hops === 0 ? {} : { hops }) };
 }
 
-/** For a node that does not trace: the trace of the cause is kept for the log, without a span of its own. */
+/** For a node without tracing: the trace of the cause is logged, but gets no new span. */
 export function tracedByOthers(stored: string | null): Traced {
   return stored === null ? UNTRACED : { trace: fromStored(stored), parent: null };
 }
 
 /**
- * The trace context of an attempt within the trace of its job; null when the job has none. The span id is a hash of the
- * job's id and the attempt's number, so that any node can name it without storing anything.
+ * The trace context of an attempt, in the trace of its job; null if the job has none. The span id is a hash of the
+ * job id and the attempt number, so that every node can compute it.
  */
 export function traceOfAttempt(job: { id: string; trace: string | null; attempt: number }): string | null {
   const trace = fromStored(job.trace);
@@ -93,8 +93,8 @@ export function traceOfAttempt(job: { id: string; trace: string | null; attempt:
 }
 
 /**
- * The span of an attempt and its parent: the span that queued the job. If there is none, the first attempt is the
- * root and the parent of the others.
+ * The span of an attempt and its parent: the span that queued the job. If there is none, the first attempt is the root
+ * and the parent of the other attempts.
  */
 export function tracedAttempt(job: { id: string; trace: string | null; attempt: number }): Traced {
   const queued = fromStored(job.trace);

@@ -1,4 +1,4 @@
-/** Spans on their way to a receiver that is away, refuses or hangs, and which traces are kept. */
+/** Sending spans to a receiver that is unavailable, refuses or hangs, and which traces are sampled. */
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ interface Line {
   fields: Record<string, unknown>;
 }
 
-/** A log that is looked at while it is written. */
+/** A log, and a function that waits for a line. */
 function logOf(): { log: Logger; lines: Line[]; until(message: string): Promise<Line> } {
   const lines: Line[] = [];
   const looks = new Set<() => void>();
@@ -40,7 +40,7 @@ async function tracingTo(
   url: string,
   changes: Partial<TracingSettings> = {},
 ): Promise<{ tracing: Tracing } & ReturnType<typeof logOf>> {
-  const told = logOf();
+  const logged = logOf();
   const settings: TracingSettings = {
     url,
     headers: {},
@@ -53,9 +53,9 @@ async function tracingTo(
     maxSpans: 100,
     ...changes,
   };
-  const tracing = await startTracing(settings, told.log);
+  const tracing = await startTracing(settings, logged.log);
   t.after(() => tracing.stop());
-  return { tracing, ...told };
+  return { tracing, ...logged };
 }
 
 async function receiverOf(t: TestContext): Promise<TraceReceiver> {
@@ -81,7 +81,7 @@ function request(traced: Traced, requestId = 'r'): RequestDone {
   };
 }
 
-test('logs once that spans cannot be sent, counts them, and logs when they can again', async (t) => {
+test('counts spans that cannot be sent, and logs once when sending fails and once when it works again', async (t) => {
   const receiver = await receiverOf(t);
   const { tracing, lines, until } = await tracingTo(t, receiver.url);
   const end = () => tracing.observer.requestDone?.(request(tracing.arrive(undefined)));
@@ -90,7 +90,7 @@ test('logs once that spans cannot be sent, counts them, and logs when they can a
   const { fields } = await until('traces.not_sent');
   assert.equal(fields.url, receiver.url);
   assert.deepEqual(tracing.spans, { sent: 0, dropped: 1 });
-  // Each in a request of its own, for it goes when the one before was answered.
+  // Each span is sent in its own request, after the response to the previous one.
   for (let refused = receiver.bodies.length; refused < 4; refused++) {
     end();
     const wanted = refused + 1;
@@ -107,7 +107,7 @@ test('logs once that spans cannot be sent, counts them, and logs when they can a
   assert.equal(tracing.spans.sent + tracing.spans.dropped, 5);
 });
 
-test('keeps a limited number of spans while a receiver hangs, and stops without it', async (t) => {
+test('keeps a limited number of spans while a receiver hangs, and stops without waiting for it', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>();
   const hanging = createServer((_, response) => asked.resolve(response));
   await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
@@ -120,13 +120,13 @@ test('keeps a limited number of spans while a receiver hangs, and stops without 
   const end = () => tracing.observer.requestDone?.(request(tracing.arrive(undefined)));
   for (let n = 0; n < 25; n++) end();
   assert.deepEqual(tracing.spans, { sent: 0, dropped: 15 });
-  const unanswered = await asked.promise;
+  const response = await asked.promise;
   end();
   assert.deepEqual(tracing.spans, { sent: 0, dropped: 16 });
   await tracing.stop();
-  assert.equal((await until('traces.left_behind')).fields.spans, 10);
-  // Else it is asked once more, and again.
-  unanswered.writeHead(400).end();
+  assert.equal((await until('traces.dropped_at_stop')).fields.spans, 10);
+  // Without a response the exporter would retry.
+  response.writeHead(400).end();
 });
 
 test('sends waiting spans when it stops', async (t) => {
@@ -142,7 +142,7 @@ test('sends waiting spans when it stops', async (t) => {
   );
 });
 
-test('samples the configured share of traces, and respects the decision of a caller only if told so', async (t) => {
+test('samples the configured share of traces, and respects a caller’s decision only if configured', async (t) => {
   const receiver = await receiverOf(t);
   const isSampled = ({ trace }: Traced) => trace?.isSampled;
   const header = (flags: string) => `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-${flags}`;

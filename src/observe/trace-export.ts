@@ -1,4 +1,4 @@
-/** Exports traces by OpenTelemetry: samples, batches and sends spans. No work waits for it or fails because of it. */
+/** Exports traces with OpenTelemetry: samples, batches and sends spans. It never delays work or makes work fail. */
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -37,7 +37,7 @@ import {
 } from './trace-context.ts';
 import type { Tracing, TracingSettings } from './tracing.ts';
 
-/** Spans sent in one request. */
+/** Maximum number of spans per request. */
 const BATCH = 512;
 const STOP_MS = 2_000;
 
@@ -111,10 +111,10 @@ export class ExportedTraces implements Tracing {
   }
 
   async #stop(): Promise<void> {
-    // A failure to send was counted and logged when it happened.
+    // Failures to send are counted and logged when they happen.
     const sent = this.#processor.shutdown().catch(() => {});
     await within(STOP_MS, sent, () => undefined);
-    if (this.#pending > 0) this.#log.warn({ spans: this.#pending }, 'traces.left_behind');
+    if (this.#pending > 0) this.#log.warn({ spans: this.#pending }, 'traces.dropped_at_stop');
   }
 
   #isSampled(traceId: string): boolean {
@@ -124,7 +124,7 @@ export class ExportedTraces implements Tracing {
 
   #end<Done extends Traced & { startedAt: number; durationMs: number }>(
     done: Done,
-    say: (done: Done) => SpanText,
+    describe: (done: Done) => SpanText,
   ): void {
     const { trace, parent, startedAt, durationMs } = done;
     if (trace?.isSampled !== true) return;
@@ -133,7 +133,7 @@ export class ExportedTraces implements Tracing {
       return;
     }
     this.#pending += 1;
-    const { name, kind, attributes, isError } = say(done);
+    const { name, kind, attributes, isError } = describe(done);
     const context = spanContext(trace);
     this.#processor.onEnd({
       name,
@@ -161,7 +161,7 @@ export class ExportedTraces implements Tracing {
       export: (spans, done) =>
         exporter.export(spans, (result) => {
           this.#pending -= spans.length;
-          // 0 is success: `ExportResultCode` is in a package that we do not depend on.
+          // 0 means success. `ExportResultCode` is in a package that is not a dependency.
           if (result.code === 0) this.#noteSent(spans.length);
           else this.#noteLost(spans.length, result.error);
           done(result);
@@ -184,7 +184,7 @@ export class ExportedTraces implements Tracing {
     const { url } = this.#settings;
     this.#log.warn(
       { url, error: error?.message ?? null, spans: count },
-      'traces.not_sent: their receiver is away, spans are dropped until it is back',
+      'traces.not_sent: the receiver is unavailable; spans are dropped until it returns',
     );
   }
 }
@@ -193,21 +193,21 @@ function spanContext({ traceId, spanId, isSampled }: TraceContext): SpanContext 
   return { traceId, spanId, traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE };
 }
 
-/** OpenTelemetry's form of a time: seconds and nanoseconds. */
+/** A time in OpenTelemetry's format: seconds and nanoseconds. */
 function hrTime(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.min(999_999_999, Math.round((ms - seconds * 1_000) * 1e6))];
 }
 
 interface SpanText {
-  /** Of low cardinality: contains no ids and no actual paths. */
+  /** Has low cardinality: contains no ids and no actual paths. */
   name: string;
   kind: SpanKind;
   attributes: Attributes;
   isError: boolean;
 }
 
-/** Paths, queries and client addresses are left out although the conventions ask for them: they may identify people. */
+/** Omits paths, queries and client addresses, although OpenTelemetry asks for them, because they may identify people. */
 function requestSpan(done: RequestDone): SpanText {
   const { method, route, status, aborted } = done;
   const isError = status >= 500 && !aborted;
@@ -229,13 +229,13 @@ function requestSpan(done: RequestDone): SpanText {
   };
 }
 
-/** Only the reason of a failure, not its sentence, which may quote output of the source. */
+/** Includes the reason of a failure, but not its sentence, which may quote output of the source. */
 function jobSpan(done: JobAttemptDone): SpanText {
   const { outcome, read, published } = done;
   const isError = outcome === 'failed' || outcome === 'retrying';
   return {
     name: 'process job',
-    // A push does not wait in the queue: it is a part of its request.
+    // A push is part of its request and does not wait in the queue.
     kind: done.origin === 'push' ? SpanKind.INTERNAL : SpanKind.CONSUMER,
     attributes: present({
       'messaging.system': 'flowhook',

@@ -1,39 +1,39 @@
-/** The interface of tracing for the rest of the service. `startTracing` loads OpenTelemetry, and only that does. */
+/** Tracing, as the rest of the service uses it. Only `startTracing` loads OpenTelemetry. */
 import type { Logger } from './log.ts';
 import type { Observer } from './observer.ts';
 import type { Traced } from './trace-context.ts';
 
-/** Where traces go, and how many of them. */
+/** Where traces are sent, and which share of them. */
 export interface TracingSettings {
-  /** Spans are posted here, as OTLP in JSON. */
+  /** The URL to which spans are posted (OTLP in JSON). */
   url: string;
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
   compression: 'none' | 'gzip';
-  /** The share of traces that is sampled, from 0 to 1 (all). */
+  /** The share of traces that are sampled, from 0 to 1 (all). */
   share: number;
   /** Whether the sampling decision of a caller's `traceparent` is respected. */
   heedsParent: boolean;
   /** Attributes of the resource, such as `service.name`. */
   resource: Readonly<Record<string, string>>;
-  /** How long spans wait at most for a batch to fill. */
+  /** Maximum time that spans wait for a batch to fill. */
   delayMs: number;
-  /** How many spans may wait or be sent at once; further ones are dropped. */
+  /** Maximum number of spans that wait or are being sent. Further spans are dropped. */
   maxSpans: number;
 }
 
-/** Assigns trace contexts when work starts; the spans themselves are made from the reports to `observer` when it ends. */
+/** Assigns trace contexts when work starts. Spans are made from the reports to `observer` when work ends. */
 export interface Tracing {
-  /** For work from outside: continues the trace of a `traceparent` header, or begins one. */
+  /** For requests: continues the trace of a `traceparent` header, or starts a trace. */
   arrive(traceparent: string | undefined): Traced;
-  /** For work whose cause has a trace context in a table; begins a trace when it has none. */
+  /** For work whose cause has a trace context in a table. Starts a trace if the context is null. */
   under(stored: string | null): Traced;
-  /** A new trace without a span, in the form that is stored: for work that no request caused, such as a schedule. */
+  /** A new trace without a span, in the stored format: for work that no request caused, such as a scheduled job. */
   begin(): string;
   readonly observer: Observer;
   /** Counts of spans since the start. */
   readonly spans: { readonly sent: number; readonly dropped: number };
-  /** Sends the spans that wait, as far as that is possible within 2 s. */
+  /** Sends the waiting spans, within 2 s. */
   stop(): Promise<void>;
 }
 

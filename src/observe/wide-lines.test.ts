@@ -1,4 +1,4 @@
-/** Which lines there are, and how loud: what is told of an end, without a service around it. */
+/** The log lines for requests, job attempts and delivery attempts, and their levels. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Logger } from './log.ts';
@@ -65,7 +65,7 @@ const DELIVERY: DeliveryAttemptDone = {
   server: 'http://127.0.0.1:9000',
   outcome: 'http',
   status: 503,
-  error: 'Answered 503; only 2xx counts as received',
+  error: 'Returned 503; only 2xx counts as received',
   next: 'waiting',
   nextAt: 5_000,
   circuit: 'open',
@@ -76,7 +76,7 @@ const DELIVERY: DeliveryAttemptDone = {
   ...UNTRACED,
 };
 
-test('a request has one line with all that is known of it', () => {
+test('a request has one line with everything that is known about it', () => {
   const { lines, observer } = linesOf();
   const trace = fromTraceparent(`00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`);
   observer.requestDone({ ...REQUEST, status: 404, errorCode: 'job_not_found', trace });
@@ -101,8 +101,8 @@ test('a request has one line with all that is known of it', () => {
   ]);
 });
 
-test('which requests have one is said by a setting, and health checks never have', () => {
-  const told = (requests: LoggedRequests) => {
+test('a setting selects which requests are logged, and health checks never are', () => {
+  const logged = (requests: LoggedRequests) => {
     const { lines, observer } = linesOf(requests);
     for (const route of ['/livez', '/readyz', '/metrics']) {
       observer.requestDone({ ...REQUEST, route, status: 503, durationMs: 5_000 });
@@ -114,22 +114,22 @@ test('which requests have one is said by a setting, and health checks never have
     observer.requestDone({ ...REQUEST, status: 503 });
     return lines.map(([level, , { status, ms }]) => [level, status, ms]);
   };
-  assert.deepEqual(told('all'), [
+  assert.deepEqual(logged('all'), [
     ['info', 200, 1.3],
     ['info', 200, 1_000],
     ['info', 404, 1.3],
     ['info', 500, 1.3],
     ['warn', 503, 1.3],
   ]);
-  assert.deepEqual(told('slow'), [
+  assert.deepEqual(logged('slow'), [
     ['info', 200, 1_000],
     ['warn', 503, 1.3],
   ]);
-  assert.deepEqual(told('errors'), [['warn', 503, 1.3]]);
-  assert.deepEqual(told('off'), []);
+  assert.deepEqual(logged('errors'), [['warn', 503, 1.3]]);
+  assert.deepEqual(logged('off'), []);
 });
 
-test('an attempt of a job is told by its end, and one that fails as a warning with what follows', () => {
+test('a job attempt is logged with its outcome, and a failure as a warning with the next attempt', () => {
   const { lines, observer } = linesOf();
   observer.jobAttemptDone(JOB);
   const failed = { ...JOB, read: null, published: null, reason: 'error', error: 'It ended with 7' };
@@ -156,7 +156,7 @@ test('an attempt of a job is told by its end, and one that fails as a warning wi
   );
 });
 
-test('an attempt of a delivery says what came of it, when it is tried again, and how its lane stands', () => {
+test('a delivery attempt is logged with its outcome, the next attempt and the state of its lane', () => {
   const { lines, observer } = linesOf();
   observer.deliveryAttemptDone(DELIVERY);
   const well = { outcome: 'ok', status: 204, error: null, nextAt: null, circuit: null, restsUntil: null };

@@ -1,4 +1,4 @@
-/** The observer that writes the log: one wide line for each unit of work, with all that is known at its end. */
+/** The observer that writes the log: one wide line per unit of work, with everything that is known at its end. */
 import { toIso } from '../std/clock.ts';
 import type { Logger } from './log.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from './observer.ts';
 import type { Traced } from './trace-context.ts';
 
-/** Which requests get a line. An internal error has a line of its own, `request.failed`, in any case. */
+/** Which requests are logged. Internal errors always have their own line, `request.failed`. */
 export const LOGGED_REQUESTS = ['all', 'slow', 'errors', 'off'] as const;
 export type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
 
@@ -18,7 +18,7 @@ const SLOW_MS = 1_000;
 
 /**
  * Writes `request.completed`, `job.finished`, `job.failed`, `job.canceled`, `job.interrupted` and
- * `delivery.attempted`. Successes and mistakes of clients are `info`; what an operator should see is `warn`.
+ * `delivery.attempted`. Successes and client errors have the level `info`, problems for the operator `warn`.
  */
 export function wideLines(log: Logger, requests: LoggedRequests = 'all'): Required<Observer> {
   return {
@@ -78,7 +78,7 @@ function jobFields(done: JobAttemptDone): object {
   };
 }
 
-/** Drops what follows a colon: it may quote the source, which only its team may see, in the log of the job. */
+/** Drops the text after a colon: it may quote the source, which only the team may see, in the log of the job. */
 function withoutQuotation(sentence: string): string | undefined {
   return sentence.split(/: |\. The end of its standard error|\n/, 1)[0];
 }

@@ -1,21 +1,21 @@
-/** The observer that counts and measures requests, attempts of jobs and attempts of deliveries. */
+/** The observer that counts and measures requests, job attempts and delivery attempts. */
 import type { Metrics } from './metrics.ts';
 import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
 
-/** Upper bounds of buckets in seconds. Those of requests are OpenTelemetry's advice for `http.server.request.duration`. */
+/** Upper bounds of buckets in seconds. OpenTelemetry recommends these for `http.server.request.duration`. */
 const REQUEST = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const RUN = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 const WAIT = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
-/** A webhook's timeout is 15 s unless it is set, to 30 s at most. */
+/** The timeout of webhooks is 15 s by default and at most 30 s. */
 const ATTEMPT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30];
 
-/** Clients may send any method: others count as one, so that the label stays bounded. */
+/** All other methods, which clients may invent, share one label value. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER';
 
 /**
- * @param known.eventTypes the label values for events; any other type counts as `other`
- * @param known.reasons the reasons for which a job may fail
+ * @param known.eventTypes label values for events; any other type counts as `other`
+ * @param known.reasons reasons why a job can fail
  */
 export function workMetrics(
   metrics: Metrics,
@@ -30,22 +30,22 @@ export function workMetrics(
 function requestMetrics(metrics: Metrics) {
   const duration = metrics.histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Requests and how long they took. The route is a pattern, and empty where no path matched. Streams and what waits for events take as long as they are read.',
+    help: 'Duration of requests. The route is a pattern; it is empty if no path matched. Streams and long polls last as long as the client reads.',
     labels: ['http_request_method', 'http_route', 'http_response_status_code'],
     buckets: REQUEST,
   });
   const aborted = metrics.counter({
     name: 'flowhook_http_aborted_total',
-    help: 'Requests whose answer was broken off, by the client or by an error.',
+    help: 'Requests whose response was aborted by the client or by an error.',
   });
   const refused = metrics.counter({
     name: 'flowhook_http_refused_total',
-    help: 'Requests that were refused, by the code that `x-error-code` says.',
+    help: 'Requests that were refused, by the code in `x-error-code`.',
     labels: ['code'],
   });
   const sent = metrics.counter({
     name: 'flowhook_http_sent_bytes_total',
-    help: 'Bytes written to clients, headers included.',
+    help: 'Bytes sent to clients, including headers.',
   });
   return (done: RequestDone) => {
     duration(done.durationMs / 1_000, {
@@ -62,27 +62,27 @@ function requestMetrics(metrics: Metrics) {
 function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
   const attempts = metrics.counter({
     name: 'flowhook_job_attempts_total',
-    help: 'Attempts of jobs that are over: `finished`, `failed` for good, `retrying` (failed, and tried again), `canceled`, `interrupted` (given back).',
+    help: 'Completed job attempts: `finished`, `failed` (not retried), `retrying` (failed, and will be retried), `canceled`, `interrupted` (released).',
     labels: ['outcome', 'reason'],
   });
   const duration = metrics.histogram({
     name: 'flowhook_job_attempt_duration_seconds',
-    help: 'How long attempts of jobs ran.',
+    help: 'Duration of job attempts.',
     labels: ['outcome'],
     buckets: RUN,
   });
   const wait = metrics.histogram({
     name: 'flowhook_job_wait_seconds',
-    help: 'How long attempts of jobs were due before they started.',
+    help: 'Delay between the due time of job attempts and their start.',
     buckets: WAIT,
   });
   const read = metrics.counter({
     name: 'flowhook_records_read_total',
-    help: 'Records that came from sources, in attempts that read theirs to the end.',
+    help: 'Records read from sources, in attempts that read their source to the end.',
   });
   const published = metrics.counter({
     name: 'flowhook_records_published_total',
-    help: 'Records that published versions have added, changed and removed.',
+    help: 'Records that were added, changed and removed by published versions.',
     labels: ['change'],
   });
   // Counters start at 0: `rate()` would miss the first increment of a series that starts at 1.
@@ -101,27 +101,26 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
 function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
   const attempts = metrics.counter({
     name: 'flowhook_delivery_attempts_total',
-    help: 'Attempts of deliveries by what they came to (`ok`, `http`: a status that is not 2xx, `timeout`, `dns`, `connect`, `tls`, `blocked`, `protocol`), and by the class of the status that was answered.',
+    help: 'Delivery attempts by outcome (`ok`, `http`: a status other than 2xx, `timeout`, `dns`, `connect`, `tls`, `blocked`, `protocol`) and by the class of the returned status.',
     labels: ['outcome', 'status_class'],
   });
   const duration = metrics.histogram({
     name: 'flowhook_delivery_attempt_duration_seconds',
-    help: 'How long attempts of deliveries took.',
+    help: 'Duration of delivery attempts.',
     labels: ['outcome'],
     buckets: ATTEMPT,
   });
   const latency = metrics.histogram({
     name: 'flowhook_delivery_latency_seconds',
-    help: 'From the event to its arrival, of deliveries that arrived at the first attempt.',
+    help: 'Delay between an event and its arrival, for deliveries whose first attempt succeeded.',
     buckets: WAIT,
   });
   const ended = metrics.counter({
     name: 'flowhook_deliveries_total',
-    help: 'Deliveries whose last attempt is over: `delivered`, `dead`, `canceled`.',
+    help: 'Ended deliveries, by state: `delivered`, `dead`, `canceled`.',
     labels: ['state', 'event_type'],
   });
   const types = new Set(eventTypes);
-  // As above.
   for (const event_type of types) {
     for (const state of ['delivered', 'dead', 'canceled']) ended({ state, event_type }, 0);
   }

@@ -1,9 +1,9 @@
-/** Amounts and times in words, where one unit gives way to the next. */
+/** Amounts and durations in words, at the boundaries between units. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytesWords, countWords, durationWords } from './amounts.ts';
 
-test('a time has at most two units, and never a whole one too many of the lesser', () => {
+test('a duration has at most two units, and the smaller unit never reaches the larger', () => {
   const words = [
     -5, 999.4, 999.6, 9_940, 59_400, 59_600, 200_000, 3_599_600, 7_500_000, 86_400_000, 273_600_000,
   ];
@@ -22,7 +22,7 @@ test('a time has at most two units, and never a whole one too many of the lesser
   ]);
 });
 
-test('bytes have two or three digits, and the unit that suits them', () => {
+test('bytes have two or three digits and a suitable unit', () => {
   const words = [0, 812, 3_449, 120_400_000, 999_600, 5e15].map(bytesWords);
   assert.deepEqual(words, ['0 B', '812 B', '3.4 kB', '120 MB', '1 MB', '5000 TB']);
 });

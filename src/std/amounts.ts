@@ -1,4 +1,4 @@
-/** Amounts, sizes and times: in words, and as settings and definitions write them. */
+/** Amounts, sizes and durations: in words, and in the syntax of settings and definitions. */
 
 /** `380 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 days 4 h`. */
 export function durationWords(ms: number): string {
@@ -19,7 +19,7 @@ export function countWords(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** `12,345`, of a whole number from 0 on. The first call of `toLocaleString` would take 45 ms. */
+/** `12,345`, for a non-negative integer. The first call of `toLocaleString` would take 45 ms. */
 export function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
@@ -63,7 +63,7 @@ export function parseSize(text: unknown): number | undefined {
   return Math.round(Number(match[1]) * UNIT_BYTES[match[2] as keyof typeof UNIT_BYTES]);
 }
 
-/** Bytes in the unit that gives a short number: `512 MB`, `1 GiB`, `612.3 MB`. */
+/** Bytes in a suitable unit: `512 MB`, `1 GiB`, `612.3 MB`. */
 export function formatSize(bytes: number): string {
   const exact = Object.entries(UNIT_BYTES)
     .reverse()

@@ -1,4 +1,4 @@
-/** Backoff. */
+/** Exponential backoff. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fullJitterMs } from './backoff.ts';

@@ -1,11 +1,11 @@
-/** How long to wait before trying again. */
+/** How long to wait before a retry. */
 
 /**
- * Exponential backoff with full jitter: a random share of `baseMs` doubled for each earlier failure, at most
+ * Exponential backoff with full jitter: a random share of `baseMs`, which doubles with each further failure up to
  * `maxMs`. Full jitter spreads retries best (Brooker, "Exponential Backoff And Jitter", 2015).
  *
- * @param failures how many attempts have failed so far, at least 1
- * @param random a number in [0, 1)
+ * @param input.failures number of failed attempts, at least 1
+ * @param input.random a number in [0, 1)
  * @returns milliseconds, at least 1
  */
 export function fullJitterMs(input: {

@@ -1,12 +1,12 @@
-/** Cuts CSV (RFC 4180) into rows of fields. */
+/** Splits CSV (RFC 4180) into rows of fields. */
 import { MalformedError } from './lines.ts';
 
 const ENDS_QUOTED = /"/g;
 
-/** One field: null where nothing stands between two commas, `''` where `""` does. */
+/** One field: null if there is nothing between two commas, `''` for `""`. */
 export type CsvField = string | null;
 
-/** As `Splitter`, with rows instead of texts. */
+/** A `Splitter` that returns rows instead of texts. */
 export interface CsvSplitter {
   push(chunk: Uint8Array): CsvField[][];
   end(): CsvField[][];
@@ -14,11 +14,12 @@ export interface CsvSplitter {
 
 /**
  * Splits UTF-8 CSV: comma (or another delimiter) between fields, CRLF or LF between rows, `"` around fields that
- * hold either, `""` for a quote within. Blank lines are left out, a byte order mark is skipped, and quotes in the
- * middle of a field that does not begin with one are taken as they are.
+ * contain either, `""` for a quote in a quoted field. Blank lines and a byte order mark are skipped. Quotes inside a
+ * field that does not start with a quote are ordinary characters.
  *
- * @param maxLength a row with more characters is a MalformedError, as are a quoted field that goes on after its
- *   closing quote or is never closed, and bytes that are not UTF-8
+ * @param maxLength maximum number of characters per row
+ * @throws MalformedError (from `push` and `end`) if a row is too long, text follows a closing quote, a quoted field is
+ *   not closed, or the bytes are not UTF-8
  */
 export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
   const endsPlain = new RegExp(`[${RegExp.escape(delimiter)}\\n]`, 'g');
@@ -52,7 +53,7 @@ export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
     number += 1;
   }
 
-  /** Adds the text up to the next special character to the field. @returns the position of that character */
+  /** Adds the text before the next special character to the field. @returns the position of the special character */
   function gather(text: string, from: number, meaning: RegExp): number {
     meaning.lastIndex = from;
     const found = meaning.exec(text);
@@ -82,13 +83,13 @@ export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
       } else if (character === delimiter) endField();
       else if (character === '\n') {
         if (state === 'plain' && field.endsWith('\r')) field = field.slice(0, -1);
-        // A carriage return alone before the end of the row is no field.
+        // A single carriage return before the end of the row is not a field.
         if (state === 'plain' && field === '') state = 'start';
         endRow(rows);
       } else if (state === 'closed') {
         if (character === '\r') continue;
         throw new MalformedError(
-          `Row ${number}: something follows the closing quote of field ${row.length + 1}`,
+          `Row ${number}: there is text after the closing quote of field ${row.length + 1}`,
         );
       } else if (character === '"') state = 'quoted';
       else {

@@ -1,18 +1,18 @@
-/** How teams share places, and who is served next. */
+/** How teams share places, and which team is served next. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FairPlaces, NoPlaceError, Shares } from './fair-share.ts';
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Takes as many as the team gets. */
+/** Takes as many places as the team may have. */
 function fill(shares: Shares, team: string, places: number): number {
   let taken = 0;
   for (; shares.admits(team, places); taken += 1) shares.add(team);
   return taken;
 }
 
-test('a team alone gets three quarters, and those that come then always find some', () => {
+test('a single team gets three quarters, and further teams always find free places', () => {
   const shares = new Shares();
   assert.deepEqual(
     ['a', 'b', 'c', 'd'].map((team) => fill(shares, team, 512)),
@@ -20,10 +20,10 @@ test('a team alone gets three quarters, and those that come then always find som
   );
   assert.equal(shares.all, 510);
   for (let n = 0; n < 384; n += 1) shares.remove('a');
-  assert.ok(fill(shares, 'd', 512) > 200, 'what one gives back, the others may take');
+  assert.ok(fill(shares, 'd', 512) > 200, 'other teams may take released places');
 });
 
-test('of few places one is left for a team that has none', () => {
+test('even with few places, one remains for a team that has none', () => {
   for (const [places, alone] of [
     [1, 1],
     [2, 1],
@@ -37,7 +37,7 @@ test('of few places one is left for a team that has none', () => {
   }
 });
 
-test('one call of a team waits for one turn, however many another team has waiting', async () => {
+test('a team’s only call waits for one turn, however many calls of another team wait', async () => {
   const places = new FairPlaces({ places: 1 });
   const order: string[] = [];
   const work = async (team: string) => {
@@ -53,7 +53,7 @@ test('one call of a team waits for one turn, however many another team has waiti
   assert.equal(order.length, 12);
 });
 
-test('a team that asks all the time takes turns with the others', async () => {
+test('a team with constant calls takes turns with the other teams', async () => {
   const places = new FairPlaces({ places: 2 });
   const served = { flood: 0, small: 0 };
   const call = async (team: keyof typeof served) => {
@@ -64,11 +64,11 @@ test('a team that asks all the time takes turns with the others', async () => {
   };
   const flood = Array.from({ length: 100 }, () => call('flood'));
   for (let n = 0; n < 10; n += 1) await call('small');
-  assert.ok(served.flood < 25, `${served.flood} turns of the flood passed beside 10 of the small team`);
+  assert.ok(served.flood < 25, `${served.flood} turns of the flood during 10 turns of the small team`);
   await Promise.all(flood);
 });
 
-test('within a team, those that go ahead come first', async () => {
+test('within a team, calls with priority go first', async () => {
   const places = new FairPlaces({ places: 1 });
   const leave = await places.take('a');
   const order: string[] = [];
@@ -84,7 +84,7 @@ test('within a team, those that go ahead come first', async () => {
   assert.deepEqual(order, ['ahead', 'first', 'second']);
 });
 
-test('a full line refuses the team that fills it, and nobody else', async () => {
+test('a full queue refuses the team that fills it, and no other team', async () => {
   const places = new FairPlaces({ places: 1, mostWaiting: 8 });
   const leave = await places.take('x');
   const outcomes = await Promise.all([
@@ -96,7 +96,7 @@ test('a full line refuses the team that fills it, and nobody else', async () => 
   assert.equal(outcomes[20], 'served');
 });
 
-test('one that waits too long is refused, and its place in the line is free', async (t) => {
+test('refuses a call that waits too long, and frees its position in the queue', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const places = new FairPlaces({ places: 1, patienceMs: 1_000 });
   const leave = await places.take('a');

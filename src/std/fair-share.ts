@@ -1,35 +1,35 @@
 /**
- * The rule by which teams share a bounded number of places, whatever these are: connections, requests, look-ups.
+ * The rule by which teams share a limited number of places, such as connections, requests or lookups.
  *
- * A team that holds none gets one while any is free. A team that holds some gets another only if it then holds at most
- * three times as many as remain free. So a team alone may hold three quarters of the places; the more teams ask, the
- * less each may hold, and something always remains free for the next. This is the rule of dynamic thresholds by which
- * switches share their buffers (Choudhury and Hahne, 1998): it needs no reservation per team and no list of teams.
+ * A team that holds no place gets one while any is free. A team that holds places gets another only if it then holds at
+ * most three times as many as remain free. So a single team may hold three quarters of the places. The more teams ask,
+ * the fewer each may hold, and a place always remains free for the next team. Switches share their buffers by this rule
+ * (dynamic thresholds, Choudhury and Hahne, 1998). It needs no reservations and no list of teams.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** How many times what remains free a team may hold. */
+/** A team may hold this many times the number of free places. */
 const TIMES_FREE = 3;
-/** The share of all places that one team can hold while it is alone. */
+/** The share of all places that a single team can hold. */
 export const SHARE_ALONE = TIMES_FREE / (TIMES_FREE + 1);
 
-/** Whether a team may take one more place. @param at.held how many it holds; `free`: how many nobody holds */
+/** Whether a team may take one more place. `held`: the places that it holds; `free`: the places that nobody holds. */
 export function mayTake({ held, free }: { held: number; free: number }): boolean {
   if (held === 0) return free > 0;
   return held + 1 <= TIMES_FREE * (free - 1);
 }
 
-/** Counts who holds how many of a number of places. For callers that refuse instead of waiting. */
+/** Counts the places that each team holds. For callers that refuse instead of waiting. */
 export class Shares {
   readonly #held = new Map<string, number>();
   #all = 0;
 
-  /** How many places are held. */
+  /** Number of places that are held. */
   get all(): number {
     return this.#all;
   }
 
-  /** How many places are held, if no team is counted with more than so many. */
+  /** Number of places that are held, of each team at most this many. */
   allWithin(most: number): number {
     let sum = 0;
     for (const held of this.#held.values()) sum += Math.min(held, most);
@@ -40,7 +40,7 @@ export class Shares {
     return this.#held.get(team) ?? 0;
   }
 
-  /** Whether a team may take one more of so many places. */
+  /** Whether a team may take one more place, out of `places` in total. */
   admits(team: string, places: number): boolean {
     return mayTake({ held: this.heldBy(team), free: places - this.#all });
   }
@@ -59,28 +59,29 @@ export class Shares {
   }
 }
 
-/** No place became free in time, or too much of this team waits already. */
+/** No place became free in time, or too many calls of this team are waiting. */
 export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError';
 }
 
-/** Lets one that waits go on. */
+/** Resolves a waiting call. */
 type Go = () => void;
 
 /** A team that holds places or waits for one. */
 interface Team {
-  /** Those that wait, oldest first: ahead of the others, and the others. */
+  /** Waiting calls with priority, oldest first. */
   ahead: Set<Go>;
+  /** The other waiting calls, oldest first. */
   others: Set<Go>;
-  /** The number of the turn in which it was served last; 0: never. */
+  /** The number of the turn in which the team was last served; 0: never. */
   servedAt: number;
 }
 
 /**
- * A bounded resource whose places teams take in turns. Whoever finds no place waits in the line of its team; a place
- * that becomes free goes to the team that holds the fewest, and between equals to the one served longest ago. So a team
- * that asks for little waits for one turn at most, however much another one asks for. Lines are bounded by the same
- * rule, which refuses the team that has the most waiting.
+ * A limited resource whose places teams take in turns. If no place is free, a call waits in the queue of its team. A
+ * place that becomes free goes to the team that holds the fewest; between equals to the team served longest ago. So a
+ * team with few calls waits for at most one turn, however many calls another team has. The same rule limits the queues:
+ * it refuses the team with the most waiting calls.
  */
 export class FairPlaces {
   readonly #places: number;
@@ -92,8 +93,8 @@ export class FairPlaces {
   #turn = 0;
 
   /**
-   * @param input.mostWaiting how many may wait, of all teams together; a team alone three quarters of them
-   * @param input.patienceMs how long one waits at most; without end by default
+   * @param input.mostWaiting maximum number of waiting calls of all teams; three quarters of it for a single team
+   * @param input.patienceMs how long a call waits; by default indefinitely
    */
   constructor(input: { places: number; mostWaiting?: number; patienceMs?: number }) {
     this.#places = input.places;
@@ -102,9 +103,9 @@ export class FairPlaces {
   }
 
   /**
-   * Resolves with a function that gives the place back (twice is harmless).
+   * Resolves with a function that releases the place (calling it twice is harmless).
    *
-   * @param options.ahead before those of the same team that are not
+   * @param options.ahead whether the call has priority over other calls of its team
    * @throws NoPlaceError
    */
   async take(name: string, options: { ahead?: boolean } = {}): Promise<() => void> {
@@ -116,11 +117,11 @@ export class FairPlaces {
     return () => {
       if (isOver) return;
       isOver = true;
-      this.#giveBack(name);
+      this.#release(name);
     };
   }
 
-  /** Runs a call in a place of the team. @throws NoPlaceError, or what the call throws */
+  /** Runs a call in a place of the team. @throws NoPlaceError, or the error of the call */
   async run<Result>(team: string, call: () => Promise<Result>): Promise<Result> {
     const leave = await this.take(team);
     try {
@@ -143,17 +144,17 @@ export class FairPlaces {
     }
     this.#teams.set(name, team);
     this.#waiting.add(name);
-    const line = ahead ? team.ahead : team.others;
+    const queue = ahead ? team.ahead : team.others;
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const go = () => {
         clearTimeout(timer);
         resolve();
       };
-      line.add(go);
+      queue.add(go);
       if (this.#patienceMs === undefined) return;
       timer = setTimeout(() => {
-        line.delete(go);
+        queue.delete(go);
         this.#waiting.remove(name);
         this.#forgetIdle(name);
         reject(new NoPlaceError('No place became free in time'));
@@ -161,12 +162,12 @@ export class FairPlaces {
     });
   }
 
-  #giveBack(name: string): void {
+  #release(name: string): void {
     this.#taken.remove(name);
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      const line = next.team.ahead.size > 0 ? next.team.ahead : next.team.others;
-      const [go] = line as Set<Go>;
-      line.delete(go as Go);
+      const queue = next.team.ahead.size > 0 ? next.team.ahead : next.team.others;
+      const [go] = queue;
+      queue.delete(go as Go);
       this.#waiting.remove(next.name);
       this.#serve(next.name, next.team);
       go?.();
@@ -174,7 +175,7 @@ export class FairPlaces {
     this.#forgetIdle(name);
   }
 
-  /** The team whose turn it is, if a place is free for one that waits. */
+  /** The team whose turn it is, if a place is free for a waiting team. */
   #next(): { name: string; team: Team } | undefined {
     let first: { name: string; team: Team; held: number } | undefined;
     for (const [name, team] of this.#teams) {
@@ -197,9 +198,9 @@ export class FairPlaces {
 const steps = new FairPlaces({ places: 1 });
 
 /**
- * Resolves in a turn of its own. `setImmediate` alone runs the steps of all callers in one turn: sixty searches at once
- * would keep everybody else waiting for sixty steps instead of one. One line for all callers would keep a team's one
- * search waiting for a step of each search of another team, for each of its own steps.
+ * Resolves in a separate turn of the event loop. `setImmediate` alone would run the steps of all callers in one turn:
+ * sixty concurrent searches would delay everything else by sixty steps instead of one. With a single queue, a team's
+ * only search would wait, before each of its steps, for a step of every search of another team.
  */
 export async function ownTurn(team: string): Promise<void> {
   const leave = await steps.take(team);

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { collectGarbage, collectOnceAtRest } from './idle-gc.ts';
 
-test('collects once, the first time that the event loop has been at rest for several looks', async (t) => {
+test('collects once, after several consecutive looks found the process idle', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const shares = [0.9, 0.02, 0.02, 0.5, 0.02, 0.02, 0.02, 0.5, 0.02, 0.02, 0.02];
   const collected: number[] = [];
   let look = 0;
   collectOnceAtRest({
     busy: () => shares[look] as number,
-    // As where collecting is not allowed, which harms nothing else.
+    // A failure, for example because collecting is not allowed, has no other effect.
     collect: async () => {
       collected.push(look);
       throw new Error('Access to this API has been restricted');
@@ -21,9 +21,9 @@ test('collects once, the first time that the event loop has been at rest for sev
   assert.deepEqual(collected, [6]);
 });
 
-test('collects what nobody holds any more', async () => {
-  const kept = new WeakRef({ large: new Array(1_000).fill('held by nobody') });
-  // Another turn of the loop: within one a WeakRef keeps its own.
+test('collects unreferenced objects', async () => {
+  const kept = new WeakRef({ large: new Array(1_000).fill('unreferenced') });
+  // A WeakRef keeps its object until the end of the turn.
   await new Promise((later) => setImmediate(later));
   await collectGarbage();
   await new Promise((later) => setImmediate(later));

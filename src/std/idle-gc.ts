@@ -1,27 +1,26 @@
 /**
- * Collects garbage once, when the process first comes to rest: V8 would keep what the start has left behind, 14 of
- * 118 MB. The event loop stands still meanwhile, 70 ms for the heap of a start and longer for a larger one; hence only
- * once, and only at rest.
+ * Collects garbage once, when the process is first idle: V8 would keep the garbage of the start, 14 of 118 MB. The
+ * collection blocks the event loop for 70 ms with the heap of a start, and longer with a larger heap. So it runs only
+ * once, and only when idle.
  */
 import { performance } from 'node:perf_hooks';
 
 const LOOK_MS = 2_000;
-/** At rest the event loop is busy for at most this share of the time. */
-const RESTING = 0.1;
-/** So many looks in a row must find it at rest. */
+/** The process is idle if the event loop is busy for at most this share of the time. */
+const IDLE_SHARE = 0.1;
+/** Number of consecutive looks that must find the process idle. */
 const LOOKS = 3;
 
 /**
- * @param options.busy the share of the time since its last call in which the event loop was busy, in [0, 1]
- * @returns ends the looks
+ * @param options.busy the share of time since its last call in which the event loop was busy, in [0, 1]
  */
 export function collectOnceAtRest({ busy = busyShare(), collect = collectGarbage } = {}): { stop(): void } {
   let looks = 0;
   const timer = setInterval(() => {
-    looks = busy() > RESTING ? 0 : looks + 1;
+    looks = busy() > IDLE_SHARE ? 0 : looks + 1;
     if (looks < LOOKS) return;
     clearInterval(timer);
-    // Where the inspector is not allowed (`--permission`) the memory stays in use.
+    // If the inspector is not allowed (`--permission`), the memory stays in use.
     collect().catch(() => undefined);
   }, LOOK_MS).unref();
   return { stop: () => clearInterval(timer) };
@@ -36,7 +35,7 @@ function busyShare(): () => number {
   };
 }
 
-/** By the inspector: `gc` exists only with `--expose-gc`. */
+/** Uses the inspector, because `gc` exists only with `--expose-gc`. */
 export async function collectGarbage(): Promise<void> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();

@@ -1,9 +1,9 @@
-/** Which texts are taken for times. */
+/** Which texts are accepted as times. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseIsoTime } from './clock.ts';
 
-test('a time needs its zone, and must be one', () => {
+test('a time needs a zone, and must exist', () => {
   const ten = Date.UTC(2026, 10, 20, 10);
   assert.equal(parseIsoTime('2026-11-20T10:00Z'), ten);
   assert.equal(parseIsoTime('2026-11-20T11:00:05.250+01:00'), ten + 5_250);

@@ -1,4 +1,4 @@
-/** Cutting the elements of an array out of a JSON text, however the text is cut into chunks. */
+/** Extracting the elements of an array from a JSON text, for any chunks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -44,7 +44,7 @@ test('finds the elements and the text around them, for any JSON in any chunks', 
   );
 });
 
-test('an array of the same name elsewhere is not taken', () => {
+test('ignores an array with the same name at another path', () => {
   const { elements, around } = split('{"x":{"items":[1]},"items":{"items":[2]},"y":[{"items":[3]}]}', [
     'items',
   ]);
@@ -52,24 +52,24 @@ test('an array of the same name elsewhere is not taken', () => {
   assert.equal(around, '{"x":{"items":[1]},"items":{"items":[2]},"y":[{"items":[3]}]}');
 });
 
-test('errors name the place', () => {
+test('errors name the element', () => {
   const cases: [text: string, sentence: RegExp][] = [
-    ['[{"a":1},{"a":', /breaks off after record 1/],
+    ['[{"a":1},{"a":', /incomplete: it ends after record 1/],
     ['[1,,2]', /missing after element 1/],
     ['[1,]', /missing after element 1/],
-    ['{"a":"', /breaks off/],
+    ['{"a":"', /is incomplete/],
     ['', /is empty/],
-    [']', /was not opened/],
+    [']', /no opening bracket/],
   ];
   for (const [text, sentence] of cases) assert.throws(() => split(text, []), sentence, text);
   const long = splitElements([], 10);
   assert.throws(() => long.push(Buffer.from(`["${'x'.repeat(20)}`)), /Element 1 .* longer than 10 bytes/);
-  assert.throws(() => split('["', []).around, /breaks off/);
+  assert.throws(() => split('["', []).around, /is incomplete/);
   const broken = splitElements([], 10);
   assert.throws(() => broken.push(Buffer.from('["\xff"]', 'latin1')), /Element 1 .* not UTF-8/);
 });
 
-test('white space around an element is no part of it, and only that of JSON is white space', () => {
+test('white space, as JSON defines it, is not part of an element', () => {
   const splitter = splitJsonArray(16);
   const elements = ['[', ' '.repeat(20), '{"a":1}', '\r\n', ',\u00a0', '{}', '\t]'].flatMap((text) =>
     splitter.push(Buffer.from(text)),
@@ -77,7 +77,7 @@ test('white space around an element is no part of it, and only that of JSON is w
   assert.deepEqual([...elements, ...splitter.end()], ['{"a":1}', '\u00a0{}']);
 });
 
-test('a brace too many does not end the array', () => {
+test('an extra brace does not end the array', () => {
   assert.deepEqual(split('[{"a":1}},{"a":2}]', []).elements, ['{"a":1}}', '{"a":2}']);
-  assert.throws(() => split('[{"a":1}}', []), /breaks off/);
+  assert.throws(() => split('[{"a":1}}', []), /is incomplete/);
 });

@@ -1,4 +1,4 @@
-/** Cuts JSON arrays into the texts of their elements, without ever holding more than one of them. */
+/** Splits JSON arrays into the texts of their elements, with at most one element in memory. */
 import { isUtf8 } from 'node:buffer';
 import { MalformedError, type Splitter } from './lines.ts';
 
@@ -10,16 +10,17 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const OPEN_MAP = 0x7b;
 const CLOSE_MAP = 0x7d;
-/** Limit of the text around the array that is kept, which is metadata and does not grow with the elements. */
+/** Maximum length of the text around the array, which is metadata and does not grow with the elements. */
 const MAX_AROUND_BYTES = 16 << 20;
 
 /**
- * Splits a text that is one JSON array and nothing else; a byte order mark is skipped.
+ * Splits a text that consists of one JSON array. A byte order mark is skipped.
  *
- * @param maxBytes a longer element is a MalformedError
+ * @param maxBytes maximum length of an element
+ * @throws MalformedError (from `push` and `end`) if an element is too long or the text is not a JSON array
  */
 export function splitJsonArray(maxBytes: number): Splitter {
-  /** What came around the array, without white space. */
+  /** The text around the array, without white space. */
   let seen = '';
   let count = 0;
   const splitter = splitElements([], maxBytes, (bytes) => {
@@ -27,8 +28,8 @@ export function splitJsonArray(maxBytes: number): Splitter {
     if (['', '\xef', '\xef\xbb', '[', '[]'].includes(seen)) return;
     throw new MalformedError(
       seen.startsWith('[')
-        ? 'Something follows the end of the JSON array'
-        : 'The text does not begin with a JSON array: `[`',
+        ? 'There is text after the end of the JSON array'
+        : 'The text does not start with a JSON array: `[`',
     );
   });
   return {
@@ -42,7 +43,7 @@ export function splitJsonArray(maxBytes: number): Splitter {
       throw new MalformedError(
         seen === '['
           ? `The JSON array is not closed: its text ends after element ${count}`
-          : 'The text holds no JSON array',
+          : 'The text contains no JSON array',
       );
     },
   };
@@ -56,13 +57,13 @@ export interface ElementSplitter extends Splitter {
 }
 
 /**
- * Cuts the elements of one array out of a JSON text (UTF-8). It looks only at what parts them: strings, brackets and
- * commas. Whether an element itself is JSON is for whoever parses it. Bytes are compared without decoding them: in UTF-8
- * no byte of a longer character equals one of ASCII.
+ * Extracts the elements of one array from a JSON text (UTF-8). It looks only at strings, brackets and commas, and does
+ * not check whether an element is valid JSON. Bytes are compared without decoding: in UTF-8, no byte of a longer
+ * character is equal to an ASCII byte.
  *
  * @param steps the property names that lead from the root to the array; none if the root is the array
- * @param maxBytes limit of an element; `push` throws MalformedError for a longer one
- * @param outside is given the text around the array, which is then not kept
+ * @param maxBytes maximum length of an element; `push` throws MalformedError for a longer element
+ * @param outside receives the text around the array, which is then not kept
  */
 export function splitElements(
   steps: readonly string[],
@@ -70,11 +71,11 @@ export function splitElements(
   outside?: (bytes: Buffer) => void,
 ): ElementSplitter {
   let depth = 0;
-  /** How many of the steps the open containers match. */
+  /** Number of steps that the open containers match. */
   let matched = 0;
   let inString = false;
   let escaped = false;
-  /** The bytes of the string that is being read, if it is a name on the way to the array. */
+  /** The bytes of the current string, if it is a property name on the way to the array. */
   let name: number[] | undefined;
   let lastName: string | undefined;
   let expectsName = false;
@@ -98,7 +99,7 @@ export function splitElements(
     aroundBytes += bytes.length;
     if (aroundBytes > MAX_AROUND_BYTES) {
       throw new MalformedError(
-        'What stands around the records is longer than 16 MiB. Does `records` lead to them?',
+        'The text around the records is longer than 16 MiB. Does `records` point to the array of records?',
       );
     }
   }
@@ -160,7 +161,7 @@ export function splitElements(
           continue;
         }
         if (within && at === start && partialBytes === 0 && isSpace(byte)) {
-          // What is before an element does not count as part of it.
+          // White space before an element is not part of it.
           at += 1;
           start = at;
           continue;
@@ -195,7 +196,7 @@ export function splitElements(
           case CLOSE_MAP:
           case CLOSE:
             if (within && depth === matched + 1) {
-              // One brace too many belongs to the element, which is then no JSON; the array is not closed by it.
+              // An extra brace belongs to the element, which is then invalid JSON. It does not close the array.
               if (byte === CLOSE_MAP) break;
               const element = finish(chunk.subarray(start, at));
               if (element !== undefined) elements.push(element);
@@ -206,7 +207,7 @@ export function splitElements(
               start = at;
             }
             depth -= 1;
-            if (depth < 0) throw new MalformedError('A bracket is closed that was not opened');
+            if (depth < 0) throw new MalformedError('A closing bracket has no opening bracket');
             if (!within && depth < matched) matched = depth;
             if (depth === 0) rootEnded = true;
             expectsName = false;
@@ -241,11 +242,11 @@ export function splitElements(
     end() {
       if (depth > 0 || inString) {
         throw new MalformedError(
-          `The JSON text breaks off${count === 0 ? '' : ` after record ${count}`}: it is not closed`,
+          `The JSON text is incomplete: it ends${count === 0 ? '' : ` after record ${count},`} before it is closed`,
         );
       }
       if (!anything && !rootEnded && Buffer.concat(around).toString().trim() === '') {
-        throw new MalformedError('The answer is empty where JSON was expected');
+        throw new MalformedError('The response is empty, but should be JSON');
       }
       return [];
     },
@@ -256,12 +257,12 @@ export function splitElements(
   }
 }
 
-/** Only what JSON knows as white space: `trim` removes more, and would make JSON of what is none. */
+/** White space as JSON defines it: `trim` removes more characters and would accept invalid JSON. */
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** How many backslashes are directly before a position. */
+/** Number of backslashes directly before a position. */
 function backslashes(chunk: Buffer, from: number, before: number): number {
   let at = before;
   while (at > from && chunk[at - 1] === BACKSLASH) at -= 1;

@@ -1,13 +1,14 @@
-/** Cuts a stream of bytes into pieces of text, chunk by chunk: here, into lines. */
+/** Splits a stream of bytes into lines, chunk by chunk. */
 import { isUtf8 } from 'node:buffer';
 
 const LINE_FEED = 0x0a;
 
 /**
- * Splits UTF-8 text into its lines. Blank lines are left out; CRLF, a byte order mark and a last line without a
- * line break are fine.
+ * Splits UTF-8 text into lines. Blank lines are skipped. CRLF, a byte order mark and a last line without a line break
+ * are accepted.
  *
- * @param maxBytes a longer line, and bytes that are not UTF-8, are a MalformedError
+ * @param maxBytes maximum length of a line
+ * @throws MalformedError (from `push` and `end`) if a line is too long or the bytes are not UTF-8
  */
 export function splitLines(maxBytes: number): Splitter {
   let partial: Buffer[] = [];
@@ -15,7 +16,7 @@ export function splitLines(maxBytes: number): Splitter {
   let count = 0;
 
   function take(bytes: Buffer): string[] {
-    if (!isUtf8(bytes)) throw new MalformedError(`What follows line ${count} is not UTF-8`);
+    if (!isUtf8(bytes)) throw new MalformedError(`The text after line ${count} is not UTF-8`);
     const text = bytes.toString();
     const lines = (count === 0 && text.startsWith('\ufeff') ? text.slice(1) : text).split('\n');
     count += lines.length;
@@ -28,7 +29,7 @@ export function splitLines(maxBytes: number): Splitter {
     push(bytes) {
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const first = chunk.indexOf(LINE_FEED);
-      // Only the line that began in an earlier chunk can be too long: a chunk itself is far smaller.
+      // Only a line that started in an earlier chunk can be too long, because chunks are far smaller.
       if (partialBytes + (first === -1 ? chunk.length : first) > maxBytes) {
         throw new MalformedError(`Line ${count + 1} is longer than ${maxBytes} bytes`);
       }
@@ -46,15 +47,15 @@ export function splitLines(maxBytes: number): Splitter {
   };
 }
 
-/** Fed with the chunks of one stream, in order, and told at its end. */
+/** Splits one stream. `push` takes its chunks in order, `end` is called at its end. */
 export interface Splitter {
-  /** The pieces that this chunk completes. Throws a MalformedError. */
+  /** Returns the pieces that this chunk completes. @throws MalformedError */
   push(chunk: Uint8Array): string[];
-  /** The pieces that the end of the stream completes. Throws a MalformedError when the stream cannot end here. */
+  /** Returns the pieces that the end of the stream completes. @throws MalformedError if the stream cannot end here */
   end(): string[];
 }
 
-/** Raised when the bytes do not have the form that they should have; the message says where and what. */
+/** The bytes do not have the expected format. The message says what is wrong and where. */
 export class MalformedError extends Error {
   override readonly name = 'MalformedError';
 }

@@ -1,6 +1,6 @@
-/** Finds the name that a misspelt one was probably meant to be. */
+/** Finds the name that a misspelled name was probably meant to be. */
 
-/** The nearest name by edit distance, if at most a third of the letters differ; else undefined. */
+/** The nearest name by edit distance, if at most a third of the letters differ; otherwise undefined. */
 export function nearest(written: string, names: readonly string[]): string | undefined {
   const plain = plainly(written);
   let best: string | undefined;
@@ -15,12 +15,12 @@ export function nearest(written: string, names: readonly string[]): string | und
   return best;
 }
 
-/** Case, hyphens and underscores are habits of spelling. */
+/** Ignores case, hyphens and underscores. */
 function plainly(name: string): string {
   return name.toLowerCase().replace(/[-_ ]/g, '').slice(0, 40);
 }
 
-/** How many letters must be added, dropped, changed or swapped with their neighbour. */
+/** Number of letters that must be added, deleted, changed or swapped with the next letter. */
 function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   const at = (i: number, j: number): number => rows[i]?.[j] ?? 0;

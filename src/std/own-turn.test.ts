@@ -1,9 +1,9 @@
-/** Several callers never share a turn of the event loop, and teams take turns. */
+/** Callers never share a turn of the event loop, and teams take turns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownTurn } from './fair-share.ts';
 
-test('each caller has a turn of its own, in their order', async () => {
+test('each caller has its own turn, in order', async () => {
   let turn = 0;
   let over = false;
   const count = () => {
@@ -25,7 +25,7 @@ test('each caller has a turn of its own, in their order', async () => {
   );
 });
 
-test('a step of a team waits for one step of another team, however many of those wait', async () => {
+test('a step of one team waits for one step of another team, however many wait', async () => {
   const order: string[] = [];
   const step = async (team: string) => {
     await ownTurn(team);

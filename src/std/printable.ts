@@ -1,16 +1,16 @@
-/** Text made fit for a log and a terminal: without control characters, URLs without their passwords. */
+/** Text for logs and terminals: without control characters, and URLs without passwords. */
 
-/** Control characters but for tab and line feed, line separators, and those that change the direction of text. */
+/** Control characters except tab and line feed, line separators, and characters that change the direction of text. */
 const UNPRINTABLE = /[^\P{Cc}\t\n]|[\u2028-\u202e\u2066-\u2069]/gu;
 
-/** Removes what a terminal would act upon instead of showing: escape and bell characters, backspaces, bidi controls. */
+/** Removes characters that a terminal would interpret: escape, bell, backspace, bidi controls. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '');
 }
 
 const HIDDEN = '***';
 
-/** Masks the password, and query parameters that are named like a secret; any other text stays as it is. */
+/** Masks the password and query parameters with secret-sounding names. Other texts are returned unchanged. */
 export function maskedUrl(text: string): string {
   if (!URL.canParse(text)) return text;
   const url = new URL(text);

@@ -1,9 +1,9 @@
-/** What the line says, and when it is drawn. */
+/** The text of the progress bar, and when it is drawn. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createProgressBar, progressLine } from './progress-bar.ts';
 
-test('says how far, how many, how fast and how long', () => {
+test('shows progress, count, speed and remaining time', () => {
   const input = { done: 25, total: 100, count: 50_000, noun: 'records', elapsedMs: 4_000 };
   assert.equal(progressLine(input), '[######··················] 25 %  50,000 records  12,500/s  12 s left');
   assert.equal(progressLine({ ...input, total: undefined }), '50,000 records  12,500/s');
@@ -11,7 +11,7 @@ test('says how far, how many, how fast and how long', () => {
   assert.match(progressLine({ ...input, done: 0 }), /0 % {2}50,000 records {2}12,500\/s$/);
 });
 
-test('draws at most ten times a second, clears its line, and is silent where there is no terminal', () => {
+test('draws at most ten times per second, clears its line, and draws nothing without a terminal', () => {
   for (const isTTY of [true, false]) {
     let now = 0;
     const written: string[] = [];

@@ -1,10 +1,10 @@
-/** A status line on a terminal, redrawn in place and removed at the end; and a progress bar in one. */
+/** A status line on a terminal, which is redrawn in place and removed at the end, and a progress bar. */
 import { grouped } from './amounts.ts';
 
 const WIDTH = 24;
 
 export interface ProgressBar {
-  /** Says how far the work is. `done` is in the unit of `total`. Cheap: drawn at most ten times a second. */
+  /** Shows the progress, at most ten times per second. `done` has the unit of `total`. */
   update(progress: { done: number; count: number }): void;
   /** Removes the line. Nothing is drawn after it. */
   stop(): void;
@@ -13,8 +13,8 @@ export interface ProgressBar {
 /**
  * Draws nothing unless the screen is a terminal.
  *
- * @param input.total how much work there is; undefined when nobody knows, and then there is no bar
- * @param input.noun what is counted, in the plural
+ * @param input.total the amount of work; undefined if unknown: then there is no bar
+ * @param input.noun the counted things, in the plural
  * @param input.clock in milliseconds
  */
 export function createProgressBar(input: {
@@ -63,7 +63,7 @@ function duration(ms: number): string {
 const DRAW_MS = 100;
 const CLEAR = '\r\x1b[K';
 
-/** Where it is drawn: `process.stderr`, or anything like it. */
+/** Where lines are drawn, for example `process.stderr`. */
 export interface Screen {
   isTTY?: boolean;
   columns?: number;
@@ -71,9 +71,9 @@ export interface Screen {
 }
 
 interface LiveLine {
-  /** Draws what `text` returns. Called more often than ten times a second, it does not even ask for the text. */
+  /** Draws the result of `text`, which is called at most ten times per second. */
   show(text: () => string): void;
-  /** Removes the line, so that something else can be written; the next `show` draws it anew. */
+  /** Removes the line so that other text can be written. The next `show` draws the line again. */
   clear(): void;
   /** Removes the line. Nothing is drawn after it. */
   stop(): void;
@@ -98,7 +98,7 @@ export function createLiveLine(screen: Screen, clock: () => number): LiveLine {
       if (stopped || (drawnAt !== undefined && now - drawnAt < DRAW_MS)) return;
       drawnAt = now;
       visible = true;
-      // A line that breaks or wraps could not be removed again.
+      // A line that wraps could not be removed.
       const shown = text().replace(/\p{Cc}/gu, ' ');
       screen.write(`${CLEAR}${shown.slice(0, (screen.columns ?? 200) - 1)}`);
     },

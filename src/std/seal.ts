@@ -1,14 +1,14 @@
-/** Encryption at rest: short secrets as text that only the holder of the key can open. */
+/** Encryption at rest: short secrets become text that only holders of the key can decrypt. */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Sealer {
-  /** Encrypts; the result can be opened only with the same key and the same context. */
+  /** Encrypts. The result can be decrypted only with the same key and context. */
   seal(plain: string | Uint8Array, context: string): string;
-  /** Decrypts; throws an Error with a sentence when the key or the context differ or the text was changed. */
+  /** Decrypts. @throws Error with a sentence if the key or the context differs, or the text was changed */
   open(sealed: string, context: string): Buffer;
-  /** 32 bytes for `mac`, derived for one context only: nothing that is sealed can be opened with them. */
+  /** A key of 32 bytes for `mac`, derived for one context. It cannot decrypt sealed values. */
   macKey(context: string): Buffer;
-  /** 16 hexadecimal digits that tell keys apart and say nothing about them. */
+  /** 16 hexadecimal digits that identify the key without revealing it. */
   fingerprint: string;
 }
 
@@ -18,8 +18,8 @@ const TAG_BYTES = 16;
 
 /**
  * Seals with AES-256-GCM (NIST SP 800-38D). The text is `sealed1.<fingerprint of the key>.<base64url of nonce,
- * tag and ciphertext>`; the context, such as `webhook-secret/team_1`, is authenticated, so that a sealed value
- * cannot be moved to another row.
+ * tag and ciphertext>`. The context, such as `webhook-secret/team_1`, is authenticated, so that a sealed value cannot
+ * be moved to a different row.
  *
  * @param key 32 bytes
  */
@@ -50,11 +50,11 @@ export function createSealer(key: Uint8Array): Sealer {
       const [version, sealedBy, packed = '', ...rest] = sealed.split('.');
       const bytes = Buffer.from(packed, 'base64url');
       if (version !== VERSION || rest.length > 0 || bytes.length < IV_BYTES + TAG_BYTES) {
-        throw new Error('A sealed value has a form that this version of Flowhook does not know');
+        throw new Error('A sealed value has a format that this version of Flowhook does not support');
       }
       if (sealedBy !== fingerprint) {
         throw new Error(
-          `A value was sealed with another encryption key (fingerprint ${sealedBy}, this one is ${fingerprint})`,
+          `A value was sealed with another encryption key (fingerprint ${sealedBy}; the current key has ${fingerprint})`,
         );
       }
       const iv = bytes.subarray(0, IV_BYTES);
@@ -64,13 +64,15 @@ export function createSealer(key: Uint8Array): Sealer {
       try {
         return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
       } catch (error) {
-        throw new Error('A sealed value was changed, or belongs to another place', { cause: error });
+        throw new Error('A sealed value was changed, or was sealed for a different context', {
+          cause: error,
+        });
       }
     },
   };
 }
 
-/** A keyed hash (HMAC-SHA256, in hexadecimal): tells whether a text is the same, to holders of the key only. */
+/** A keyed hash (HMAC-SHA256, in hexadecimal). Only holders of the key can compare texts with it. */
 export function mac(key: Uint8Array, text: string): string {
   return createHmac('sha256', key).update(text).digest('hex');
 }

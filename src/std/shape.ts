@@ -1,13 +1,13 @@
 /**
- * Describes JSON values once. Of a shape follow the TypeScript type (`Json`), the JSON Schema, and the function that
- * makes the JSON of a value of ours: it takes what the shape names and nothing else, and writes times in ISO 8601.
+ * Describes JSON values once. A shape provides the TypeScript type (`Json`), the JSON Schema, and the function that
+ * converts an internal value to JSON: it includes only the fields of the shape, and formats times as ISO 8601.
  *
- * Not a library: TypeBox, the smallest that gives types and schemas, takes longer to load than a command takes to run,
- * and knows neither nullable types as OpenAPI generators read them nor the way from our values to JSON.
+ * Not a library: TypeBox, the smallest with types and schemas, takes longer to load than a command takes to run. It has
+ * no nullable types that OpenAPI generators understand, and does not convert internal values to JSON.
  */
 import { toIso } from './clock.ts';
 
-/** As much of JSON Schema as shapes use. */
+/** The part of JSON Schema that shapes use. */
 export interface JsonSchema {
   $ref?: string;
   title?: string;
@@ -35,30 +35,30 @@ export interface JsonSchema {
   default?: unknown;
 }
 
-/** @typeParam In what the JSON is made of: the same, but for times, which are epoch milliseconds */
+/** @typeParam In the internal value: like the JSON, but with times in epoch milliseconds */
 export interface Shape<Out, In = Out> {
   readonly schema: JsonSchema;
   of(value: In): Out;
 }
 
-/** A shape with a name in `components.schemas`, by which others refer to it. */
+/** A shape with a name in `components.schemas`, which other shapes refer to. */
 export interface NamedShape<Out, In = Out> extends Shape<Out, In> {
   readonly name: string;
-  /** What the name stands for. */
+  /** The schema in `components.schemas`. */
   readonly definition: JsonSchema;
   readonly example: Out;
 }
 
-/** The type of the JSON. */
+/** The type of a shape's JSON. */
 export type Json<S> = S extends Shape<infer Out, infer _> ? Out : never;
-/** The type of what the JSON is made of. */
+/** The type of a shape's internal value. */
 type Made<S> = S extends Shape<infer _, infer In> ? In : never;
 
 interface Optional<Out, In> extends Shape<Out, In> {
   readonly isOptional: true;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: of whatever type.
+// biome-ignore lint/suspicious/noExplicitAny: fields may have any type.
 type Fields = Readonly<Record<string, Shape<any, any>>>;
 type OptionalNames<F> = { [K in keyof F]: F[K] extends { isOptional: true } ? K : never }[keyof F];
 type Flat<T> = { [K in keyof T]: T[K] };
@@ -78,20 +78,20 @@ export const integer = (description?: string, bounds: { minimum?: number; maximu
   same<number>('integer', description, bounds);
 export const number = (description?: string) => same<number>('number', description);
 export const boolean = (description?: string) => same<boolean>('boolean', description);
-/** An object of any form. */
+/** An object with any fields. */
 export const anyObject = (description?: string) => same<Record<string, unknown>>('object', description);
 
-/** A time of ours, in epoch milliseconds, which is written in ISO 8601. */
+/** A time: internally epoch milliseconds, in JSON ISO 8601. */
 export function time(description = 'ISO 8601 in UTC with milliseconds'): Shape<string, number> {
   return { schema: { type: 'string', format: 'date-time', description }, of: toIso };
 }
 
-/** One of some names. */
+/** One of several names. */
 export function choice<const Name extends string>(names: readonly Name[], description?: string): Shape<Name> {
   return { schema: described({ enum: names }, description), of: (value) => value };
 }
 
-/** Whatever another schema describes, handed on as it is. */
+/** A value that a given schema describes. It is returned unchanged. */
 export function raw<Out>(schema: JsonSchema): Shape<Out> {
   return { schema, of: (value) => value };
 }
@@ -112,7 +112,7 @@ export function list<Out, In>({ schema, of }: Shape<Out, In>, description?: stri
   };
 }
 
-/** An object of any names, all with values of one shape. */
+/** An object with any names, whose values have one shape. */
 export function map<Out>({ schema }: Shape<Out>, description?: string): Shape<Record<string, Out>> {
   return raw(described({ type: 'object', additionalProperties: schema }, description));
 }
@@ -141,17 +141,17 @@ export function object<const F extends Fields>(
   };
 }
 
-/** The same without further fields. */
+/** The same shape, without additional properties. */
 export function exactly<Out, In>(shape: Shape<Out, In>): Shape<Out, In> {
   return { ...shape, schema: { ...shape.schema, additionalProperties: false } };
 }
 
-/** The same under another description. */
+/** The same shape with a different description. */
 export function as<Out, In>(description: string, shape: Shape<Out, In>): Shape<Out, In> {
   return { ...shape, schema: { ...shape.schema, description } };
 }
 
-/** Gives a shape a name and an example, so that others can refer to it. */
+/** Gives a shape a name and an example, so that other shapes can refer to it. */
 export function named<Out, In>(
   name: string,
   { schema, of }: Shape<Out, In>,
@@ -161,7 +161,7 @@ export function named<Out, In>(
   return { name, definition, example, schema: { $ref: `#/components/schemas/${name}` }, of };
 }
 
-/** Adds an example to a shape that only one operation answers with, and which needs no name. */
+/** Adds an example to a shape that only one operation returns and that needs no name. */
 export function withExample<Out, In>({ schema, of }: Shape<Out, In>, example: NoInfer<Out>): Shape<Out, In> {
   return { schema: { ...schema, examples: [example] }, of };
 }

@@ -1,9 +1,9 @@
-/** Sizes, read and written. */
+/** Parsing and formatting of sizes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatSize, parseSize } from './amounts.ts';
 
-test('sizes are read with their unit', () => {
+test('parses sizes with a unit', () => {
   assert.equal(parseSize('512MB'), 512_000_000);
   assert.equal(parseSize('2 GB'), 2_000_000_000);
   assert.equal(parseSize('1.5GiB'), 1.5 * 2 ** 30);
@@ -13,7 +13,7 @@ test('sizes are read with their unit', () => {
   }
 });
 
-test('sizes are written as people would', () => {
+test('formats sizes in a suitable unit', () => {
   const written = [512_000_000, 2 ** 30, 1_500_000_000, 612_345_678, 999, 1_000_000_000_000, 0].map(
     formatSize,
   );

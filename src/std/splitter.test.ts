@@ -1,4 +1,4 @@
-/** JSON arrays, lines and CSV, cut in chunks at every byte. */
+/** Splitting JSON arrays, lines and CSV, with chunks that end at any byte. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import { MalformedError, splitLines } from './lines.ts';
 const MAX = 1_000;
 const KINDS = { json: splitJsonArray, lines: splitLines, csv: splitCsv } as const;
 
-/** What a splitter makes of these chunks. */
+/** The pieces that a splitter returns for these chunks. */
 function split(kind: keyof typeof KINDS, chunks: readonly Uint8Array[], max = MAX): unknown[] {
   const splitter = KINDS[kind](max);
   return [...chunks.flatMap((chunk): unknown[] => splitter.push(chunk)), ...splitter.end()];
@@ -20,7 +20,7 @@ function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
   return ordered.slice(1).map((to, at) => bytes.subarray(ordered[at], to));
 }
 
-/** Every way to cut the text in two, and one byte at a time: all must come to the same. */
+/** Tries every way to cut the text in two, and one byte at a time. */
 function assertSplits(kind: keyof typeof KINDS, text: string, expected: unknown[]): void {
   const bytes = Buffer.from(text);
   for (let at = 0; at <= bytes.length; at++) {
@@ -35,7 +35,7 @@ function assertSplits(kind: keyof typeof KINDS, text: string, expected: unknown[
   );
 }
 
-test('a JSON array is cut into its elements, wherever the chunks end', () => {
+test('splits a JSON array into its elements, wherever chunks end', () => {
   assertSplits(
     'json',
     '\ufeff \r\n[ {"a":"],[{\\"}\\\\"} ,\t{"b":[1,{"c":[]}]},"é😀,]", -1.5e3 ,null,[[]],{} ]\n ',
@@ -44,7 +44,7 @@ test('a JSON array is cut into its elements, wherever the chunks end', () => {
   for (const empty of ['[]', ' [ ] ']) assertSplits('json', empty, []);
 });
 
-test('any JSON array comes back element by element, however it is written and cut', () => {
+test('returns the elements of any JSON array, for any formatting and any chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.jsonValue()),
@@ -63,16 +63,16 @@ test('any JSON array comes back element by element, however it is written and cu
   );
 });
 
-test('what is no JSON array is refused with the place', () => {
+test('names the element in errors about invalid JSON arrays', () => {
   for (const [text, sentence] of [
-    ['', /holds no JSON array/],
-    ['{"a":1}', /does not begin with a JSON array/],
-    ['{"a":[1]}\n{"a":2}', /does not begin with a JSON array/],
+    ['', /contains no JSON array/],
+    ['{"a":1}', /does not start with a JSON array/],
+    ['{"a":[1]}\n{"a":2}', /does not start with a JSON array/],
     ['[1,]', /missing after element 1/],
     ['[,1]', /missing after element 0/],
     ['[1,,2]', /missing after element 1/],
-    ['[1] 2', /follows the end/],
-    ['[1][2]', /follows the end/],
+    ['[1] 2', /after the end/],
+    ['[1][2]', /after the end/],
     ['[{"a":1}', /not closed.*element 0/],
     ['[1,{"a":"', /not closed.*element 1/],
     ['["\\"]', /not closed/],
@@ -89,7 +89,7 @@ test('what is no JSON array is refused with the place', () => {
   assert.throws(() => split('json', [Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])]), /Element 1 .* not UTF-8/);
 });
 
-test('lines are cut at every line break, and blank ones left out', () => {
+test('splits lines at every line break, and skips blank lines', () => {
   assertSplits('lines', '\ufeff{"a":"é"}\r\n\n  \n{"b":"😀"}\n3', ['{"a":"é"}', '{"b":"😀"}', '3']);
   assertSplits('lines', '', []);
   assertSplits('lines', '1\n', ['1']);
@@ -97,10 +97,10 @@ test('lines are cut at every line break, and blank ones left out', () => {
     () => split('lines', [Buffer.from('1\n'), Buffer.from('x'.repeat(MAX + 1))]),
     /Line 2 is longer/,
   );
-  assert.throws(() => split('lines', [Buffer.from([0x31, 0x0a, 0xff])]), /follows line 1 is not UTF-8/);
+  assert.throws(() => split('lines', [Buffer.from([0x31, 0x0a, 0xff])]), /after line 1 is not UTF-8/);
 });
 
-test('CSV is cut into rows of fields, wherever the chunks end', () => {
+test('splits CSV into rows of fields, wherever chunks end', () => {
   assertSplits('csv', '\ufeffid,name\r\n1,"a ""b"", c\r\nd"\r\n\r\n2,\n3,""\n"4",5" é😀', [
     ['id', 'name'],
     ['1', 'a "b", c\r\nd'],
@@ -115,7 +115,7 @@ test('CSV is cut into rows of fields, wherever the chunks end', () => {
   assertSplits('csv', 'a,b\r', [['a', 'b']]);
 });
 
-test('any rows come back from the CSV that was written of them', () => {
+test('reads any rows back from their CSV', () => {
   const field = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(',', '"', '\r', '\n', 'é') }));
   fc.assert(
     fc.property(fc.array(fc.array(field, { minLength: 1 })), fc.array(fc.nat(2_000)), (rows, cuts) => {
@@ -129,9 +129,9 @@ test('any rows come back from the CSV that was written of them', () => {
   );
 });
 
-test('CSV that cannot be read is refused with its row', () => {
+test('names the row in errors about invalid CSV', () => {
   for (const [text, sentence] of [
-    ['id\n"1" x\n', /Row 2: something follows the closing quote of field 1/],
+    ['id\n"1" x\n', /Row 2: there is text after the closing quote of field 1/],
     ['id\n1,"2', /Row 2: a quoted field is not closed/],
     [`id\n"${'x'.repeat(MAX)}`, /Row 2 is longer than 1000 characters. Is a quote not closed/],
   ] as const) {

@@ -1,34 +1,35 @@
-/** Stops what was started, in reverse order and within a time; every step is tried, even when others fail. */
+/** Stops parts in the reverse order of their start, within a time limit. */
 import { within } from './clock.ts';
 
+/** Parts to stop. Every part is stopped, even if others fail. */
 export class StopOrder {
   readonly #steps: { name: string; stop: () => unknown }[] = [];
-  readonly #underWay = new Set<string>();
+  readonly #running = new Set<string>();
   #stopping: Promise<void> | undefined;
 
-  /** @param name how it is named when it does not end in time */
+  /** @param name reported if the part does not stop in time */
   push(stop: () => unknown, name = 'work in the background'): void {
     this.#steps.push({ name, stop });
   }
 
-  /** Stops a part of a step under a name of its own. */
+  /** Runs a part of a step under its own name. */
   readonly part = async <Result>(name: string, stop: () => Promise<Result>): Promise<Result> => {
-    this.#underWay.add(name);
+    this.#running.add(name);
     try {
       return await stop();
     } finally {
-      this.#underWay.delete(name);
+      this.#running.delete(name);
     }
   };
 
   /**
-   * Stops everything, the last one first. Resolves with the names of what had not ended when the time was over, usually
-   * none; rejects with the first failure when all have been tried. Calling it twice is harmless.
+   * Stops everything, last started first. Resolves with the names of the parts that did not stop in time, usually none.
+   * Rejects with the first error after all parts have been stopped. Calling it twice is harmless.
    */
   async stop({ withinMs }: { withinMs: number }): Promise<string[]> {
     this.#stopping ??= this.#stopEach();
     await within(withinMs, this.#stopping, () => undefined);
-    return [...this.#underWay];
+    return [...this.#running];
   }
 
   async #stopEach(): Promise<void> {
@@ -40,10 +41,10 @@ export class StopOrder {
   }
 }
 
-/** One `abort` listener for many waiters: with a listener each, removing one would search through all the others. */
+/** One `abort` listener per signal for all actions: removing one of many listeners would search all of them. */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls `action` when the signal is aborted, at once if it already is; returns a function that takes the action away. */
+/** Calls `action` when the signal aborts, or now if it is aborted. Returns a function that removes the action. */
 export function onAbort(signal: AbortSignal, action: () => void): () => void {
   if (signal.aborted) {
     action();

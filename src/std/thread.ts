@@ -1,9 +1,10 @@
-/** The main side of a worker thread that answers calls by their numbers. */
+/** The main thread's side of a worker thread that responds to numbered calls. */
 import { extname } from 'node:path';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * Starts the thread of a file beside the caller's, with its ending, so that compiled code finds the compiled thread.
+ * Starts a thread from a file in the caller's directory. The file has the caller's extension, so that compiled code
+ * starts the compiled thread.
  *
  * @param caller `import.meta.url`
  */
@@ -11,21 +12,22 @@ export function startWorker(caller: string, name: string, options: WorkerOptions
   return new Worker(new URL(`./${name}${extname(caller)}`, caller), options);
 }
 
-/** The thread has ended, so that a call gets no answer. */
+/** The thread has ended before it responded to a call. */
 export class ThreadEndedError extends Error {
   override readonly name = 'ThreadEndedError';
 }
 
+/** Sends calls to a worker thread, and matches its messages with the calls by their numbers. */
 export class Thread<To, From> {
   /** Resolves with the reason when the thread has ended. */
   readonly ended: Promise<ThreadEndedError>;
   readonly #worker: Worker;
-  readonly #calls = new Map<number, { hear(message: From): void; reject(error: Error): void }>();
+  readonly #calls = new Map<number, { receive(message: From): void; reject(error: Error): void }>();
   #end: ThreadEndedError | undefined;
 
   /**
-   * @param what begins the sentence that it has ended
-   * @param numberOf the call that a message answers
+   * @param what names the thread in the sentence that it has ended
+   * @param numberOf the number of the call that a message belongs to
    */
   constructor(worker: Worker, what: string, numberOf: (message: From) => number) {
     this.#worker = worker;
@@ -35,18 +37,18 @@ export class Thread<To, From> {
     worker.on('error', (error) => {
       cause = error as Error;
     });
-    worker.on('message', (message: From) => this.#calls.get(numberOf(message))?.hear(message));
+    worker.on('message', (message: From) => this.#calls.get(numberOf(message))?.receive(message));
     worker.on('exit', () => {
       const why = cause === undefined ? '' : `: ${cause.message}`;
       this.#end = new ThreadEndedError(`${what} has ended${why}`, { cause });
-      // Before the calls are rejected: whatever their callers do next must find a new thread.
+      // Before the calls are rejected, so that their callers find a new thread.
       ended.resolve(this.#end);
       for (const call of this.#calls.values()) call.reject(this.#end);
       this.#calls.clear();
     });
   }
 
-  /** How many calls are not answered yet. */
+  /** Number of pending calls. */
   get calls(): number {
     return this.#calls.size;
   }
@@ -56,17 +58,16 @@ export class Thread<To, From> {
   }
 
   /**
-   * Sends a message, and settles with what `read` makes of the answers: it is given one after the other until it
-   * returns something or throws.
+   * Sends a message. `read` is called with each response until it returns a result or throws.
    *
-   * @throws ThreadEndedError
+   * @throws ThreadEndedError, or the error of `read`
    */
-  call<Result>(number: number, message: To, read: (answer: From) => Result | undefined): Promise<Result> {
+  call<Result>(number: number, message: To, read: (response: From) => Result | undefined): Promise<Result> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    const hear = (answer: From) => {
+    const receive = (response: From) => {
       try {
-        const result = read(answer);
+        const result = read(response);
         if (result === undefined) return;
         resolve(result);
       } catch (error) {
@@ -74,7 +75,7 @@ export class Thread<To, From> {
       }
       this.#calls.delete(number);
     };
-    this.#calls.set(number, { hear, reject });
+    this.#calls.set(number, { receive, reject });
     this.send(message);
     return promise;
   }

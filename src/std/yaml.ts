@@ -1,6 +1,6 @@
 /**
- * The YAML parser, loaded when the first text is parsed: its 72 files are a tenth of what a start would load, and a start
- * that finds no new workflow file parses none.
+ * The YAML parser, loaded when the first text is parsed: its 72 files are a tenth of the files of a start, and a start
+ * without new workflow files parses no YAML.
  */
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';

@@ -301,7 +301,7 @@ test('an error before the first byte has no headers of the response that it repl
   }
 });
 
-test('tells the client to retry when a version is pruned before its first byte is sent', async () => {
+test('asks the client to retry when a version is pruned before its first byte is sent', async () => {
   const { ask } = await startApp((store) => ({
     ...store,
     records: {

@@ -246,7 +246,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     else if (body !== undefined) sent = JSON.stringify(body);
     if (sent !== undefined && !reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8');
     const bytes = typeof sent === 'string' ? await compressed(request, reply, sent) : sent;
-    // The client may still send the body or skip it. The server could not tell the body from the next request.
+    // The client may still send the body or skip it. The server could not distinguish the body from the next request.
     if (isUninvited(request.raw)) reply.header('connection', 'close');
     reply.write(bytes, (error) => fail(exchange, error));
   }

@@ -19,10 +19,10 @@ import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { DASHBOARD, hashOfSources } from ${JSON.stringify(join(import.meta.dirname, 'background-build.ts'))};
 const into = process.argv[process.argv.indexOf('--outDir') + 1];
-const answer = await fetch(GATE + '?priority=' + getPriority());
-if (!answer.ok) { console.error('broken: ' + (await answer.text())); process.exit(1); }
+const response = await fetch(GATE + '?priority=' + getPriority());
+if (!response.ok) { console.error('broken: ' + (await response.text())); process.exit(1); }
 mkdirSync(into, { recursive: true });
-writeFileSync(join(into, 'index.html'), await answer.text());
+writeFileSync(join(into, 'index.html'), await response.text());
 writeFileSync(join(into, '.sources'), await hashOfSources(join(process.cwd(), '..'), DASHBOARD.inputs));
 `;
 

@@ -183,10 +183,10 @@ test('a response that is compressed many times over is refused', async (t) => {
 
 test('the error for a broken response says what is wrong in it', async (t) => {
   const cases: [body: string, settings: Parameters<typeof read>[3], sentence: RegExp][] = [
-    ['[{"id":1},{"id":', {}, /breaks off after record 1/],
+    ['[{"id":1},{"id":', {}, /ends after record 1/],
     ['[{"id":1},{id:2}]', { fields: { id: '$.id' } }, /not valid JSON .*\{id:2\}/],
     ['{"data":[]} x', { source: { records: '$.data' } }, /not valid JSON/],
-    ['', {}, /is empty where JSON was expected/],
+    ['', {}, /is empty, but should be JSON/],
     [
       '{"items":[1],"next":null}',
       { source: { records: '$.data' } },

@@ -221,7 +221,7 @@ test('robots.txt is respected for HTML, and for other formats on request', async
   );
   await assert.rejects(
     take({ source: { url: down.url, records: 'p', parse: 'html' }, fields: { id: '.' } }),
-    /robots\.txt cannot be read \(GET .* answered 500 .*\), and without it nothing may be \(RFC 9309\)/,
+    /robots\.txt cannot be read \(GET .* answered 500 .*\), so the site must not be read \(RFC 9309\)/,
   );
 });
 
