@@ -8,7 +8,7 @@ import { service } from './dev-service.ts';
 
 export default defineConfig({
   base: '/ui/',
-  // The service's policy allows no inline scripts and no data: fonts, so nothing may be inlined.
+  // The service's content security policy forbids inlined scripts and fonts.
   build: {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
@@ -18,12 +18,12 @@ export default defineConfig({
       onLog: (level, log, next) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && next(level, log),
     },
   },
-  // A service in the same clone may be building at the same time.
+  // A service in the same clone may build at the same time.
   server: { watch: { ignored: ['**/.build/**', '**/dist/**'] } },
   plugins: [compressed(), marked(), service()],
 });
 
-/** Writes the hash of the sources beside the build: `flowhook serve` builds again when it differs. */
+/** Writes the hash of the sources beside the build: `flowhook serve` rebuilds if it differs. */
 function marked(): Plugin {
   let hash = '';
   return {
@@ -38,7 +38,7 @@ function marked(): Plugin {
   };
 }
 
-/** Compresses in `writeBundle`, where files have their final names. Prints how much script the first visit loads. */
+/** Compresses the files in `writeBundle`, when they have their final names. Prints the size of the script of the first visit. */
 function compressed(): Plugin {
   return {
     name: 'flowhook:compressed',

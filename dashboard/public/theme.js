@@ -1,10 +1,10 @@
-// Runs before anything is drawn, so that a dark page does not flash white. No inline script: the policy forbids it.
+// Runs before the first paint, so that a dark page does not flash white. The content security policy forbids inline scripts.
 (() => {
   let chosen = null;
   try {
     chosen = localStorage.getItem('flowhook-color-scheme');
   } catch {
-    // Storage is forbidden: follow the system.
+    // Storage is blocked: follow the system.
   }
   const isDark =
     chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);

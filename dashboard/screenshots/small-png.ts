@@ -1,8 +1,8 @@
-/** Reduces screenshots to at most 256 colours: a fifth of the bytes, without a visible difference. */
+/** Reduces screenshots to at most 256 colors: a fifth of the bytes, without a visible difference. */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
-const MOST_COLOURS = 256;
+const MOST_COLORS = 256;
 const LEAST_DISTANCE = 75;
 
 /** @param png of 8 bits a channel without interlacing, as Chromium makes them */
@@ -12,24 +12,24 @@ export function smallPng(png: Buffer): Buffer {
   const pixels = unfiltered(inflateSync(data), { width, height, channels });
   const counts = new Map<number, number>();
   for (let at = 0; at < pixels.length; at += channels) {
-    const colour = pixels.readUIntBE(at, 3);
-    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+    const color = pixels.readUIntBE(at, 3);
+    counts.set(color, (counts.get(color) ?? 0) + 1);
   }
   const palette = paletteOf(counts);
-  const places = new Map(palette.map((colour, place) => [colour, place]));
+  const places = new Map(palette.map((color, place) => [color, place]));
   // Each line begins with its filter type: 0, none.
   const lines = Buffer.alloc((width + 1) * height);
   for (let y = 0, at = 0; y < height; y++) {
     for (let x = 0; x < width; x++, at += channels) {
-      const colour = pixels.readUIntBE(at, 3);
-      const place = places.get(colour) ?? nearest(palette, colour);
-      places.set(colour, place);
+      const color = pixels.readUIntBE(at, 3);
+      const place = places.get(color) ?? nearest(palette, color);
+      places.set(color, place);
       lines[y * (width + 1) + 1 + x] = place;
     }
   }
   const smallHeader = Buffer.from(header);
   smallHeader[9] = 3;
-  const table = Buffer.from(palette.flatMap((colour) => channelsOf(colour)));
+  const table = Buffer.from(palette.flatMap((color) => channelsOf(color)));
   return Buffer.concat([
     SIGNATURE,
     chunk('IHDR', smallHeader),
@@ -51,7 +51,7 @@ function chunksOf(png: Buffer): { header: Buffer; data: Buffer } {
   return { header, data: Buffer.concat(parts) };
 }
 
-/** Undoes the PNG filters, which encode each byte as the difference to its neighbours. */
+/** Undoes the PNG filters, which encode each byte as the difference to its neighbors. */
 function unfiltered(
   raw: Buffer,
   { width, height, channels }: { width: number; height: number; channels: number },
@@ -72,7 +72,7 @@ function unfiltered(
   return pixels;
 }
 
-/** The Paeth predictor: the neighbour nearest to left + above − corner (PNG specification, 9.4). */
+/** The Paeth predictor: the neighbor nearest to left + above − corner (PNG specification, 9.4). */
 function paeth(left: number, above: number, corner: number): number {
   const promised = left + above - corner;
   const [a, b, c] = [left, above, corner].map((one) => Math.abs(promised - one)) as [number, number, number];
@@ -80,18 +80,18 @@ function paeth(left: number, above: number, corner: number): number {
   return b <= c ? above : corner;
 }
 
-/** The most frequent colours that differ visibly: a dot of its own colour must not be lost to the shades of letters. */
+/** The most frequent colors that differ visibly: a dot of its own color must not be lost to the shades of letters. */
 function paletteOf(counts: ReadonlyMap<number, number>): number[] {
   const palette: number[] = [];
-  for (const [colour] of [...counts].sort(([, one], [, other]) => other - one)) {
-    if (palette.every((other) => distance(colour, other) > LEAST_DISTANCE)) palette.push(colour);
-    if (palette.length === MOST_COLOURS) break;
+  for (const [color] of [...counts].sort(([, one], [, other]) => other - one)) {
+    if (palette.every((other) => distance(color, other) > LEAST_DISTANCE)) palette.push(color);
+    if (palette.length === MOST_COLORS) break;
   }
   return palette;
 }
 
-function nearest(palette: readonly number[], colour: number): number {
-  const distances = palette.map((other) => distance(colour, other));
+function nearest(palette: readonly number[], color: number): number {
+  const distances = palette.map((other) => distance(color, other));
   return distances.indexOf(Math.min(...distances));
 }
 
@@ -102,8 +102,8 @@ function distance(one: number, other: number): number {
   return (r - red) ** 2 + (g - green) ** 2 + (b - blue) ** 2;
 }
 
-function channelsOf(colour: number): [red: number, green: number, blue: number] {
-  return [colour >> 16, (colour >> 8) & 255, colour & 255];
+function channelsOf(color: number): [red: number, green: number, blue: number] {
+  return [color >> 16, (color >> 8) & 255, color & 255];
 }
 
 function chunk(type: string, content: Buffer): Buffer {

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: every page of the dashboard, light and dark, as pictures in `docs/images`, and some as a
- * telephone shows them. The same names every time; the people in them are made up.
+ * `npm run screenshots`: pictures of every page of the dashboard in `docs/images`, in both themes, and of some pages at the
+ * width of a phone. The people in them are fictional.
  */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -48,10 +48,10 @@ function pagesOf({ shown }: World): Record<string, string> {
     inspector: `inspector/${shown.inspector}`,
     events: 'events',
     event: `events/${shown.event}`,
-    'event-catalogue': 'events/catalogue',
+    'event-catalog': 'events/catalog',
     keys: 'keys',
     system: 'system',
-    // What is counted for its charts lags behind by some seconds.
+    // Last, because the counts in its charts lag behind by a few seconds.
     overview: '',
   };
 }
@@ -63,7 +63,7 @@ let world: World | undefined;
 try {
   world = await startWorld();
   await mkdir(values.out, { recursive: true });
-  // Those of pages that are gone; the folder beside them holds plots of measurements.
+  // Also removes pictures of former pages.
   if (values.only === undefined) await removePictures(values.out);
   let bytes = 0;
   for (const colorScheme of ['light', 'dark'] as const)
@@ -102,7 +102,7 @@ async function take(
     await page.goto(`${world.url}/ui/${path}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.getByRole('button', { name: 'Live', exact: true }).waitFor();
-    // Everything has been read when nothing is loading any more; the stream of news never ends.
+    // Waits for loaders instead of the network, because the event stream never ends.
     await page
       .locator('[aria-label="Loading"], .mantine-Skeleton-root')
       .first()

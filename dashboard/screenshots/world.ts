@@ -1,4 +1,4 @@
-/** The service that is shown in the screenshots: the example workflows, made-up people and a day of history. */
+/** The service in the screenshots: the example workflows, fictional people and a day of history. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,13 +16,13 @@ const HOURS = 24;
 const KEY = 'key-of-the-screenshots';
 const ENDED = ['finished', 'failed', 'canceled'];
 
-/** Besides the examples: pushed people, a run that fails, and one that does not end. */
+/** In addition to the examples: pushed people, a failing workflow, and one whose run does not end. */
 const MORE = {
   'crm-contacts.yaml': 'name: CRM contacts\nsource: { type: push }\nmode: upsert\n',
   'newsletter.yaml': `name: Newsletter
 source:
   type: command
-  command: [sh, -c, 'echo "Reading the list of subscribers" >&2; echo "The list answered 503: maintenance until 06:00" >&2; exit 1']
+  command: [sh, -c, 'echo "Reading the list of subscribers" >&2; echo "The list returned 503: maintenance until 06:00" >&2; exit 1']
 schedule: { cron: "30 5 * * *", timezone: Europe/Berlin }
 retries: { max: 0 }
 `,
@@ -43,7 +43,7 @@ export interface World {
   url: string;
   key: string;
   flowhook: Flowhook;
-  /** The ids of what the pages show. */
+  /** The ids of the resources on the pages. */
   shown: {
     failed: string;
     finished: string;
@@ -65,7 +65,7 @@ export async function startWorld(): Promise<World> {
     const workflows = join(directory, 'workflows');
     await cp(join(ROOT, 'examples/workflows'), workflows, {
       recursive: true,
-      // They show real people: authors of this repository and of the installed packages.
+      // These contain real people: authors of this repository and of installed packages.
       filter: (path) => !/(commit|package)-authors/.test(path),
     });
     await mkdir(join(workflows, 'default'), { recursive: true });
@@ -148,7 +148,7 @@ async function liveAnHour(flowhook: Flowhook, hour: number): Promise<void> {
 
 async function run(flowhook: Flowhook, workflowId: string): Promise<void> {
   const { jobId } = await flowhook.workflows.queue(workflowId).catch((error) => {
-    // A schedule was faster.
+    // The schedule has already queued a run.
     if (error instanceof Conflict) return { jobId: '' };
     throw error;
   });
@@ -168,7 +168,7 @@ async function subscribe(flowhook: Flowhook, url: string) {
     url: `${url}/mailing`,
     events: ['workflow_data_change'],
   });
-  await flowhook.webhooks.pause(paused, { reason: 'The mailing tool is being moved' });
+  await flowhook.webhooks.pause(paused, { reason: 'Moving to a new mailing tool' });
   return { healthy, failing, paused };
 }
 
@@ -179,7 +179,7 @@ async function chosen(
 ): Promise<World['shown']> {
   const first = async <Row extends { id: string }>(pages: AsyncIterable<Row>) => {
     for await (const { id } of pages) return id;
-    throw new Error('The history lacks what is to be shown');
+    throw new Error('The history lacks a resource for a screenshot');
   };
   return {
     failed: await first(flowhook.jobs.list({ workflowId: 'newsletter', state: ['failed'] })),
@@ -202,10 +202,10 @@ async function startReceiver(): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     request.resume();
     request.on('end', () => {
-      const isMended = request.url !== '/old-crm';
+      const isWorking = request.url !== '/old-crm';
       response
-        .writeHead(isMended ? 200 : 503, { 'content-type': 'application/json' })
-        .end(isMended ? '{"ok":true}' : '{"error":"The old CRM is read-only since Monday"}');
+        .writeHead(isWorking ? 200 : 503, { 'content-type': 'application/json' })
+        .end(isWorking ? '{"ok":true}' : '{"error":"The old CRM is read-only since Monday"}');
     });
   });
   const listen = (port: number) =>

@@ -1,7 +1,7 @@
-/** The one client of the page: the same API as everybody's, with the session's cookie in place of a key. */
+/** The client that all pages share. It calls the public API, authenticated by the session cookie instead of a key. */
 import { Flowhook } from 'flowhook-client';
 
 export const flowhook = new Flowhook({ url: `${location.origin}/ui/api` });
 
-/** What others have to use, and what commands name. */
+/** The address for commands and code samples. */
 export const serviceUrl = location.origin;

@@ -1,10 +1,10 @@
 /**
- * Keeps what is on the screen up to date: the stream names what has changed, and the queries that show it are refetched.
+ * Live updates: the event stream names what changed, and the queries on the screen that show it are refetched.
  *
  * ```
  *  paused ──tab is visible, or user resumes──▶ reconnecting ──hello──▶ live
  *     ▲                                         │        ▲               │
- *     ├─────────tab is hidden, or user pauses───┘        └──broken off───┤
+ *     ├─────────tab is hidden, or user pauses───┘        └──disconnected─┤
  *     └─────────tab is hidden, or user pauses────────────────────────────┘
  * ```
  */
@@ -12,12 +12,12 @@ import { Unauthorized } from 'flowhook-client';
 import { useEffect } from 'react';
 import { flowhook } from './client.ts';
 import { Store } from './parts/store.ts';
-import { lookAtSession } from './queries/list.ts';
+import { checkSession } from './queries/list.ts';
 import { readAgain, readFailedAgain } from './queries/read-again.ts';
 
 export type Connection = 'live' | 'reconnecting' | 'paused';
 
-/** The service sends a heartbeat every 15 s: after this long without anything the connection is dead. */
+/** The service sends a heartbeat every 15 s; a connection that is silent for this long is dead. */
 const SILENCE_MS = 40_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
@@ -29,7 +29,7 @@ class Live {
   #abort: AbortController | undefined;
   #isPausedByHand = false;
 
-  /** Listens while the tab is visible. Starting twice is harmless. */
+  /** Listens while the tab is visible. */
   readonly start = (): void => {
     if (this.#abort !== undefined || this.#isPausedByHand || document.hidden) return;
     const abort = new AbortController();
@@ -43,7 +43,7 @@ class Live {
     this.connection.set('paused');
   };
 
-  /** Pauses by hand, or resumes; a tab that becomes visible does not resume it. */
+  /** Pauses or resumes on request of the user. A pause lasts even when the tab becomes visible again. */
   readonly toggle = (): void => {
     this.#isPausedByHand = !this.#isPausedByHand;
     if (this.#isPausedByHand) this.stop();
@@ -51,7 +51,7 @@ class Live {
   };
 
   /** Reconnects without waiting for the next attempt. */
-  readonly again = (): void => {
+  readonly reconnect = (): void => {
     this.stop();
     this.start();
   };
@@ -65,10 +65,9 @@ class Live {
         this.#sequence = sequence;
         this.connection.set('live');
         readFailedAgain();
-        // Meanwhile another tab may have signed in as somebody else.
-        if (!isFirst) lookAtSession();
-        // What was fetched before the stream was open may have changed since.
+        // Data fetched before the stream opened may be stale. After a reconnect, another tab may have signed in with another key.
         if (isFirst) readAgain({ kind: null, ids: null });
+        else checkSession();
       };
       try {
         const news = flowhook.stream({ after: this.#sequence, onOpen, signal, timeoutMs: SILENCE_MS });
@@ -77,8 +76,8 @@ class Live {
           readAgain(item);
         }
       } catch (error) {
-        // Broken off, refused or unreachable: try again, unless the session has ended.
-        if (error instanceof Unauthorized) lookAtSession();
+        // Disconnected, rejected or unreachable: retry, unless the session has ended.
+        if (error instanceof Unauthorized) checkSession();
       }
       if (!signal.aborted) await pause(waitMs(failures), signal);
     }
@@ -102,12 +101,12 @@ export function useLive(): void {
   }, []);
 }
 
-/** Exponential backoff with full jitter: not all tabs come back at once after a restart. */
+/** Exponential backoff with full jitter, so that tabs do not all reconnect at the same moment after a restart. */
 function waitMs(failures: number): number {
   return Math.random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
 }
 
-/** Ends early with the signal, and when the browser is online again. */
+/** Ends early when the signal aborts or the browser is online again. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

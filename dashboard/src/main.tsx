@@ -1,4 +1,4 @@
-/** Starts the dashboard. A one-time link carries its token in the fragment, which no server sees and no log keeps. */
+/** Starts the dashboard. A one-time link carries its token in the URL fragment, which browsers never send to a server. */
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
 import '@mantine/spotlight/styles.css';
@@ -15,13 +15,13 @@ import { SessionGate, takeToken } from './session.tsx';
 import { colorScheme, cssVariables, theme } from './theme.ts';
 
 const token = takeToken();
-// A link that is opened where the dashboard stands already changes nothing but the fragment.
+// Opening a one-time link in a tab that already shows the dashboard changes only the fragment, which reloads nothing.
 addEventListener('hashchange', () => location.hash.startsWith('#/welcome/') && location.reload());
 const root = document.getElementById('root');
 if (root !== null) createRoot(root).render(<App token={token} />);
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
-// What Mantine's dialogs keep the page from scrolling with looks for it here.
+// The scroll lock of Mantine's dialogs reads the nonce here.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
 
 /** @param props.token of a one-time link */

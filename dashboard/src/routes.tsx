@@ -10,7 +10,7 @@ const root = createRootRoute({
   validateSearch: (search): Record<string, string | undefined> => search as Record<string, string>,
 });
 
-/** A page with an address of its own; its code is loaded on the first visit. */
+/** A page, whose code is loaded on the first visit. */
 function at<Path extends string, Module extends Record<Name, () => React.ReactNode>, Name extends string>(
   path: Path,
   load: () => Promise<Module>,
@@ -21,7 +21,7 @@ function at<Path extends string, Module extends Record<Name, () => React.ReactNo
 
 const workflow = at('/workflows/$workflowId', () => import('./pages/workflows/workflow.tsx'), 'WorkflowPage');
 
-/** A tab of the page of a workflow. */
+/** A tab of the workflow page. */
 function tab<Path extends string, Module extends Record<Name, () => React.ReactNode>, Name extends string>(
   path: Path,
   load: () => Promise<Module>,
@@ -51,7 +51,7 @@ export const router = createRouter({
     at('/inspector', () => import('./pages/inspector/inspectors.tsx'), 'InspectorListPage'),
     at('/inspector/$inspectorId', () => import('./pages/inspector/inspector.tsx'), 'InspectorPage'),
     at('/events', () => import('./pages/events/events.tsx'), 'EventListPage'),
-    at('/events/catalogue', () => import('./pages/events/catalogue.tsx'), 'CataloguePage'),
+    at('/events/catalog', () => import('./pages/events/catalog.tsx'), 'CatalogPage'),
     at('/events/$eventId', () => import('./pages/events/event.tsx'), 'EventPage'),
     at('/welcome', () => import('./pages/welcome/first-steps.tsx'), 'WelcomePage'),
     at('/keys', () => import('./pages/keys/keys.tsx'), 'KeyListPage'),
@@ -70,7 +70,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   scrollRestoration: true,
-  // Another run or webhook is mounted anew: no state stays, such as a secret that was shown or text that was typed.
+  // Each run or webhook gets a new component, so that no state leaks, such as a revealed secret or typed text.
   defaultRemountDeps: ({ params }) => params,
   defaultPreload: 'intent',
   defaultErrorComponent: PageError,

@@ -1,17 +1,17 @@
-/** Who is signed in. Without a session only the sign-in page is shown, and nothing else is requested. */
+/** The session. Without one, only the sign-in page is shown and nothing else is requested. */
 import { Center, Loader } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { Scope } from 'flowhook-client';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { SignIn } from './pages/welcome/sign-in.tsx';
-import { sayRefused } from './parts/action.tsx';
+import { notifyFailure } from './parts/action.tsx';
 import { EmptyState, ErrorBox } from './parts/page.tsx';
 import { queryClient } from './queries/list.ts';
 
 interface Session {
   team: { id: string; name: string; slug: string };
   key: { id: string; name: string; scopes: Scope[] };
-  /** Unless a further call renews it. */
+  /** Each call renews it. */
   expiresAt: string | null;
 }
 
@@ -25,33 +25,32 @@ const sessionQuery = queryOptions({
     const response = await fetch(SESSION, { signal });
     if (response.status === 401) return null;
     const session = await read(response);
-    // In another tab somebody else may have signed in.
+    // Another tab may have signed in with another key.
     if (session.key.id !== queryClient.getQueryData<Session>([SESSION_KEY])?.key.id) forget();
     return session;
   },
-  // A service that restarts is found again by itself.
+  // Reconnects by itself after a restart of the service.
   refetchInterval: ({ state }) => (state.status === 'error' ? LOOK_MS : false),
-  // Signing in in one tab is enough for all.
+  // Signing in once is enough for all tabs.
   refetchOnWindowFocus: 'always',
 });
 
 const Current = createContext<Session | null>(null);
 
-/** The session of the page. */
 export function useSession(): Session & { can: (scope: Scope) => boolean } {
   const session = useContext(Current);
-  if (session === null) throw new Error('Only within SessionGate');
+  if (session === null) throw new Error('useSession needs a SessionGate above it');
   return { ...session, can: (scope) => allows(session.key.scopes, scope) };
 }
 
 /**
- * Shows its children to those who are signed in.
+ * Shows its children only in a session, and the sign-in page otherwise.
  *
- * @param props.token of a one-time link: signs in at once
+ * @param props.token of a one-time link: exchanged for a session immediately
  */
 export function SessionGate({ token, children }: { token: string | null; children: ReactNode }) {
   const welcome = useWelcome(token);
-  const [hasBegun, setHasBegun] = useState(false);
+  const [hadSession, setHadSession] = useState(false);
   const {
     data: session,
     error,
@@ -59,7 +58,7 @@ export function SessionGate({ token, children }: { token: string | null; childre
     refetch,
   } = useQuery({ ...sessionQuery, enabled: !welcome.isBusy });
   useEffect(() => {
-    if (session !== null && session !== undefined) setHasBegun(true);
+    if (session !== null && session !== undefined) setHadSession(true);
   }, [session]);
   if (welcome.isBusy || isPending) {
     return (
@@ -68,11 +67,11 @@ export function SessionGate({ token, children }: { token: string | null; childre
       </Center>
     );
   }
-  // While a service restarts, the session is still known, and the page stays.
+  // While the service restarts, the last known session keeps the page.
   if (session === undefined) {
     return error === null ? null : <ErrorBox error={error} onRetry={() => void refetch()} isPage />;
   }
-  if (session === null) return <SignIn mistake={welcome.mistake} hasEnded={hasBegun} />;
+  if (session === null) return <SignIn mistake={welcome.mistake} hasEnded={hadSession} />;
   return (
     <Current key={session.key.id} value={session}>
       {children}
@@ -92,19 +91,19 @@ export async function signIn(proof: { key: string } | { token: string }): Promis
     body: JSON.stringify(proof),
   });
   const session = await read(response);
-  // Whoever comes back may be of another team.
+  // The new key may belong to another team.
   forget();
   queryClient.setQueryData(sessionQuery.queryKey, session);
 }
 
-/** Ends the session, and forgets what was shown in it. */
+/** Ends the session, and clears everything that it fetched. */
 export async function signOut(): Promise<void> {
   try {
     const response = await fetch(SESSION, { method: 'DELETE' });
     if (!response.ok && response.status !== 401) await read(response);
   } catch (error) {
-    // Whoever leaves the machine must know that the session still exists.
-    sayRefused(error as Error);
+    // Anyone who leaves the machine must know that the session still exists.
+    notifyFailure(error as Error);
     return;
   }
   queryClient.clear();
@@ -115,7 +114,7 @@ function forget(): void {
   queryClient.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== SESSION_KEY });
 }
 
-/** Takes the token out of the address, so that neither the history nor a screenshot shows it. */
+/** Removes the token from the URL, so that neither the history nor a screenshot shows it. */
 export function takeToken(): string | null {
   const [, token] = /^#\/welcome\/([\w-]+)$/.exec(location.hash) ?? [];
   if (token === undefined) return null;
@@ -139,22 +138,26 @@ async function read(response: Response): Promise<Session> {
   const body: unknown = await response.json().catch(() => null);
   if (response.ok) return body as Session;
   const sentence = (body as { error?: unknown } | null)?.error;
-  throw new Error(typeof sentence === 'string' ? sentence : `The service answered ${response.status}`);
+  throw new Error(
+    typeof sentence === 'string'
+      ? sentence
+      : `The service returned status ${response.status}. Try again, or check its log.`,
+  );
 }
 
-/** The same rule as in the service: `admin` includes every scope of the team, `operator` all. */
+/** The service's rule: `admin` includes all scopes of the team, `operator` includes every scope. */
 function allows(scopes: readonly Scope[], needed: Scope): boolean {
   if (scopes.includes(needed) || scopes.includes('operator')) return true;
   return needed !== 'operator' && scopes.includes('admin');
 }
 
-/** @param props.scope that is missing */
-export function NeedsScope({ scope, what }: { scope: Scope /** Such as `webhooks`. */; what: string }) {
+/** In place of a page that the key cannot see. @param props.what such as `webhooks` */
+export function NeedsScope({ scope, what }: { scope: Scope; what: string }) {
   const { key } = useSession();
   return (
-    <EmptyState title={`This key may not see ${what}`}>
-      It takes a key with the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
-      {key.scopes.join(', ')}.
+    <EmptyState title={`Your key cannot see ${what}`}>
+      This page needs the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
+      {key.scopes.join(', ')}. Sign in with another key, or ask an administrator for one.
     </EmptyState>
   );
 }

@@ -1,4 +1,4 @@
-/** Colours, sizes and defaults: Mantine's, with one accent, dense, and dark enough to read (AA in both themes). */
+/** Mantine's theme with one accent color, a denser layout, and contrast that meets WCAG AA in both themes. */
 import { type CSSVariablesResolver, createTheme, localStorageColorSchemeManager } from '@mantine/core';
 
 export const theme = createTheme({
@@ -35,21 +35,21 @@ export const theme = createTheme({
     },
     ActionIcon: { defaultProps: { variant: 'subtle', color: 'gray', size: 'md' } },
     Paper: { defaultProps: { withBorder: true, p: 'md' } },
-    // The head of a dialog is no head of the page, and its cross has a name.
+    // A dialog's header is not the page's banner, and its close button needs a name.
     ModalHeader: { defaultProps: { role: 'presentation' } },
     DrawerHeader: { defaultProps: { role: 'presentation' } },
-    // What they are made of would bring that of Paper along, inside their own.
+    // They are made of Paper, whose padding would add to their own.
     ModalContent: { defaultProps: { p: 0 } },
     DrawerContent: { defaultProps: { p: 0 } },
     ModalCloseButton: { defaultProps: { 'aria-label': 'Close' } },
     DrawerCloseButton: { defaultProps: { 'aria-label': 'Close' } },
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
-    // The first entry has the focus then, as in menus of the desktop.
+    // Focuses the first item on opening, as desktop menus do.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
   },
 });
 
-/** Dark enough for small text on white and on their own pale ground; Mantine's are not. */
+/** Mantine's colors are too pale for small text on white or on their own light tints; these are not. */
 const INKS = {
   red: '#c92a2a',
   orange: '#8a3d00',
@@ -62,7 +62,7 @@ const INKS = {
   gray: '#495057',
 };
 
-/** Also the grey of side remarks and the red of mistakes: at least 4.5 : 1 in both themes. */
+/** Text colors with a contrast of at least 4.5:1 in both themes, including dimmed text and errors. */
 export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: {
@@ -83,5 +83,5 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
   },
 });
 
-/** The key is read by `public/theme.js` too, before anything is drawn. */
+/** `public/theme.js` reads the same key before the first paint. */
 export const colorScheme = localStorageColorSchemeManager({ key: 'flowhook-color-scheme' });

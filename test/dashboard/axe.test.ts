@@ -1,4 +1,4 @@
-/** Every page of the dashboard, looked at by axe-core: in both themes, and as narrow as a telephone. */
+/** Every page of the dashboard, checked by axe-core in both themes and at the width of a phone. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ interface Look {
   name: string;
   colorScheme: 'light' | 'dark';
   viewport: { width: number; height: number };
-  /** Of axe; all unless told. */
+  /** Rules of axe-core (default: all). */
   rules?: readonly string[];
 }
 
@@ -21,12 +21,9 @@ const WIDE = { width: 1280, height: 800 };
 const NARROW = { width: 360, height: 800 };
 const LIGHT: Look = { name: 'light', colorScheme: 'light', viewport: WIDE };
 const DARK: Look = { name: 'dark at 360 px', colorScheme: 'dark', viewport: NARROW };
-/** Between themes only colours differ. */
+/** Only colors differ between the themes. */
 const CONTRAST = ['color-contrast'];
-/**
- * The looks that pages are given in turns, so that both themes and both widths are seen on half of them; in the long form,
- * `AXE_LOOKS=all`, every page is given every look.
- */
+/** Pages alternate between these looks, so that each look covers half of them. The long form, `AXE_LOOKS=all`, uses all looks. */
 const TURNS: readonly (readonly Look[])[] =
   process.env.AXE_LOOKS === 'all'
     ? [
@@ -51,7 +48,7 @@ const service = await startService({
   },
 });
 after(() => service.stop());
-/** Pages of what is not as it should be, which say why in sentences of the service. */
+/** Pages of failed runs and webhooks, which contain messages of the service. */
 let troubled: string[] = [];
 const paths = pathsOf(
   await readFile(join(import.meta.dirname, '../../dashboard/src/routes.tsx'), 'utf8'),
@@ -60,13 +57,13 @@ const paths = pathsOf(
 
 const pageTest = signedInTests(() => service);
 
-browserTest('the sign-in page can be seen, heard and reached: axe finds nothing', async ({ page }) => {
+browserTest('the sign-in page has no accessibility violations', async ({ page }) => {
   await page.goto(`${service.url}/ui/`);
   await page.getByLabel('API key').waitFor();
-  assert.deepEqual(await findingsOf(page, 'signing in', [LIGHT, DARK]), []);
+  assert.deepEqual(await findingsOf(page, 'sign-in', [LIGHT, DARK]), []);
 });
 
-pageTest('so can every other page', async ({ page, open }) => {
+pageTest('no page has accessibility violations', async ({ page, open }) => {
   const findings: string[] = [];
   const titles = new Map<string, string>();
   for (const [at, path] of paths.entries()) {
@@ -80,37 +77,40 @@ pageTest('so can every other page', async ({ page, open }) => {
   for (const [path, title] of titles) assert.match(title, /^.+ · Flowhook$/, `${path} has a title`);
 });
 
-pageTest('times stay whole at every width, and no page shows machine text', async ({ page, open }) => {
-  const chooseTimes = async (name: string) => {
-    await page.getByRole('button', { name: /^Times:/ }).click();
-    await page.getByRole('menuitemradio', { name }).click();
-    await page.keyboard.press('Escape');
-  };
-  await open('runs');
-  await chooseTimes('UTC');
-  const findings: string[] = [];
-  for (const path of [...paths, ...troubled]) {
-    await open(path);
-    await settled(page);
-    for (const width of [1440, 768, 360]) {
-      await page.setViewportSize({ width, height: 900 });
+pageTest(
+  'no time is cut off at any width, and no page shows raw times or backticks',
+  async ({ page, open }) => {
+    const chooseTimes = async (name: string) => {
+      await page.getByRole('button', { name: /^Times:/ }).click();
+      await page.getByRole('menuitemradio', { name }).click();
+      await page.keyboard.press('Escape');
+    };
+    await open('runs');
+    await chooseTimes('UTC');
+    const findings: string[] = [];
+    for (const path of [...paths, ...troubled]) {
+      await open(path);
       await settled(page);
-      findings.push(...(await textFindings(page)).map((line) => `${path} at ${width} px: ${line}`));
-      const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
-      if (isTooWide) findings.push(`${path} at ${width} px is wider than the window`);
+      for (const width of [1440, 768, 360]) {
+        await page.setViewportSize({ width, height: 900 });
+        await settled(page);
+        findings.push(...(await textFindings(page)).map((line) => `${path} at ${width} px: ${line}`));
+        const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+        if (isTooWide) findings.push(`${path} at ${width} px is wider than the window`);
+      }
     }
-  }
-  await page.setViewportSize(WIDE);
-  await chooseTimes('3 min ago');
-  for (const path of ['', 'webhooks', ...troubled]) {
-    await open(path);
-    await settled(page);
-    findings.push(...(await textFindings(page)).map((line) => `${path} with ages: ${line}`));
-  }
-  assert.deepEqual(findings, []);
-});
+    await page.setViewportSize(WIDE);
+    await chooseTimes('3 min ago');
+    for (const path of ['', 'webhooks', ...troubled]) {
+      await open(path);
+      await settled(page);
+      findings.push(...(await textFindings(page)).map((line) => `${path} with relative times: ${line}`));
+    }
+    assert.deepEqual(findings, []);
+  },
+);
 
-pageTest('so can what opens above a page', async ({ page, open }) => {
+pageTest('no dialog or menu has accessibility violations', async ({ page, open }) => {
   await open('keys');
   const findings: string[] = [];
   let looks = 0;
@@ -121,21 +121,21 @@ pageTest('so can what opens above a page', async ({ page, open }) => {
   };
   await page.getByRole('button', { name: 'New key' }).click();
   await page.getByRole('dialog', { name: 'New key' }).waitFor();
-  await look('making a key');
+  await look('the new key dialog');
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await look('the shortcuts');
   await page.keyboard.press('Control+k');
-  await page.getByRole('dialog', { name: 'Search everything' }).waitFor();
-  await look('the palette');
+  await page.getByRole('dialog', { name: 'Quick search' }).waitFor();
+  await look('quick search');
   await page.setViewportSize(NARROW);
   await page.getByRole('button', { name: 'Pages', exact: true }).click();
   await page.getByRole('link', { name: 'Runs' }).waitFor();
-  findings.push(...(await lookedAt(page, 'the pages at 360 px')));
+  findings.push(...(await lookedAt(page, 'the navigation at 360 px')));
   assert.deepEqual(findings, []);
 });
 
-/** Each finding as a line. Afterwards the page is light and wide again. */
+/** One line per violation. Restores the light theme and the wide window. */
 async function findingsOf(page: Page, name: string, looks: readonly Look[]): Promise<string[]> {
   const found: string[] = [];
   for (const { name: look, colorScheme, viewport, rules } of looks) {
@@ -149,11 +149,11 @@ async function findingsOf(page: Page, name: string, looks: readonly Look[]): Pro
   return found;
 }
 
-/** As the page stands at the moment. That it fits the window is not checked by axe, but scrolling sideways is a nuisance. */
+/** Checks the page as it is, and that it needs no horizontal scrolling, which axe does not check. */
 async function lookedAt(page: Page, name: string, rules?: readonly string[]): Promise<string[]> {
   const isLoaded = await page.evaluate(() => 'axe' in globalThis);
   if (!isLoaded) await page.evaluate(axe);
-  // Otherwise axe describes every node that passes, too.
+  // By default axe also describes every node that passes.
   const onlyFindings = { resultTypes: ['violations'] };
   const options = JSON.stringify(rules === undefined ? onlyFindings : { ...onlyFindings, runOnly: rules });
   const found: string[] = await page.evaluate(
@@ -161,10 +161,10 @@ async function lookedAt(page: Page, name: string, rules?: readonly string[]): Pr
       nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ': ' + failureSummary)))`,
   );
   const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
-  return [...found, ...(isTooWide ? ['is wider than the window'] : [])].map((line) => `${name}: ${line}`);
+  return [...found, ...(isTooWide ? ['wider than the window'] : [])].map((line) => `${name}: ${line}`);
 }
 
-/** Nothing is loading, and the colour scheme has been drawn. */
+/** Waits until nothing is loading and the color scheme is applied. */
 async function settled(page: Page, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
@@ -173,12 +173,12 @@ async function settled(page: Page, colorScheme: 'light' | 'dark' = 'light'): Pro
   await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
 }
 
-/** The paths of all pages, read from the table of routes, with something real in place of each parameter. */
+/** The paths of all pages, parsed from the table of routes, with ids of real resources. */
 function pathsOf(table: string, ids: Readonly<Record<string, string>>): string[] {
   const found = [...table.matchAll(/\b(at|tab)\('([^']+)'/g)].map(([, kind, path = '']) =>
     kind === 'tab' ? `/workflows/$workflowId${path}` : path,
   );
-  assert.ok(found.length > 20, 'the table of pages is read');
+  assert.ok(found.length > 20, 'the table of routes was parsed');
   return [...found, '/no-such-page'].map((path) =>
     path
       .slice(1)
@@ -186,7 +186,7 @@ function pathsOf(table: string, ids: Readonly<Record<string, string>>): string[]
   );
 }
 
-/** One of each kind, with something to show: records that changed, a run that failed, deliveries that did and did not. */
+/** Creates one resource of each kind: changed records, a failed run, successful and failed deliveries. */
 async function realIds(): Promise<Record<string, string>> {
   const flowhook = new Flowhook({ url: service.url, key: service.key });
   const inspector = await flowhook.inspectors.create();
@@ -205,7 +205,7 @@ async function realIds(): Promise<Record<string, string>> {
   const { jobId } = await flowhook.workflows.queue('failing');
   await flowhook.jobs.wait(jobId);
   const [event] = await flowhook.events.history({ jobId, type: ['workflow_failed'] }).take(1);
-  const eventId = event?.id ?? assert.fail('nothing was told');
+  const eventId = event?.id ?? assert.fail('there is no event');
   const [delivery] = await flowhook.events.deliveries(eventId).take(1);
   return {
     workflowId: 'people',
@@ -213,17 +213,17 @@ async function realIds(): Promise<Record<string, string>> {
     webhookId,
     eventId,
     inspectorId: inspector.id,
-    deliveryId: delivery?.id ?? assert.fail('nobody was told'),
+    deliveryId: delivery?.id ?? assert.fail('there is no delivery'),
   };
 }
 
-/** A run whose error names a field, a webhook that the service has paused, and one that is held back, with its test event. */
+/** Creates a run whose error names a field, a paused webhook, and a webhook that backs off, with a waiting test event. */
 async function troubles(flowhook: Flowhook): Promise<string[]> {
   const { jobId } = await flowhook.workflows.queue('nameless');
   await flowhook.jobs.wait(jobId);
   const events = ['workflow_failed'];
   const { id: paused } = await flowhook.webhooks.subscribeToAll({ url: 'http://127.0.0.1:9/paused', events });
-  const reason = 'Nothing has been received for five days, since 2026-11-15T20:57:18.041Z. `Retry-After`: 60';
+  const reason = 'No delivery has succeeded for five days, since 2026-11-15T20:57:18.041Z. `Retry-After`: 60';
   await flowhook.webhooks.pause(paused, { reason });
   const { id: held } = await flowhook.webhooks.subscribeToAll({ url: 'http://127.0.0.1:9/held', events });
   for (let count = 0; count < 14; count += 1) await flowhook.webhooks.test(held);

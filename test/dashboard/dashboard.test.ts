@@ -1,4 +1,4 @@
-/** What people do in the dashboard, in a real browser, which all cases of a process share. */
+/** Tasks in the dashboard, in a real browser that all tests of this process share. */
 import './administration.ts';
 import './data.ts';
 import './keyboard.ts';

@@ -1,4 +1,4 @@
-/** Records in the dashboard: found, sorted, looked at, taken along; and always as text. */
+/** Records in the dashboard: searching, sorting, viewing and exporting them, always as text. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe } from 'node:test';
@@ -31,7 +31,7 @@ describe('records', () => {
 
   const rowNames = (page: Page) => page.locator('tbody tr td:first-child').allInnerTexts();
 
-  pageTest('records are searched, sorted and read one by one', async ({ page, open }) => {
+  pageTest('searches, sorts and opens records', async ({ page, open }) => {
     await open('workflows/people');
     await page.getByRole('row', { name: 'Emmy Noether' }).waitFor();
     await page.getByRole('button', { name: 'born' }).click();
@@ -50,7 +50,7 @@ describe('records', () => {
     await page.getByRole('row', { name: 'Ada Lovelace' }).waitFor();
   });
 
-  pageTest('records are taken along as CSV and as JSON', async ({ page, open }) => {
+  pageTest('exports records as CSV and as JSON', async ({ page, open }) => {
     await open('workflows/people/data');
     await page.getByRole('row', { name: 'Emmy Noether' }).waitFor();
     const csv = await exported(page, /^CSV/);
@@ -73,30 +73,27 @@ describe('records', () => {
     return download;
   }
 
-  pageTest(
-    'of many records only those in sight are drawn, and more come by scrolling',
-    async ({ page, open }) => {
-      await send(
-        'many',
-        Array.from({ length: 1_000 }, (_, n) => ({ id: String(n).padStart(4, '0'), name: `Person ${n}` })),
-      );
-      await open('workflows/many/data');
-      await page.getByText('of 1,000 records').waitFor();
-      assert.ok((await page.locator('tbody tr').count()) < 100);
-      const box = page.locator('[data-scrolls]');
-      const loaded = page.getByText(/of 1,000 records/);
-      while ((await loaded.count()) > 0) {
-        const text = await loaded.innerText();
-        await box.evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
-        await page.getByText(text, { exact: true }).waitFor({ state: 'detached' });
-      }
+  pageTest('renders only visible records, and loads more on scrolling', async ({ page, open }) => {
+    await send(
+      'many',
+      Array.from({ length: 1_000 }, (_, n) => ({ id: String(n).padStart(4, '0'), name: `Person ${n}` })),
+    );
+    await open('workflows/many/data');
+    await page.getByText('of 1,000 records').waitFor();
+    assert.ok((await page.locator('tbody tr').count()) < 100);
+    const box = page.locator('[data-scrolls]');
+    const loaded = page.getByText(/of 1,000 records/);
+    while ((await loaded.count()) > 0) {
+      const text = await loaded.innerText();
       await box.evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
-      await page.getByRole('button', { name: '0999', exact: true }).waitFor();
-      assert.ok((await page.locator('tbody tr').count()) < 100);
-    },
-  );
+      await page.getByText(text, { exact: true }).waitFor({ state: 'detached' });
+    }
+    await box.evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
+    await page.getByRole('button', { name: '0999', exact: true }).waitFor();
+    assert.ok((await page.locator('tbody tr').count()) < 100);
+  });
 
-  pageTest('a record full of markup is text, wherever it is shown', async ({ page, open }) => {
+  pageTest('renders markup in records as text', async ({ page, open }) => {
     await send('hostile', [{ id: MARKUP, [MARKUP]: MARKUP, link: 'javascript:document.title=3' }]);
     await open('workflows/hostile/data');
     await page.getByRole('columnheader', { name: MARKUP }).waitFor();

@@ -1,11 +1,11 @@
-/** The dashboard without a mouse: everything is reached, is seen to be reached, and lets go again. */
+/** The dashboard without a mouse: everything can be reached, shows its focus, and does not trap it. */
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-/** Runs in the page: the name of what has the focus, and whether one sees that it has it. */
+/** Runs in the page: the name of the focused element, and whether its focus is visible. */
 const FOCUS = `(() => {
   const { activeElement: element } = document;
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
@@ -34,7 +34,7 @@ describe('the dashboard without a mouse', () => {
   after(() => service.stop());
   const pageTest = signedInTests(() => service);
 
-  pageTest('a workflow is found, run and looked at with keys alone', async ({ page, open }) => {
+  pageTest('finds, runs and opens a workflow with the keyboard', async ({ page, open }) => {
     await open('');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('g');
@@ -55,64 +55,64 @@ describe('the dashboard without a mouse', () => {
     await page.keyboard.press('Enter');
     await page.keyboard.press('g');
     await page.keyboard.press('r');
-    await page.getByRole('row', { name: 'beta' }).getByText('finished').waitFor();
+    await page.getByRole('row', { name: 'beta' }).getByText('Finished').waitFor();
+  });
+
+  pageTest('opens pages by quick search, and shows all keyboard shortcuts', async ({ page, open }) => {
+    await open('runs');
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.keyboard.press('Control+K');
+    await page.locator('[aria-label="Quick search"]:focus').waitFor();
+    await page.keyboard.type('alpha');
+    await page.getByRole('button', { name: 'Run Alpha' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Alpha' }).waitFor();
+
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    for (const label of ['Go to Workflows', 'Next row', 'Quick search'])
+      await help.getByText(label).waitFor();
+    await page.keyboard.press('Escape');
+    await help.waitFor({ state: 'detached' });
   });
 
   pageTest(
-    'the palette goes anywhere, help shows every key, and both give the focus back',
+    'keeps the focus in a dialog, and returns it to the button that opened the dialog',
     async ({ page, open }) => {
-      await open('runs');
-      await page.getByRole('heading', { name: 'Runs' }).waitFor();
-      await page.keyboard.press('Control+K');
-      await page.locator('[aria-label="Search everything"]:focus').waitFor();
-      await page.keyboard.type('alpha');
-      await page.getByRole('button', { name: 'Run Alpha' }).waitFor();
-      await page.keyboard.press('ArrowDown');
+      await open('webhooks');
+      const opener = page.getByRole('button', { name: 'New webhook' }).first();
+      await opener.focus();
       await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: 'Alpha' }).waitFor();
-
-      await page.keyboard.press('?');
-      const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
-      for (const label of ['Go to Workflows', 'Next row', 'Search everything'])
-        await help.getByText(label).waitFor();
+      const dialog = page.getByRole('dialog', { name: 'New webhook' });
+      await dialog.getByRole('textbox', { name: 'URL' }).waitFor();
+      await page.locator('[role=dialog] :focus').waitFor();
+      await page.evaluate('globalThis.begin = document.activeElement');
+      // Tabs through the whole dialog once.
+      for (let isBack = false, presses = 0; !isBack; presses++) {
+        assert.ok(presses < 100, 'Tab returns to where it started');
+        await page.keyboard.press('Tab');
+        const [isInside, isBegin] = (await page.evaluate(
+          `[document.activeElement.closest('[role=dialog]') !== null, document.activeElement === begin]`,
+        )) as [boolean, boolean];
+        assert.ok(isInside, 'the focus stays in the dialog');
+        isBack = isBegin;
+      }
       await page.keyboard.press('Escape');
-      await help.waitFor({ state: 'detached' });
+      await dialog.waitFor({ state: 'detached' });
+      await page.locator('button:focus', { hasText: 'New webhook' }).waitFor();
     },
   );
 
-  pageTest('a dialog keeps the focus, and gives it back to what opened it', async ({ page, open }) => {
-    await open('webhooks');
-    const opener = page.getByRole('button', { name: 'Subscribe' }).first();
-    await opener.focus();
-    await page.keyboard.press('Enter');
-    const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
-    await dialog.getByRole('textbox', { name: 'URL' }).waitFor();
-    await page.locator('[role=dialog] :focus').waitFor();
-    await page.evaluate('globalThis.begin = document.activeElement');
-    // Once around.
-    for (let isBack = false, presses = 0; !isBack; presses++) {
-      assert.ok(presses < 100, 'Tab comes back to where it began');
-      await page.keyboard.press('Tab');
-      const [isInside, isBegin] = (await page.evaluate(
-        `[document.activeElement.closest('[role=dialog]') !== null, document.activeElement === begin]`,
-      )) as [boolean, boolean];
-      assert.ok(isInside, 'the focus stays in the dialog');
-      isBack = isBegin;
-    }
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-    await page.locator('button:focus', { hasText: 'Subscribe' }).waitFor();
-  });
-
-  pageTest('Tab goes through the whole page, and one sees where it is', async ({ page, open }) => {
+  pageTest('Tab reaches the whole page with a visible focus', async ({ page, open }) => {
     await open('workflows');
     await page.getByRole('row', { name: 'Beta' }).waitFor();
-    // The browser itself begins at the top of a page that was just loaded.
+    // After a reload the browser starts at the top of the page.
     await page.reload();
     await page.getByRole('row', { name: 'Beta' }).waitFor();
     await page.evaluate('document.activeElement.blur()');
     await page.keyboard.press('Tab');
-    assert.equal((await focused(page)).name, 'Skip to the page');
+    assert.equal((await focused(page)).name, 'Skip to content');
     const seen: string[] = [];
     for (let presses = 0; presses < 60; presses++) {
       await page.keyboard.press('Tab');
@@ -121,7 +121,7 @@ describe('the dashboard without a mouse', () => {
       assert.ok(isSeen, `${name} shows that it has the focus`);
       seen.push(name);
     }
-    for (const name of ['Workflows', 'Search everything', 'Beta'])
+    for (const name of ['Workflows', 'Quick search', 'Beta'])
       assert.ok(
         seen.some((one) => one.includes(name)),
         `${name} is reached: ${seen.join(' · ')}`,

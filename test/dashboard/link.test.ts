@@ -1,4 +1,4 @@
-/** The link that signs in once: printed with the first key, and by `flowhook dashboard`. */
+/** One-time sign-in links, printed with the first key and by `flowhook dashboard`. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ async function started(t: TestContext, settings: Record<string, string> = {}): P
   return service;
 }
 
-/** The command beside the service, with the same settings but for its port. */
+/** Runs `flowhook dashboard` with the settings of the service. */
 function dashboard({ directory, database, url }: TestService, ...args: string[]) {
   const environment = {
     FLOWHOOK_DATA: join(directory, 'data'),
@@ -48,7 +48,7 @@ async function keyOf(service: TestService, scopes: Scope[], slug = 'default'): P
   return (await mintKey(service.store, { teamId, name: '', scopes, expiresAt: null })).record.id;
 }
 
-test('the first start links to the dashboard as the first key, later ones only say where it is', async (t) => {
+test('the first start prints a sign-in link, later starts only the address', async (t) => {
   const service = await started(t, { FLOWHOOK_BOOTSTRAP_KEY: '' });
   const signedIn = await follow(service.dashboard ?? '');
   assert.equal(signedIn.status, 200, JSON.stringify(signedIn.body));
@@ -60,7 +60,7 @@ test('the first start links to the dashboard as the first key, later ones only s
   assert.equal(later.dashboard, `${later.url}/ui/`);
 });
 
-test('serve prints where the dashboard is', async (t) => {
+test('serve prints the sign-in link', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-link-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const server = await startServerProcess({ FLOWHOOK_DATA: directory, FLOWHOOK_DASHBOARD: 'on' });
@@ -68,12 +68,12 @@ test('serve prints where the dashboard is', async (t) => {
   const [, url = ''] = /^dashboard: (\S+)$/m.exec(server.output()) ?? [];
   assert.ok(url.startsWith(`${server.url}/ui/#/welcome/`), server.output());
   assert.equal((await follow(url)).status, 200);
-  // What it says for people goes another way than what it prints, and may come later.
+  // The message goes to standard error, which may arrive later than standard output.
   assert.equal(await server.stop(), 0);
   assert.match(server.output(), /within 30 minutes/);
 });
 
-test('flowhook dashboard prints a link as the key of the team that may do most', async (t) => {
+test('flowhook dashboard prints a link for the most powerful key of the team', async (t) => {
   const service = await started(t, { FLOWHOOK_BOOTSTRAP_KEY: '' });
   await keyOf(service, ['read', 'queue', 'webhooks'], 'acme');
   const admin = await keyOf(service, ['admin'], 'acme');
@@ -84,10 +84,10 @@ test('flowhook dashboard prints a link as the key of the team that may do most',
   assert.deepEqual([body.team?.slug, body.key?.id], ['acme', admin]);
 
   const reader = await keyOf(service, ['read']);
-  const told = JSON.parse((await dashboard(service, '--key-id', reader, '--json')).stdout);
-  assert.deepEqual([told.team, told.keyId], ['default', reader]);
-  assert.match(told.expiresAt, /Z$/);
-  assert.equal((await follow(told.url)).body.key?.id, reader);
+  const printed = JSON.parse((await dashboard(service, '--key-id', reader, '--json')).stdout);
+  assert.deepEqual([printed.team, printed.keyId], ['default', reader]);
+  assert.match(printed.expiresAt, /Z$/);
+  assert.equal((await follow(printed.url)).body.key?.id, reader);
 
   const away = await dashboard(service, '--public-url', 'https://flowhook.example.com');
   const bound = await dashboard(service, '--host', '0.0.0.0', '--port', '9000');
@@ -95,7 +95,7 @@ test('flowhook dashboard prints a link as the key of the team that may do most',
   assert.match(away.stdout, /^https:\/\/flowhook\.example\.com\/ui\/#\/welcome\/[\w-]{43}\n$/);
 });
 
-test('flowhook dashboard says which team or key is missing', async (t) => {
+test('flowhook dashboard names a missing team or key', async (t) => {
   const service = await started(t);
   const revoked = await keyOf(service, ['read'], 'acme');
   await service.store.keys.revoke({ id: revoked });

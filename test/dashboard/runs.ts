@@ -1,4 +1,4 @@
-/** Runs in the dashboard: followed as they go, canceled, repeated, and through a restart of the server. */
+/** Runs in the dashboard: following, canceling and repeating them, and restarts of the server. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { after, before, describe } from 'node:test';
 import { beginSession, browserTest, signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-/** Runs until a file of this name stands beside the definition. */
+/** Runs until a file of this name exists beside the definition. */
 const held = (name: string) =>
   `source: { type: command, command: [sh, -c, 'while [ ! -e ${name} ]; do sleep 0.05; done; echo "{\\"id\\":1}"'] }\n`;
 const MARKUP = '<img src=x onerror=document.title=1>';
@@ -33,33 +33,33 @@ describe('runs', () => {
     return answer.headers.get('x-job-id') ?? '';
   }
 
-  pageTest('a run is seen to go from queued to its end without reloading', async ({ page, open }) => {
+  pageTest('follows a run to its end without reloading', async ({ page, open }) => {
     await open('runs');
-    await page.getByText('Nothing has run yet').waitFor();
+    await page.getByText('No runs yet').waitFor();
     await queue('held');
     const row = page.getByRole('row', { name: 'held' });
-    await row.getByText('running').waitFor();
-    await row.getByRole('link', { name: 'running' }).click();
+    await row.getByText('Running').waitFor();
+    await row.getByRole('link', { name: 'Running' }).click();
     await page.getByRole('heading', { name: 'Run of held' }).waitFor();
     await writeFile(join(service.directory, 'workflows/default/go'), '');
-    await page.getByText('finished', { exact: true }).first().waitFor();
+    await page.getByText('Finished', { exact: true }).first().waitFor();
     await page.getByText('1 record', { exact: true }).waitFor();
-    await page.getByRole('region', { name: 'What it changed' }).getByText('added').waitFor();
+    await page.getByRole('region', { name: 'Changes' }).getByText('Added').waitFor();
     await page.getByRole('button', { name: 'Run again' }).click();
-    await page.getByText('It changed nothing').waitFor();
+    await page.getByText('No changes', { exact: true }).waitFor();
   });
 
-  pageTest('a run is canceled, after asking', async ({ page, open }) => {
+  pageTest('cancels a run after a confirmation', async ({ page, open }) => {
     const id = await queue('endless');
     await open(`runs/${id}`);
-    await page.getByText('running').first().waitFor();
+    await page.getByText('Running').first().waitFor();
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
-    await page.getByText('canceled', { exact: true }).first().waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByText('Canceled', { exact: true }).first().waitFor();
     assert.equal((await service.call('GET', `/v1/jobs/${id}`)).status, 200);
   });
 
-  pageTest('markup in a log and an error is text', async ({ page, open }) => {
+  pageTest('renders markup in logs and errors as text', async ({ page, open }) => {
     const id = await queue('markup');
     await open(`runs/${id}`);
     await page.getByRole('alert').getByText(MARKUP).waitFor();
@@ -67,7 +67,7 @@ describe('runs', () => {
     assert.match(await page.title(), /^Run of markup/);
   });
 
-  pageTest('filters stand in the address, and keys move through the rows', async ({ page, open }) => {
+  pageTest('keeps filters in the URL, and moves through rows with the keyboard', async ({ page, open }) => {
     await queue('quick');
     await open('runs?state=finished');
     const quick = page.getByRole('row', { name: 'quick' });
@@ -85,11 +85,11 @@ describe('runs', () => {
     await runAgain.waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('row', { name: 'endless' }).first().waitFor();
-    // With the filters goes what was selected by them.
+    // Clearing the filters also clears the selection.
     await runAgain.waitFor({ state: 'detached' });
   });
 
-  browserTest('a log is not called empty before it was read', async ({ page }) => {
+  browserTest('does not report an empty log before it is loaded', async ({ page }) => {
     const id = await queue('markup');
     const gate = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
@@ -101,39 +101,36 @@ describe('runs', () => {
     });
     await beginSession(page, service);
     await page.goto(`${service.url}/ui/runs/${id}`);
-    await page.getByText('failed', { exact: true }).first().waitFor();
+    await page.getByText('Failed', { exact: true }).first().waitFor();
     await asked.promise;
-    // Lines that arrive within 100 ms are shown together: after that the page shows what it has.
+    // The page renders lines every 100 ms.
     await page.clock.fastForward(500);
     await page.getByRole('heading', { name: 'Log' }).waitFor();
-    assert.equal(await page.getByText('It wrote nothing').count(), 0);
+    assert.equal(await page.getByText('No output').count(), 0);
     gate.resolve();
     const log = page.getByRole('region', { name: 'Log' }).first();
     await log.getByText(MARKUP, { exact: true }).waitFor();
   });
 
-  browserTest(
-    'a server that is started anew is found again, and so is what happened since',
-    async ({ page, t }) => {
-      const directory = await mkdtemp(join(tmpdir(), 'flowhook-restart-'));
-      t.after(() => rm(directory, { recursive: true, force: true }));
-      const workflows = {
-        'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
-      };
-      const first = await startService({ directory, workflows });
-      t.after(() => first.stop());
-      await beginSession(page, first);
-      await page.goto(`${first.url}/ui/runs`);
-      await page.getByRole('button', { name: 'Live' }).waitFor();
-      await first.stop();
-      await page.getByRole('button', { name: 'Reconnecting' }).waitFor();
-      await page.getByText('The service does not answer').waitFor();
-      const settings = { FLOWHOOK_PORT: new URL(first.url).port };
-      const second = await startService({ directory, workflows, settings });
-      t.after(() => second.stop());
-      await queue('quick', second);
-      await page.getByRole('row', { name: 'quick' }).getByText('finished').waitFor();
-      await page.getByRole('button', { name: 'Live' }).waitFor();
-    },
-  );
+  browserTest('reconnects to a restarted server, and shows what happened in between', async ({ page, t }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'flowhook-restart-'));
+    t.after(() => rm(directory, { recursive: true, force: true }));
+    const workflows = {
+      'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+    };
+    const first = await startService({ directory, workflows });
+    t.after(() => first.stop());
+    await beginSession(page, first);
+    await page.goto(`${first.url}/ui/runs`);
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+    await first.stop();
+    await page.getByRole('button', { name: 'Reconnecting' }).waitFor();
+    await page.getByText('The service is not responding').waitFor();
+    const settings = { FLOWHOOK_PORT: new URL(first.url).port };
+    const second = await startService({ directory, workflows, settings });
+    t.after(() => second.stop());
+    await queue('quick', second);
+    await page.getByRole('row', { name: 'quick' }).getByText('Finished').waitFor();
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+  });
 });

@@ -1,4 +1,4 @@
-/** The HTTP side of the dashboard: signing in and out, what a session may do, and how its files are sent. */
+/** The HTTP side of the dashboard: sessions and their permissions, and how files are sent. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
@@ -50,19 +50,19 @@ async function keyOf(scopes: Scope[], slug = 'default') {
   return { key: made.key, id: made.record.id, teamId };
 }
 
-interface Told {
+interface Reply {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
   body: Json;
 }
 
-/** As a browser asks on behalf of a page of ours, unless told otherwise; `fetch` would not let a test say where from. */
+/** Sends a request as a page of the dashboard does by default. `fetch` does not allow setting `sec-fetch-site`. */
 function ask(
   method: string,
   path: string,
   options: { headers?: Record<string, string>; body?: unknown; cookie?: string; site?: string | null } = {},
-): Promise<Told> {
+): Promise<Reply> {
   const { headers = {}, body, cookie, site = 'same-origin' } = options;
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -102,7 +102,7 @@ function ask(
 
 const signIn = (body: unknown, options: Parameters<typeof ask>[2] = {}) =>
   ask('POST', '/ui/api/session', { ...options, body });
-const cookieOf = ({ headers }: Told) => headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+const cookieOf = ({ headers }: Reply) => headers['set-cookie']?.[0]?.split(';')[0] ?? '';
 
 async function session(scopes: Scope[] = ['admin']) {
   const made = await keyOf(scopes);
@@ -111,7 +111,7 @@ async function session(scopes: Scope[] = ['admin']) {
   return { ...made, cookie: cookieOf(answer), answer };
 }
 
-test('a key becomes a session in a cookie that no script and no other path sees', async () => {
+test('exchanges a key for a session cookie that scripts and other paths cannot read', async () => {
   const { answer, cookie, id, teamId, key } = await session(['read', 'queue']);
   assert.equal(answer.headers['cache-control'], 'no-store');
   assert.deepEqual(answer.body, {
@@ -129,7 +129,7 @@ test('a key becomes a session in a cookie that no script and no other path sees'
   assert.equal((await ask('GET', '/ui/api/session')).status, 401);
 });
 
-test('the cookie says Secure where the browser came by TLS', async (t) => {
+test('sets a Secure cookie if the browser uses TLS', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-ui-'));
   const behind = await startService({
     directory,
@@ -148,7 +148,7 @@ test('the cookie says Secure where the browser came by TLS', async (t) => {
     }).then(({ headers }) => headers.get('set-cookie'));
   assert.match((await from({ 'x-forwarded-proto': 'https' })) ?? '', /; SameSite=Strict; Secure$/);
   assert.doesNotMatch((await from({})) ?? '', /Secure/);
-  // Where the browser does not say where the page comes from, the origin does.
+  // Without `sec-fetch-site`, the header `origin` decides.
   const origin = (origin: string) =>
     fetch(`${behind.url}/ui/api/session`, {
       method: 'POST',
@@ -159,7 +159,7 @@ test('the cookie says Secure where the browser came by TLS', async (t) => {
   assert.equal(await origin('https://flowhook.example.com.evil.example'), 403);
 });
 
-test('the session opens the routes of the API below /ui/api/v1, with the scopes of its key', async () => {
+test('a session can call the API below /ui/api/v1 with the scopes of its key', async () => {
   const { cookie, id } = await session(['read']);
   const me = await ask('GET', '/ui/api/v1/me', { cookie });
   assert.deepEqual([me.status, (me.body.key as Json).id], [200, id]);
@@ -181,7 +181,7 @@ test('the session opens the routes of the API below /ui/api/v1, with the scopes 
   );
 });
 
-test('/v1 reads no cookie, and /ui/api reads no key', async () => {
+test('/v1 ignores the cookie, and /ui/api ignores keys', async () => {
   const { cookie, key } = await session(['admin']);
   assert.equal((await ask('GET', '/v1/me', { cookie })).status, 401);
   const byKey = await ask('GET', '/ui/api/v1/me', { headers: { 'x-api-key': key } });
@@ -189,7 +189,7 @@ test('/v1 reads no cookie, and /ui/api reads no key', async () => {
   assert.equal((await ask('GET', '/v1/me', { headers: { 'x-api-key': key } })).status, 200);
 });
 
-test('a write must come from a page of the dashboard, with a body that no form can send', async () => {
+test('a write must come from the dashboard, with a content type that no form can send', async () => {
   const { cookie } = await session(['admin']);
   const write = (options: Parameters<typeof ask>[2]) =>
     ask('POST', '/ui/api/v1/keys', { cookie, body: { name: 'x' }, ...options });
@@ -217,12 +217,12 @@ test('a write must come from a page of the dashboard, with a body that no form c
   }
   assert.deepEqual((await ask('DELETE', '/ui/api/session', { cookie, site: 'cross-site' })).status, 403);
   assert.equal((await signIn({ key: service.key }, { site: 'cross-site' })).status, 403);
-  // What is only read may be asked for by typing its address, and not by another page.
+  // A user may open the URL of a read directly, but another page may not fetch it.
   assert.equal((await ask('GET', '/ui/api/v1/me', { cookie, site: 'none' })).status, 200);
   assert.equal((await ask('GET', '/ui/api/v1/me', { cookie, site: 'same-site' })).status, 403);
 });
 
-test('a session ends at once with its key, however the key ends', async () => {
+test('a session ends immediately with its key', async () => {
   const status = async (cookie: string) => (await ask('GET', '/ui/api/v1/me', { cookie })).status;
   const [one, other] = [await session(), await session()];
   assert.deepEqual([await status(one.cookie), await status(other.cookie)], [200, 200]);
@@ -244,7 +244,7 @@ test('a session ends at once with its key, however the key ends', async () => {
   assert.equal(await status(doomed), 401);
 });
 
-test('a session ends when somebody signs out, and when another one begins in its place', async () => {
+test('a session ends on signing out, and when another one replaces it', async () => {
   const { cookie, key } = await session();
   const out = await ask('DELETE', '/ui/api/session', { cookie });
   assert.equal(out.status, 204);
@@ -257,13 +257,13 @@ test('a session ends when somebody signs out, and when another one begins in its
   assert.equal((await ask('GET', '/ui/api/v1/me', { cookie: second })).status, 200);
 });
 
-test('a session that is used goes on, and one that is not ends after twelve hours', async () => {
+test('a session is renewed by use, and expires after 12 hours without it', async () => {
   const [used, left] = [await session(), await session()];
   for (let hours = 0; hours < 12; hours += 4) {
     ahead += 4 * HOUR_MS;
     const { status, headers } = await ask('GET', '/ui/api/v1/me', { cookie: used.cookie });
     assert.equal(status, 200);
-    // The cookie is renewed with it, once.
+    // The cookie is renewed with the session, once.
     assert.equal(headers['set-cookie']?.[0]?.split(';')[0], used.cookie);
     const again = await ask('GET', '/ui/api/v1/me', { cookie: used.cookie });
     assert.equal(again.headers['set-cookie'], undefined);
@@ -272,7 +272,7 @@ test('a session that is used goes on, and one that is not ends after twelve hour
   assert.equal((await ask('GET', '/ui/api/v1/me', { cookie: used.cookie })).status, 200);
 });
 
-test('failed sign-ins are answered alike, and at most ten times a minute', async () => {
+test('failed sign-ins get the same response, and at most ten are allowed per minute', async () => {
   ahead += MINUTE_MS;
   const { key, id } = await keyOf(['read']);
   await service.store.keys.revoke({ id });
@@ -283,7 +283,7 @@ test('failed sign-ins are answered alike, and at most ten times a minute', async
   for (const body of [{}, { key: 5 }, { key: 'a', token: 'b' }, { key: 'a', user: 'b' }]) {
     assert.equal((await signIn(body)).status, 400, JSON.stringify(body));
   }
-  // Whoever is right is not counted.
+  // Successful sign-ins do not count.
   for (let n = 0; n < 12; n++) assert.equal((await signIn({ key: service.key })).status, 200);
   const tries = await Promise.all(Array.from({ length: 12 }, () => signIn({ key: 'fh_nobody' })));
   assert.equal(tries.filter(({ status }) => status === 401).length, 8);
@@ -295,7 +295,7 @@ test('failed sign-ins are answered alike, and at most ten times a minute', async
   assert.equal((await signIn({ key: service.key })).status, 200);
 });
 
-test('behind a proxy failed sign-ins count for the address that the proxy has seen, whatever the client says', async (t) => {
+test('behind a proxy, failed sign-ins count for the address that the proxy reports', async (t) => {
   const other = await startService({ settings: { FLOWHOOK_TRUST_PROXY: 'true' }, dashboard: { root } });
   t.after(() => other.stop());
   const trying = async (forwarded: string) => {
@@ -315,12 +315,12 @@ test('behind a proxy failed sign-ins count for the address that the proxy has se
   assert.equal(await trying('10.0.0.99, 192.0.2.2'), 401);
 });
 
-test('a sign-in has a short body', async () => {
+test('limits the size of a sign-in', async () => {
   const { status, body } = await signIn({ key: 'x'.repeat(16 * 1_024) });
   assert.deepEqual([status, body], [413, { error: 'The request body is larger than 16 KiB' }]);
 });
 
-test('a link signs in once, within thirty minutes, as the key that it was made for', async () => {
+test('a link signs in once, within 30 minutes, with its own key', async () => {
   ahead += MINUTE_MS;
   const { id: keyId } = await keyOf(['queue']);
   const link = await makeLink(service.store, { keyId });
@@ -359,7 +359,7 @@ test('a session can read the stream of the API', async () => {
   controller.abort();
 });
 
-test('streams end when somebody signs out, and when the session does', async () => {
+test('streams end on signing out and when the session expires', async () => {
   const jobId = (await service.call('POST', '/v1/workflows/endless/queue')).headers.get('x-job-id');
   const paths = ['/ui/api/v1/stream', `/ui/api/v1/jobs/${jobId}/logs`];
   const opened = async () => {
@@ -377,7 +377,7 @@ test('streams end when somebody signs out, and when the session does', async () 
   await service.call('POST', `/v1/jobs/${jobId}/cancel`);
 });
 
-test('the page has a policy with a new nonce each time, and is never cached', async () => {
+test('the page has a content security policy with a new nonce each time, and is never cached', async () => {
   const nonces = new Set<string>();
   for (const path of ['/ui', '/ui/', '/ui/index.html', '/ui/workflows/people?q=a']) {
     const page = await ask('GET', path, { site: 'none', headers: { accept: 'text/html,*/*;q=0.8' } });
@@ -403,7 +403,7 @@ test('the page has a policy with a new nonce each time, and is never cached', as
   assert.deepEqual([head.status, head.text], [200, '']);
 });
 
-test('files are sent compressed, and cached for good where their name contains a hash', async () => {
+test('files are compressed, and cached permanently if their name contains a hash', async () => {
   const path = '/ui/assets/main-1a2b.js';
   const script = await ask('GET', path, { headers: { 'accept-encoding': 'gzip, deflate, br' } });
   assert.deepEqual([script.status, script.headers['content-encoding'], script.text], [200, 'br', SCRIPT]);
@@ -419,7 +419,7 @@ test('files are sent compressed, and cached for good where their name contains a
   assert.deepEqual([theme.text, theme.headers['cache-control']], ['theme', 'no-cache']);
 });
 
-test('nothing but what was built is sent, whatever path is asked for', async () => {
+test('only built files are sent', async () => {
   const html = { accept: 'text/html' };
   for (const path of [
     '/ui/../dashboard/secret.js',
@@ -445,7 +445,7 @@ test('nothing but what was built is sent, whatever path is asked for', async () 
   assert.deepEqual([status, headers.allow], [405, 'GET, HEAD, OPTIONS']);
 });
 
-test('/ redirects browsers to the dashboard, and nobody else', async () => {
+test('/ redirects only browsers to the dashboard', async () => {
   const browser = await ask('GET', '/', { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
   assert.deepEqual([browser.status, browser.headers.location], [302, '/ui/']);
   for (const accept of ['*/*', 'application/json', 'application/json, text/html']) {
@@ -453,7 +453,7 @@ test('/ redirects browsers to the dashboard, and nobody else', async () => {
   }
 });
 
-test('other origins may not call the dashboard, even where they may call the API', async (t) => {
+test('other origins cannot call the dashboard, even if they can call the API', async (t) => {
   const open = await startService({ settings: { FLOWHOOK_CORS_ORIGINS: '*' }, dashboard: { root } });
   t.after(() => open.stop());
   const headers = { origin: 'https://app.example.com' };

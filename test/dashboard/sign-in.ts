@@ -1,4 +1,4 @@
-/** Signing in to the dashboard, with a key and with a link, and how sessions end. */
+/** Signing in to the dashboard with a key or a link, and the end of sessions. */
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Scope } from '../../src/model/team.ts';
@@ -9,7 +9,7 @@ import { startService, type TestService } from '../support/service.ts';
 
 describe('signing in', () => {
   let service: TestService;
-  /** That the first start printed. */
+  /** Printed by the first start. */
   let key: string;
   before(async () => {
     service = await startService({ settings: { FLOWHOOK_BOOTSTRAP_KEY: '' } });
@@ -23,7 +23,7 @@ describe('signing in', () => {
   }
 
   browserTest(
-    'a link signs in once, also where the dashboard stands already, and leaves the address at once',
+    'a link signs in once, even in a tab that shows the dashboard, and disappears from the URL',
     async ({ page }) => {
       const link = service.dashboard ?? assert.fail('there is no link');
       await page.goto(link);
@@ -32,7 +32,7 @@ describe('signing in', () => {
       await page.context().clearCookies();
       await page.goto(`${service.url}/docs`);
       await page.goto(link);
-      await page.getByText('The link did not sign you in').waitFor();
+      await page.getByText('The sign-in link did not work').waitFor();
 
       const made = await keyWith(['read']);
       const other = await makeLink(service.store, { keyId: made.record.id });
@@ -42,7 +42,7 @@ describe('signing in', () => {
     },
   );
 
-  browserTest('a key signs in, a wrong one is told so, and signing out ends it', async ({ page }) => {
+  browserTest('signs in with a key, rejects a wrong one, and signs out', async ({ page }) => {
     await page.goto(`${service.url}/ui/runs`);
     await page.getByLabel('API key', { exact: true }).waitFor();
     // The field has the focus.
@@ -53,7 +53,7 @@ describe('signing in', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
     const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
-    assert.ok(!stored.includes(key), 'the key is kept nowhere');
+    assert.ok(!stored.includes(key), 'the key is not stored');
     await page.reload();
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
     await page.getByRole('button', { name: /account|signed in/i }).click();
@@ -62,7 +62,7 @@ describe('signing in', () => {
   });
 
   browserTest(
-    'a session ends with its key, at once, and another one goes on where it was',
+    'a session ends immediately with its key, and the next one continues on the same page',
     async ({ page }) => {
       const made = await keyWith(['read']);
       await beginSession(page, { url: service.url, key: made.key });
@@ -70,7 +70,7 @@ describe('signing in', () => {
       await page.getByRole('link', { name: 'Workflows' }).click();
       await page.getByRole('heading', { name: 'Workflows' }).waitFor();
       await service.store.keys.revoke({ id: made.record.id });
-      // Without anything being pressed.
+      // Without any action of the user.
       await page.getByText('Your session has ended').waitFor();
       await page.getByLabel('API key', { exact: true }).fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -78,7 +78,7 @@ describe('signing in', () => {
     },
   );
 
-  browserTest('a tab that slept shows who has signed in in another one meanwhile', async ({ page }) => {
+  browserTest('a paused tab shows the session that another tab has started', async ({ page }) => {
     const made = await keyWith(['webhooks']);
     await beginSession(page, { url: service.url, key });
     await page.goto(`${service.url}/ui/runs`);
@@ -88,27 +88,30 @@ describe('signing in', () => {
     // All tabs share the cookie.
     await beginSession(page, { url: service.url, key: made.key });
     await page.getByRole('button', { name: 'Paused' }).click();
-    await page.getByText('This key may not see runs').waitFor();
+    await page.getByText('Your key cannot see runs').waitFor();
     assert.equal(await runs.count(), 0);
   });
 
-  browserTest('a key made in the page signs in, and revoking it there ends the session', async ({ page }) => {
+  browserTest('creates a key that signs in, and ends its session by revoking it', async ({ page }) => {
     await beginSession(page, { url: service.url, key });
     await page.goto(`${service.url}/ui/keys`);
     await page.getByRole('button', { name: 'New key' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('second');
     await dialog.getByLabel('admin').check();
-    await dialog.getByRole('button', { name: 'Make the key' }).click();
-    const shown = await page.getByRole('dialog', { name: 'The key second' }).getByText(/^fh_/).innerText();
-    await page.getByRole('button', { name: 'I have copied it' }).click();
-    await page.getByRole('row', { name: 'second' }).getByText('active').waitFor();
-    assert.ok(!(await page.content()).includes(shown), 'it is shown once');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    const shown = await page
+      .getByRole('dialog', { name: 'Your new key: second' })
+      .getByText(/^fh_/)
+      .innerText();
+    await page.getByRole('button', { name: 'I saved the key' }).click();
+    await page.getByRole('row', { name: 'second' }).getByText('Active').waitFor();
+    assert.ok(!(await page.content()).includes(shown), 'the key is shown only once');
 
     await page.context().clearCookies();
     await signIn(page, { url: service.url, key: shown }, 'keys');
     await page.getByRole('button', { name: 'Revoke second' }).click();
-    await page.getByRole('dialog').getByText('the session ends at once').waitFor();
+    await page.getByRole('dialog').getByText('Your session ends immediately').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.getByLabel('API key', { exact: true }).waitFor();
     await page.getByLabel('API key', { exact: true }).fill(shown);

@@ -1,4 +1,4 @@
-/** Webhooks in the dashboard: subscribed, tried, read attempt by attempt, and sent again. */
+/** Webhooks in the dashboard: subscribing, testing, inspecting attempts and resending. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -30,12 +30,12 @@ describe('webhooks', () => {
   }
 
   pageTest(
-    'who has no receiver subscribes an inspector, and sees what it is sent, and that it is signed',
+    'subscribes an inspector, and shows the signed request that it receives',
     async ({ page, open }) => {
       await open('webhooks');
       await page.getByText('No webhooks yet').waitFor();
-      await page.getByRole('button', { name: 'Subscribe' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
+      await page.getByRole('button', { name: 'New webhook' }).click();
+      const dialog = page.getByRole('dialog', { name: 'New webhook' });
       await dialog.getByRole('button', { name: 'Use an inspector URL' }).click();
       await dialog.getByRole('button', { name: 'Subscribe' }).click();
       await page.getByRole('heading', { level: 1, name: service.url }).waitFor();
@@ -43,7 +43,7 @@ describe('webhooks', () => {
 
       await page.getByRole('button', { name: 'Send test event' }).click();
       await page.getByRole('heading', { name: 'Delivery of webhook_test' }).waitFor();
-      await page.getByText('delivered', { exact: true }).first().waitFor();
+      await page.getByText('Delivered', { exact: true }).first().waitFor();
       const attempt = page.getByRole('button', { name: 'Attempt 1' });
       await attempt.getByText('204', { exact: true }).waitFor();
       await page
@@ -55,65 +55,65 @@ describe('webhooks', () => {
       await page.getByRole('link', { name: 'Inspector' }).click();
       await page.getByRole('row', { name: service.url }).getByRole('link').first().click();
       const request = page.getByRole('region', { name: 'Request 1' });
-      await request.getByText('The signature is valid').first().waitFor();
+      await request.getByText('Valid signature').first().waitFor();
       await request.getByText('"webhook_test"').first().waitFor();
     },
   );
 
-  pageTest('an inspector shows what comes as it comes, and markup as text', async ({ page, open }) => {
-    const { body } = await service.call('POST', '/v1/inspectors', {});
-    const { id, url } = body as { id: string; url: string };
-    await open(`inspector/${id}`);
-    await page.getByText('Waiting for the first request').waitFor();
-    await fetch(url, { method: 'POST', body: MARKUP, headers: { 'x-markup': MARKUP } });
-    await page.getByText('It is not signed').first().waitFor();
-    assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 2);
-    assert.equal(await page.locator('#page img').count(), 0);
-
-    // It is subscribed from here, and tried here.
-    await page.getByRole('button', { name: 'Subscribe it' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Subscribe a webhook' });
-    await dialog.getByRole('button', { name: 'Subscribe' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    assert.match(page.url(), /\/ui\/inspector\/insp_/);
-    await page.getByRole('button', { name: 'Send test event' }).click();
-    await page.getByRole('button', { name: /webhook_test/ }).waitFor();
-    const { body: all } = await service.call('GET', '/v1/integrations/webhooks');
-    const webhookId = (all as { webhooks: { id: string }[] }).webhooks.at(-1)?.id;
-    await open(`webhooks/${webhookId}`);
-    await page.getByRole('link', { name: 'See what arrives' }).click();
-    await page.getByRole('region', { name: 'Who calls it' }).waitFor();
-  });
-
   pageTest(
-    'deliveries are sent again, one from its page and several from the list',
-    async ({ page, open, t }) => {
-      const receiver = await startReceiver();
-      t.after(() => receiver.stop());
-      const id = await subscribe(receiver.url);
-      await service.call('POST', '/v1/workflows/people/push', [{ id: 1 }]);
-      await open(`webhooks/${id}`);
-      await page.getByRole('link', { name: 'delivered' }).click();
-      await page.getByRole('heading', { name: 'Delivery of workflow_finished' }).waitFor();
-      await page.getByRole('button', { name: 'Send again' }).click();
-      await page.getByText('a replay').waitFor();
-      await page.getByText('delivered', { exact: true }).first().waitFor();
-      await receiver.until((all) => all.length === 2, 'what was sent again');
-      assert.equal(receiver.received[1]?.event.id, receiver.received[0]?.event.id);
+    'shows the requests of an inspector as they arrive, and markup as text',
+    async ({ page, open }) => {
+      const { body } = await service.call('POST', '/v1/inspectors', {});
+      const { id, url } = body as { id: string; url: string };
+      await open(`inspector/${id}`);
+      await page.getByText('Waiting for the first request').waitFor();
+      await fetch(url, { method: 'POST', body: MARKUP, headers: { 'x-markup': MARKUP } });
+      await page.getByText('Not signed').first().waitFor();
+      assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 2);
+      assert.equal(await page.locator('#page img').count(), 0);
 
-      await page.goBack();
-      await page.goBack();
-      await page.getByText('2 deliveries').waitFor();
-      await page.getByRole('checkbox', { name: 'Select all loaded rows' }).check();
-      await page.getByRole('button', { name: 'Send 2 deliveries again' }).click();
-      // They are deliveries of one event, which is sent once.
-      await receiver.until((all) => all.length === 3, 'their event, sent again');
-      await page.getByText('3 deliveries').waitFor();
+      // Subscribes the inspector and tests the subscription from its page.
+      await page.getByRole('button', { name: 'Subscribe to events' }).click();
+      const dialog = page.getByRole('dialog', { name: 'New webhook' });
+      await dialog.getByRole('button', { name: 'Subscribe' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      assert.match(page.url(), /\/ui\/inspector\/insp_/);
+      await page.getByRole('button', { name: 'Send test event' }).click();
+      await page.getByRole('button', { name: /webhook_test/ }).waitFor();
+      const { body: all } = await service.call('GET', '/v1/integrations/webhooks');
+      const webhookId = (all as { webhooks: { id: string }[] }).webhooks.at(-1)?.id;
+      await open(`webhooks/${webhookId}`);
+      await page.getByRole('link', { name: 'View in inspector' }).click();
+      await page.getByRole('region', { name: 'Subscriptions' }).waitFor();
     },
   );
 
+  pageTest('resends one delivery from its page, and several from the list', async ({ page, open, t }) => {
+    const receiver = await startReceiver();
+    t.after(() => receiver.stop());
+    const id = await subscribe(receiver.url);
+    await service.call('POST', '/v1/workflows/people/push', [{ id: 1 }]);
+    await open(`webhooks/${id}`);
+    await page.getByRole('link', { name: 'Delivered' }).click();
+    await page.getByRole('heading', { name: 'Delivery of workflow_finished' }).waitFor();
+    await page.getByRole('button', { name: 'Resend' }).click();
+    await page.getByText('Replay', { exact: true }).waitFor();
+    await page.getByText('Delivered', { exact: true }).first().waitFor();
+    await receiver.until((all) => all.length === 2, 'what was sent again');
+    assert.equal(receiver.received[1]?.event.id, receiver.received[0]?.event.id);
+
+    await page.goBack();
+    await page.goBack();
+    await page.getByText('2 deliveries').waitFor();
+    await page.getByRole('checkbox', { name: 'Select all loaded rows' }).check();
+    await page.getByRole('button', { name: 'Resend 2 deliveries' }).click();
+    // Both are deliveries of one event, which is sent once.
+    await receiver.until((all) => all.length === 3, 'their event, sent again');
+    await page.getByText('3 deliveries').waitFor();
+  });
+
   pageTest(
-    'what waits is retried at once, and a replay counts before it begins and is green only if all have arrived',
+    'retries a waiting delivery, counts a replay before it starts, and shows green only if all deliveries arrived',
     async ({ page, open, t }) => {
       let status = 401;
       const receiver = await startReceiver({ status: () => status });
@@ -123,22 +123,22 @@ describe('webhooks', () => {
       for (let number = 0; number < 3; number += 1) await test();
       await receiver.until((all) => all.length === 3, 'three attempts');
       await open(`webhooks/${id}`);
-      // What failed first was created before the webhook began to fail, and is counted all the same.
+      // The first failed delivery was created before the webhook started failing, and still counts.
       await page.getByText('No attempt has succeeded yet').waitFor();
-      const progress = page.getByRole('status').filter({ hasText: 'sent again' });
-      const dialog = page.getByRole('dialog', { name: 'Replay deliveries since a time' });
+      const progress = page.getByRole('status').filter({ hasText: 'resent' });
+      const dialog = page.getByRole('dialog', { name: 'Replay deliveries' });
       const replay = async (button: string) => {
         await page.getByRole('button', { name: 'Replay…' }).click();
         await dialog.getByRole('button', { name: button, exact: true }).click();
         await dialog.waitFor({ state: 'detached' });
       };
       await page.getByRole('button', { name: 'Replay…' }).click();
-      await dialog.getByRole('checkbox', { name: 'waiting (3)', checked: true }).waitFor();
-      await dialog.getByRole('checkbox', { name: 'given up (0)', checked: true }).waitFor();
-      await dialog.getByRole('checkbox', { name: 'waiting (3)' }).uncheck();
-      await dialog.getByText('Nothing to send: 3 waiting').waitFor();
+      await dialog.getByRole('checkbox', { name: 'Waiting (3)', checked: true }).waitFor();
+      await dialog.getByRole('checkbox', { name: 'Given up (0)', checked: true }).waitFor();
+      await dialog.getByRole('checkbox', { name: 'Waiting (3)' }).uncheck();
+      await dialog.getByText('Not selected: 3 waiting').waitFor();
       assert.ok(await dialog.getByRole('button', { name: 'Replay', exact: true }).isDisabled());
-      await dialog.getByRole('button', { name: 'Back' }).click();
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
       await replay('Replay 3 events');
       await page.getByText('3 deliveries failed again').waitFor();
       await progress.getByText(/3 × Answered 401/).waitFor();
@@ -151,20 +151,20 @@ describe('webhooks', () => {
       status = 204;
       await open(`deliveries/${waiting?.id}`);
       await page.getByRole('button', { name: 'Retry now' }).click();
-      await page.getByText('delivered', { exact: true }).first().waitFor();
+      await page.getByText('Delivered', { exact: true }).first().waitFor();
       assert.ok(page.url().endsWith(waiting?.id ?? '?'), 'it is the same delivery');
-      await page.getByRole('button', { name: 'Send again' }).waitFor();
+      await page.getByRole('button', { name: 'Resend' }).waitFor();
 
       await open(`webhooks/${id}`);
       await replay('Replay 2 events');
-      await page.getByText('All 2 have arrived').waitFor();
+      await page.getByText('2 deliveries arrived').waitFor();
       const { body } = await service.call('GET', `/v1/integrations/webhooks/${id}/deliveries`);
       assert.equal((body as { deliveries: unknown[] }).deliveries.length, 3, 'no event has two deliveries');
     },
   );
 
   pageTest(
-    'an attempt that failed says why, and what it was answered is text however full of markup',
+    'explains a failed attempt, and renders markup in the response as text',
     async ({ page, open, t }) => {
       const server = createServer((_, response) =>
         response.writeHead(500, { 'x-markup': MARKUP, 'content-type': 'text/html' }).end(MARKUP),
@@ -193,7 +193,7 @@ describe('webhooks', () => {
   );
 
   pageTest(
-    'a webhook that is held back says why and when it goes on: in its row, on its page and at a test event',
+    'explains why a webhook backs off and when the next attempt is due, in the list, on its page and for a test event',
     async ({ page, open }) => {
       const url = 'http://127.0.0.1:9/integrations/flowhook/receivers/customers/production/acme';
       const id = await subscribe(url);
@@ -205,24 +205,24 @@ describe('webhooks', () => {
       await open(`webhooks/${id}`);
       const alert = page.getByRole('alert');
       await alert.getByText('No attempt has succeeded yet').waitFor();
-      await alert.getByText(/^Held back for .+: the endpoint has failed \d+ times in a row\./).waitFor();
-      await alert.getByText(/The next attempt goes out in \d+ s/).waitFor();
+      await alert.getByText(/^Backing off for .+: the endpoint has failed \d+ times in a row\./).waitFor();
+      await alert.getByText(/Next attempt in \d+ s/).waitFor();
       await page
-        .getByText(/held back, next attempt in/)
+        .getByText(/On hold, next attempt in/)
         .first()
         .waitFor();
 
       await page.getByRole('button', { name: 'Send test event' }).click();
       await page.getByText(/^The test waits\. The endpoint has failed/).waitFor();
-      await page.getByText(/^It waits: the endpoint has failed \d+ times in a row$/).waitFor();
-      await page.getByText(/^The next attempt at this webhook goes out in/).waitFor();
-      await page.getByText('None yet: it waits, for the reason above.').waitFor();
+      await page.getByText(/^Waiting: the endpoint has failed \d+ times in a row$/).waitFor();
+      await page.getByText(/^Next request to this webhook in/).waitFor();
+      await page.getByText('No attempts yet. See above for the reason.').waitFor();
 
       await open('webhooks');
       const row = page.getByRole('row', { name: url });
-      await row.getByText('failing, held back').waitFor();
-      await row.getByText(/^next try in/).waitFor();
-      // Cut in the middle: the end, by which URLs of one receiver differ, is seen whole, and all of it is in the title.
+      await row.getByText('Failing, backing off').waitFor();
+      await row.getByText(/^Next attempt in/).waitFor();
+      // The URL is cut in the middle: its end stays visible, and the title has all of it.
       const widthOf = async (locator: Locator) => (await locator.boundingBox())?.width ?? 0;
       const cell = (await row.getByRole('cell').first().boundingBox()) ?? assert.fail('there is no cell');
       const end = await row.getByText('/acme', { exact: true }).boundingBox();
@@ -232,27 +232,27 @@ describe('webhooks', () => {
     },
   );
 
-  pageTest('what is paused says so once, with its reason in the words of people', async ({ page, open }) => {
+  pageTest('explains once why a webhook is paused, with a readable time', async ({ page, open }) => {
     const id = await subscribe(`${service.url}/moved`);
     await service.call('POST', `/v1/integrations/webhooks/${id}/pause`, {
       reason: 'Nothing since 2026-11-15T20:57:18.041Z: see `Retry-After`',
     });
     await service.call('POST', `/v1/integrations/webhooks/${id}/test`);
     await open(`webhooks/${id}`);
-    await page.getByText('until the webhook is resumed').waitFor();
+    await page.getByText('Until the webhook is resumed').waitFor();
     await page
       .getByText(/^Paused for .+: Nothing since 2026-11-1[56] \d\d:57:18: see Retry-After$/)
       .waitFor();
-    assert.equal(await page.getByText(/is resumed/).count(), 2);
+    assert.equal(await page.getByText(/is resumed|you resume/).count(), 2);
     assert.equal(await page.locator('#page').getByRole('alert').count(), 1);
   });
 
-  pageTest('of one webhook nothing is left on the page of another', async ({ page, open }) => {
+  pageTest('shows nothing of one webhook on the page of another', async ({ page, open }) => {
     const [one, other] = [await subscribe(`${service.url}/one`), await subscribe(`${service.url}/other`)];
     await open(`webhooks/${one}?tab=settings`);
     await page.getByRole('heading', { level: 1, name: '/one' }).waitFor();
     await page.keyboard.press('ControlOrMeta+k');
-    await page.getByRole('dialog', { name: 'Search everything' }).locator('input').fill(other);
+    await page.getByRole('dialog', { name: 'Quick search' }).locator('input').fill(other);
     await page.getByRole('button', { name: `Open ${other}` }).click();
     await page.getByRole('heading', { level: 1, name: '/other' }).waitFor();
     await page.getByRole('tab', { name: 'Settings' }).click();

@@ -18,7 +18,7 @@ describe('first steps', () => {
   after(() => service.stop());
   const pageTest = signedInTests(() => service);
 
-  pageTest('a new team runs, looks and subscribes, and sees what is done', async ({ page, open }) => {
+  pageTest('guides a new team through its first steps', async ({ page, open }) => {
     await open('');
     const steps = page.getByRole('region', { name: 'First steps' });
     await steps.getByText('0 of 3 done').waitFor();
@@ -30,15 +30,15 @@ describe('first steps', () => {
     await steps.getByRole('button', { name: 'Try with an inspector' }).click();
     await page.waitForURL(/\/ui\/inspector\/insp_/);
     assert.match(await page.title(), /· Flowhook$/);
-    // The trial goes on where it began: a test event and a run, and what arrives.
-    const callers = page.getByRole('region', { name: 'Who calls it' });
-    await callers.getByText('Subscribed to all events of people').waitFor();
-    await callers.getByRole('button', { name: 'Send test event' }).click();
+    // The page of the inspector offers a test event and a run.
+    const subscriptions = page.getByRole('region', { name: 'Subscriptions' });
+    await subscriptions.getByText('Subscribed to all events of people').waitFor();
+    await subscriptions.getByRole('button', { name: 'Send test event' }).click();
     await page.getByRole('region', { name: 'Request 1' }).getByText('"webhook_test"').first().waitFor();
-    await callers.getByRole('button', { name: 'Run People' }).click();
+    await subscriptions.getByRole('button', { name: 'Run People' }).click();
     await page.getByRole('button', { name: /workflow_finished/ }).waitFor();
 
-    // Whoever comes with everything done is not shown the steps; whoever did the last one here sees it ticked.
+    // With all steps done, the overview hides them and the welcome page still shows them.
     await page.goto(`${service.url}/ui/`);
     await page.getByRole('region', { name: 'Latest runs' }).getByText('People').first().waitFor();
     await steps.waitFor({ state: 'detached' });
@@ -56,14 +56,14 @@ describe('first steps', () => {
     });
     return { url: service.url, key };
   });
-  readerTest('a key that may only read is told which scope a step takes', async ({ page, open }) => {
+  readerTest('names the scopes that a step needs and the key lacks', async ({ page, open }) => {
     await open('welcome');
     const steps = page.getByRole('region', { name: 'First steps' });
     await steps.getByText('lacks the scope queue').waitFor();
-    await steps.getByText('It takes a key with the scope webhooks').waitFor();
+    await steps.getByText('This needs a key with the scope webhooks').waitFor();
     assert.equal(await steps.getByRole('button', { name: 'Try with an inspector' }).count(), 0);
     assert.equal(await page.getByRole('link', { name: 'API keys' }).count(), 0);
     await open('keys');
-    await page.getByText('This key may not see').waitFor();
+    await page.getByText('Your key cannot see').waitFor();
   });
 });

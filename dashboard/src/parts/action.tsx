@@ -1,4 +1,4 @@
-/** What buttons and forms do: the call, and a notification of its success or failure. */
+/** Buttons and forms that call the service, and notifications of success and failure. */
 import { Button, type ButtonProps, Group, Stack, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { notifications } from '@mantine/notifications';
@@ -10,52 +10,50 @@ import { Prose } from './values.tsx';
 
 interface ActionOptions<Input, Output> {
   run: (input: Input) => Promise<Output>;
-  /** What the notification says then; none unless told. */
-  done?: (output: Output, input: Input) => Said | undefined;
-  /** Kinds of queries to refetch at once, without waiting for the stream. */
+  /** The notification after success; without it there is none. */
+  done?: (output: Output, input: Input) => Notice;
+  /** Kinds of queries to refetch immediately, without waiting for the stream. */
   changes?: readonly string[];
-  /** The page shows `error` itself, so that no notification is needed. */
-  isRefusalShown?: boolean;
-  /** After it is done, such as going somewhere. */
+  /** The page shows `error` itself, so no notification is needed. */
+  isErrorShown?: boolean;
+  /** Runs after success, such as a navigation. */
   onDone?: (output: Output, input: Input) => void;
 }
 
-/** A sentence; with `nothing`, one that says why nothing was done and what to do instead, and looks like no success. */
-export type Said = string | { nothing: string };
+/** A sentence about a success, or, as `nothing`, one that says why nothing was done. */
+export type Notice = string | { nothing: string };
 
 /** `const cancel = useAction({ run: () => flowhook.jobs.cancel(jobId), changes: ['jobs'] })`, for an `ActionButton`. */
 export function useAction<Output, Input = void>(action: ActionOptions<Input, Output>) {
   const { mutate, isPending, error } = useMutation<Output, Error, Input>({
     mutationFn: action.run,
-    // A result, such as a secret, is not kept longer than its button is mounted.
+    // A result such as a secret must not outlive its button.
     gcTime: 0,
     onSuccess: (output, input) => {
       for (const kind of action.changes ?? []) readAgain({ kind, ids: null });
-      const sentence = action.done?.(output, input);
-      if (sentence !== undefined) say(sentence);
+      if (action.done !== undefined) notify(action.done(output, input));
       action.onDone?.(output, input);
     },
-    onError: (refusal) => {
-      if (action.isRefusalShown !== true) sayRefused(refusal);
+    onError: (failure) => {
+      if (action.isErrorShown !== true) notifyFailure(failure);
     },
   });
   return { act: mutate, isActing: isPending, error };
 }
 
-/** What a button does: an action, or something on the page alone. */
 interface Act {
   act: () => void;
   isActing?: boolean;
 }
 
 interface ActionButtonProps extends ButtonProps {
-  /** Of `useAction`, or what is done on the page alone. */
+  /** From `useAction`, or a function that only changes the page. */
   action: Act | (() => void);
   icon?: IconName;
-  /** The one that stands out; the others are outlined. */
+  /** The primary button, which is filled; others are outlined. */
   isMain?: boolean;
-  /** Asks first, for what cannot be taken back: what will happen, and the verb on the button that does it. */
-  asks?: { title: string; children: ReactNode; verb: string };
+  /** Asks for confirmation first; `verb` labels the button that confirms, `keep` (default: Cancel) the other one. */
+  asks?: { title: string; children: ReactNode; verb: string; keep?: string };
   children: ReactNode;
   'aria-label'?: string;
   title?: string | undefined;
@@ -74,7 +72,7 @@ export function ActionButton({ action, icon, isMain = false, asks, ...props }: A
   );
 }
 
-/** A form with the button of its action; in a dialog, with a way back beside it. */
+/** A form with a submit button and, in a dialog, a cancel button. */
 export function ActionForm({
   action: { act, isActing = false },
   verb,
@@ -84,12 +82,11 @@ export function ActionForm({
   children,
 }: {
   action: Act;
-  /** On its button. */
   verb: ReactNode;
   isReady?: boolean;
-  /** Of a dialog: closes it. */
+  /** Closes the dialog. */
   onBack?: () => void;
-  /** In the line of the buttons: before those of a dialog, else behind them. */
+  /** Beside the buttons: before them in a dialog, otherwise after them. */
   beside?: ReactNode;
   children: ReactNode;
 }) {
@@ -106,7 +103,7 @@ export function ActionForm({
           {onBack !== undefined && (
             <>
               {beside}
-              <ActionButton action={onBack}>Back</ActionButton>
+              <ActionButton action={onBack}>Cancel</ActionButton>
             </>
           )}
           <Button type="submit" loading={isActing} disabled={!isReady}>
@@ -119,21 +116,21 @@ export function ActionForm({
   );
 }
 
-/** Shows a notification for some seconds; screen readers announce it. */
-export function say(said: Said): void {
-  const isNothing = typeof said !== 'string';
+/** Shows a notification for a few seconds; screen readers announce it. */
+export function notify(notice: Notice): void {
+  const isNothing = typeof notice !== 'string';
   notifications.show({
-    message: <Prose text={isNothing ? said.nothing : said} />,
+    message: <Prose text={isNothing ? notice.nothing : notice} />,
     color: isNothing ? 'gray' : undefined,
     autoClose: isNothing ? 10_000 : undefined,
     withBorder: true,
   });
 }
 
-/** Shows why something failed. */
-export function sayRefused(error: Error): void {
+/** Shows why an action failed. */
+export function notifyFailure(error: Error): void {
   notifications.show({
-    title: 'That did not work',
+    title: 'Something went wrong',
     message: <Prose text={error.message} />,
     color: 'red',
     withBorder: true,
@@ -141,7 +138,10 @@ export function sayRefused(error: Error): void {
   });
 }
 
-function confirm({ title, children, verb }: NonNullable<ActionButtonProps['asks']>, onConfirm: () => void) {
+function confirm(
+  { title, children, verb, keep = 'Cancel' }: NonNullable<ActionButtonProps['asks']>,
+  onConfirm: () => void,
+) {
   modals.openConfirmModal({
     title,
     children: (
@@ -149,7 +149,7 @@ function confirm({ title, children, verb }: NonNullable<ActionButtonProps['asks'
         {children}
       </Text>
     ),
-    labels: { confirm: verb, cancel: 'Back' },
+    labels: { confirm: verb, cancel: keep },
     confirmProps: { color: 'red' },
     onConfirm,
   });

@@ -1,11 +1,11 @@
-/** Says to those who do not see the page what has happened on it. */
+/** Announces changes on the page to users of screen readers. */
 import { useEffect, useRef } from 'react';
 import { Store } from './store.ts';
 
-/** What was said last, such as `Run finished: failed`, for the live region of the frame. */
+/** The latest announcement, such as `Run of people: Failed`, which the shell's live region reads out. */
 export const announced = new Store('');
 
-/** Announces what a change comes to, if anything. @param value undefined: not known yet */
+/** Announces a change of `value` in the words that `words` returns; false announces nothing. */
 export function useAnnouncedChange<Value>(
   value: Value | undefined,
   words: (now: Value, before: Value) => string | false,

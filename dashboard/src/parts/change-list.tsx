@@ -1,4 +1,4 @@
-/** Changes of records, with old and new values side by side. */
+/** Changes of records, with old and new values. */
 import { Badge, Group, Text } from '@mantine/core';
 import type { Change } from 'flowhook-client';
 import styles from './change-list.module.css';
@@ -9,12 +9,12 @@ interface ChangeListProps {
 }
 
 const LOOKS = {
-  added: { sign: '+', color: 'green' },
-  changed: { sign: '~', color: 'orange' },
-  removed: { sign: '−', color: 'red' },
+  added: { label: '+ Added', color: 'green' },
+  changed: { label: '~ Changed', color: 'orange' },
+  removed: { label: '− Removed', color: 'red' },
 } as const;
 
-/** Values come from outside: they are rendered as text, never as markup. */
+/** Values are untrusted: they are rendered as text, never as markup. */
 export function ChangeList({ changes }: ChangeListProps) {
   return (
     <ul className={styles.list}>
@@ -22,7 +22,7 @@ export function ChangeList({ changes }: ChangeListProps) {
         <li key={`${change.version} ${change.id}`} className={styles.change}>
           <Group gap="xs" wrap="nowrap" miw={0}>
             <Badge variant="light" color={LOOKS[change.type].color} className={styles.type}>
-              {LOOKS[change.type].sign} {change.type}
+              {LOOKS[change.type].label}
             </Badge>
             <Text span inherit ff="monospace" truncate title={change.id}>
               {change.id}
@@ -54,7 +54,7 @@ function Fields({ change: { type, fields = [], record } }: { change: Change }) {
               <>
                 <del title={words(previousValue)}>{words(previousValue)}</del>
                 <span aria-hidden="true"> → </span>
-                <span className="visually-hidden">became</span>
+                <span className="visually-hidden">changed to</span>
               </>
             )}
             <ins title={words(value)}>{words(value)}</ins>
@@ -65,7 +65,7 @@ function Fields({ change: { type, fields = [], record } }: { change: Change }) {
   );
 }
 
-/** A value on one line; a missing field is distinguished from an empty one. */
+/** A value on one line. A missing field differs from an empty one. */
 function words(value: unknown): string {
   if (value === undefined) return '(none)';
   if (value === '') return '(empty)';

@@ -1,35 +1,43 @@
-/** Counts over time as stacked bars. Our own lines of SVG: the usual libraries weigh half as much as the dashboard. */
+/** Bar charts in plain SVG: a chart library would add half the weight of the whole dashboard. */
 import { Box, Group, Paper, Text, Title } from '@mantine/core';
 import type { Usage, UsageBucket } from 'flowhook-client';
 import type { ReactNode } from 'react';
 import styles from './charts.module.css';
-import { absolute, count, duration, placeOf, type Span, useZone } from './format.ts';
+import { count, duration, placeOf, type Span, useZone } from './format.ts';
 import { type State, stateColor } from './state-badge.tsx';
 
 const HEIGHT_PX = 120;
 
 type Series = [name: string, state: State, countOf: (hour: UsageBucket) => number | null | undefined];
 
-/** What is shown of the last 24 hours; series from the bottom up. */
+/** The charts of the last 24 hours, with their series from the bottom up. */
 const CHARTS = {
   Runs: [
-    ['finished', 'finished', ({ jobs }) => jobs?.finished],
-    ['failed', 'failed', ({ jobs }) => jobs?.failed],
-    ['canceled', 'canceled', ({ jobs }) => jobs?.canceled],
+    ['Finished', 'finished', ({ jobs }) => jobs?.finished],
+    ['Failed', 'failed', ({ jobs }) => jobs?.failed],
+    ['Canceled', 'canceled', ({ jobs }) => jobs?.canceled],
   ],
   Deliveries: [
-    ['delivered', 'delivered', ({ deliveries }) => deliveries?.delivered],
-    ['failed attempts', 'failing', ({ deliveries }) => deliveries?.failedAttempts],
-    ['given up', 'dead', ({ deliveries }) => deliveries?.dead],
+    ['Delivered', 'delivered', ({ deliveries }) => deliveries?.delivered],
+    ['Failed attempts', 'failing', ({ deliveries }) => deliveries?.failedAttempts],
+    ['Given up', 'dead', ({ deliveries }) => deliveries?.dead],
   ],
   'Response time': [['95th percentile', 'running', ({ deliveries }) => deliveries?.latencyMs.p95]],
 } satisfies Record<string, Series[]>;
 
-/** Stacked bars with their legend. The numbers stand in the titles of the bars, and in a table for screen readers. */
+const HOUR = {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+} as const;
+
+/** Stacked bars with a legend. The numbers are in the bars' tooltips, and in a table for screen readers. */
 export function DayChart({ of, usage }: { of: keyof typeof CHARTS; usage: Usage | undefined }) {
   const zone = useZone();
   const label = `${of}, last 24 hours`;
-  // Percentiles are not added up.
+  // Percentiles cannot be added up.
   const hasSum = of !== 'Response time';
   const format = hasSum ? count : duration;
   const all: Series[] = CHARTS[of];
@@ -40,7 +48,9 @@ export function DayChart({ of, usage }: { of: keyof typeof CHARTS; usage: Usage 
   }));
   const most = Math.max(...bars.map(({ values }) => sum(values)), 0);
   const scale = most === 0 ? 1 : most;
-  const moment = (at: string | undefined) => (at === undefined ? '' : absolute(at, zone).slice(5, 16));
+  const timeZone = zone === 'utc' ? 'UTC' : undefined;
+  const moment = (at: string | undefined) =>
+    at === undefined ? '' : new Date(at).toLocaleString('en-US', { ...HOUR, timeZone });
   return (
     <Paper component="section" aria-label={label}>
       <Title order={2} size="h4" mb="sm">
@@ -105,13 +115,13 @@ export function DayChart({ of, usage }: { of: keyof typeof CHARTS; usage: Usage 
             </Group>
           ))}
         </Group>
-        {/* A table by itself is as wide as it needs, whatever one says. */}
+        {/* Hidden by a wrapper, because a table ignores a width that is smaller than its content. */}
         <div className="visually-hidden">
           <table>
             <caption>{label}</caption>
             <thead>
               <tr>
-                <th scope="col">From</th>
+                <th scope="col">Hour</th>
                 {series.map(({ name }) => (
                   <th key={name} scope="col">
                     {name}
@@ -147,7 +157,7 @@ interface SmallBar {
   parts: readonly { share: number; color: string }[];
 }
 
-/** Bars that are small enough for a row of a table. @param props.places for how many there is room, at the end of it */
+/** Small bars for a table row, aligned to the right. @param props.places how many bars there is room for */
 export function SmallBars({
   label,
   bars,
@@ -183,7 +193,7 @@ export function SmallBars({
 
 const SMALL_PX = 20;
 
-/** A span of time in each row, on one axis: its name, the bar, and what is to be said of it. */
+/** Rows with a name, a bar from start to end on a shared axis, and a remark. */
 export function AxisBars({
   label,
   axis,
@@ -191,11 +201,11 @@ export function AxisBars({
 }: {
   label?: string;
   axis: Span;
-  rows: readonly (Span & { key: string; name: ReactNode; color: string; said: ReactNode })[];
+  rows: readonly (Span & { key: string; name: ReactNode; color: string; remark: ReactNode })[];
 }) {
   return (
     <ol className={styles.bars} aria-label={label}>
-      {rows.map(({ key, name, color, said, ...span }) => {
+      {rows.map(({ key, name, color, remark, ...span }) => {
         const { left, width } = placeOf(span, axis);
         return (
           <li key={key} className={styles.row}>
@@ -206,7 +216,7 @@ export function AxisBars({
                 style={{ left: `${left}%`, width: `${width}%`, background: color }}
               />
             </div>
-            <div className={styles.said}>{said}</div>
+            <div className={styles.remark}>{remark}</div>
           </li>
         );
       })}

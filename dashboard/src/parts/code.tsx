@@ -1,18 +1,19 @@
-/** Texts of others for reading, in a box with a copy button: as text, never as markup. */
+/** Code and untrusted text in a box with a copy button: rendered as text, never as markup. */
 import type { ReactNode } from 'react';
 import styles from './code.module.css';
 import { Copy } from './copy.tsx';
+import { uncapitalized } from './format.ts';
 import { type SourceLanguage, tokensOf } from './tokens.ts';
 
-/** Larger texts are shown without colours: each word of them would be an element. */
-const MAX_COLOURED = 100_000;
+/** Longer texts are not highlighted: each token is an element. In characters. */
+const MAX_HIGHLIGHTED = 100_000;
 
 /**
- * JSON, indented and coloured.
+ * JSON, indented and highlighted.
  *
- * @param props.value any value of JSON. A text is shown as it is, indented where it is JSON
- * @param props.label what it is, to those who do not see it: `The body of the event`
- * @param props.maxHeight of CSS; it scrolls beyond
+ * @param props.value any JSON value; a string is indented if it contains JSON, otherwise shown as it is
+ * @param props.label for screen readers: `Event body`
+ * @param props.maxHeight a CSS length; longer content scrolls
  */
 export function JsonView({
   value,
@@ -26,12 +27,12 @@ export function JsonView({
   const text = typeof value === 'string' ? indented(value) : JSON.stringify(value, null, 2);
   return (
     <CodeBox text={text} label={label} maxHeight={maxHeight}>
-      {text.length > MAX_COLOURED ? text : <Coloured text={text} language="json" />}
+      {text.length > MAX_HIGHLIGHTED ? text : <Highlighted text={text} language="json" />}
     </CodeBox>
   );
 }
 
-/** A workflow file: its lines with their numbers. A text that goes on over lines is coloured in its first one only. */
+/** A workflow file with line numbers. Of a string or comment over several lines, only the first is highlighted. */
 export function SourceText({
   text,
   language,
@@ -44,12 +45,12 @@ export function SourceText({
   const lines = text.replace(/\n$/, '').split('\n');
   return (
     <CodeBox text={text} label={label}>
-      {text.length > MAX_COLOURED
+      {text.length > MAX_HIGHLIGHTED
         ? text
         : lines.map((line, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a line is its number
             <span key={index} className={styles.line}>
-              <Coloured text={line} language={language} />
+              <Highlighted text={line} language={language} />
               {'\n'}
             </span>
           ))}
@@ -57,10 +58,10 @@ export function SourceText({
   );
 }
 
-/** Headers as they were. */
+/** HTTP headers. */
 export function HeaderTable({ label, headers }: { label: string; headers: Record<string, string> }) {
   const lines = Object.entries(headers);
-  if (lines.length === 0) return <p className={styles.none}>None.</p>;
+  if (lines.length === 0) return <p className={styles.none}>No headers</p>;
   return (
     <div className={styles.box}>
       <div className={styles.text}>
@@ -78,7 +79,7 @@ export function HeaderTable({ label, headers }: { label: string; headers: Record
       <div className={styles.copy}>
         <Copy
           value={() => lines.map(([name, value]) => `${name}: ${value}`).join('\n')}
-          label={`Copy: ${label}`}
+          label={`Copy ${uncapitalized(label)}`}
         />
       </div>
     </div>
@@ -99,19 +100,19 @@ function CodeBox({
   return (
     <div className={styles.box}>
       <div className={styles.scroll} style={{ maxHeight }}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex lint/a11y/useSemanticElements: what scrolls is reached by the keyboard, and is no form */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex lint/a11y/useSemanticElements: a scrollable box must be reachable by keyboard, and a fieldset would be a form */}
         <pre className={styles.text} tabIndex={0} role="group" aria-label={label}>
           {children}
         </pre>
       </div>
       <div className={styles.copy}>
-        <Copy value={text} label={`Copy: ${label}`} />
+        <Copy value={text} label={`Copy ${uncapitalized(label)}`} />
       </div>
     </div>
   );
 }
 
-function Coloured({ text, language }: { text: string; language: SourceLanguage }) {
+function Highlighted({ text, language }: { text: string; language: SourceLanguage }) {
   return tokensOf(text, language).map(({ kind, text: part, at }) =>
     kind === 'plain' ? (
       part

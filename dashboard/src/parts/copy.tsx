@@ -1,20 +1,17 @@
-/** What can be copied: values, ids, commands, and requests as curl; and files to save. */
-
+/** Copy buttons for values, ids, commands and curl requests, and downloads of files. */
 import { ActionIcon, Box, Group, Text, Tooltip } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { serviceUrl } from '../client.ts';
-import { ActionButton, sayRefused } from './action.tsx';
+import { ActionButton, notifyFailure } from './action.tsx';
 import styles from './copy.module.css';
+import { curl } from './curl.ts';
 import { Icon } from './icon.tsx';
 
 interface CopyProps {
-  /** What is copied; a function is asked when it is. */
   value: string | (() => string);
-  /** What the button says to those who do not see it; `Copy` unless told. */
+  /** For screen readers and the tooltip (default: `Copy`). */
   label?: string;
 }
 
-/** Copies a value, and says so. */
 export function Copy({ value, label = 'Copy' }: CopyProps) {
   const { copied, copy } = useCopy();
   return (
@@ -24,7 +21,7 @@ export function Copy({ value, label = 'Copy' }: CopyProps) {
         aria-label={copied ? 'Copied' : label}
         color={copied ? 'teal' : 'gray'}
         onClick={(event) => {
-          // Not the row that the button stands in.
+          // A click would otherwise open the row around the button.
           event.stopPropagation();
           copy(typeof value === 'string' ? value : value());
         }}
@@ -35,20 +32,20 @@ export function Copy({ value, label = 'Copy' }: CopyProps) {
   );
 }
 
-/** How long a button shows that it has copied, in milliseconds. */
-const SAYS_MS = 1_500;
+/** How long a button shows `Copied`. */
+const SHOWN_MS = 1_500;
 
-/** Copies a text; shows an error if neither way works. */
+/** Copies a text; shows an error if the browser does not allow it. */
 export function useCopy(): { copied: boolean; copy: (text: string) => void } {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), SAYS_MS);
+    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [copied]);
   const copy = async (text: string) => {
     if (await isCopied(text)) setCopied(true);
-    else sayRefused(new Error('The browser did not let the page copy: choose the text, and press Ctrl+C'));
+    else notifyFailure(new Error('Your browser blocked copying. Select the text and press Ctrl+C instead.'));
   };
   return { copied, copy: (text) => void copy(text) };
 }
@@ -62,7 +59,7 @@ async function isCopied(text: string): Promise<boolean> {
   }
 }
 
-/** The field is put beside the focused element: a dialog or a table row would otherwise notice the focus leaving. */
+/** The field is inserted beside the focused element, so that the focus does not leave a dialog or table row. */
 function isCopiedFromField(text: string): boolean {
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement : null;
   const field = document.createElement('textarea');
@@ -79,12 +76,12 @@ function isCopiedFromField(text: string): boolean {
 interface CommandLineProps {
   /** One or more lines. */
   command: string;
-  /** What the copy button is called; `Copy the command` unless told. */
+  /** Of the copy button (default: `Copy command`). */
   label?: string;
 }
 
-/** A command as one would type it, with its copy button. */
-export function CommandLine({ command, label = 'Copy the command' }: CommandLineProps) {
+/** A shell command with a copy button. */
+export function CommandLine({ command, label = 'Copy command' }: CommandLineProps) {
   return (
     <Group wrap="nowrap" gap={4} align="flex-start" className={styles.box} maw="100%">
       <Box component="pre" className={styles.text} tabIndex={0}>
@@ -95,7 +92,7 @@ export function CommandLine({ command, label = 'Copy the command' }: CommandLine
   );
 }
 
-/** Copies the request as a curl command, with `$FLOWHOOK_KEY` in the place of the key. */
+/** Copies a request as a curl command, with `$FLOWHOOK_KEY` as the key. */
 export function CopyAsCurl({ path }: { path: string }) {
   const { copied, copy } = useCopy();
   return (
@@ -105,37 +102,7 @@ export function CopyAsCurl({ path }: { path: string }) {
   );
 }
 
-interface CurlRequest {
-  /** GET unless told. */
-  method?: string;
-  /** With its query: `/v1/jobs?state=failed`. */
-  path: string;
-  /** Sent as JSON. */
-  json?: unknown;
-}
-
-/** A curl command that works once `FLOWHOOK_KEY` holds a key: the page knows none. */
-export function curl({ method = 'GET', path, json }: CurlRequest): string {
-  return [
-    'curl -sS',
-    method === 'GET' ? '' : `-X ${method}`,
-    `-H "x-api-key: $FLOWHOOK_KEY"`,
-    json === undefined ? '' : `-H 'content-type: application/json' -d ${quoted(JSON.stringify(json))}`,
-    quoted(serviceUrl + path),
-  ]
-    .filter((part) => part !== '')
-    .join(' ');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/**
- * An id with its copy button.
- *
- * @param props.isShort shortened to its prefix and last letters; the title and the copy button have all of it
- */
+/** An id with a copy button. @param props.isShort shows only its prefix and last six characters */
 export function IdText({ id, isShort = false }: { id: string; isShort?: boolean }) {
   const text = isShort && id.length > 14 ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}` : id;
   return (
@@ -156,6 +123,6 @@ export function save(name: string, content: string | Blob, type?: string): void 
   link.href = address;
   link.download = name;
   link.click();
-  // The browser has begun to read it by then.
+  // By then the browser has started to read the blob.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -1,11 +1,11 @@
-/** A list as a table, or as cards in a narrow window. Virtualized: only the rows in sight are rendered. */
+/** A list as a table, or as cards in a narrow window. Only visible rows are rendered. */
 import { Box, Button, Center, Group, Loader, Text } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import type { List } from '../queries/list.ts';
 import styles from './data-table.module.css';
 import type { Filters } from './filters.ts';
-import { count, many } from './format.ts';
+import { count, many, plural } from './format.ts';
 import { useHeldRows } from './held-rows.ts';
 import { Icon } from './icon.tsx';
 import { useRowKeys } from './keyboard.ts';
@@ -13,24 +13,24 @@ import { EmptyState, ErrorBox } from './page.tsx';
 import { CardRows, type Column, openRow, type RowSelection, type Sort, TableRows, toggled } from './rows.tsx';
 
 interface DataTableProps<Row> {
-  /** What the table is called to those who do not see it. */
+  /** For screen readers. */
   label: string;
-  /** From `useList`, or `listOf(rows)` for rows that are loaded as a whole. */
+  /** From `useList`, or `listOf(rows)` for rows that are already loaded. */
   list: List<Row>;
-  /** The first one is the title of a card. Enter, or a click anywhere in a row, does what its link or button does. */
+  /** The first column is the title of a card. Enter, or a click on a row, activates its link or button. */
   columns: readonly (Column<Row> | false)[];
-  /** Their `id` unless told. */
+  /** Default: the row's `id`. */
   idOf?: (row: Row) => string;
-  /** In the place of no rows: an `EmptyState`. */
+  /** An `EmptyState`, shown if there are no rows. */
   empty: ReactNode;
-  /** What hides rows: where there are none then, it can be cleared. */
+  /** If they hide all rows, the table offers to clear them. */
   filters?: Filters<string> | undefined;
-  /** Which rows are chosen, by their ids, for doing something with all of them. */
+  /** The ids of the selected rows. */
   selection?: RowSelection | undefined;
   sort?: Sort | undefined;
-  /** How high it may grow, of CSS, before it scrolls in itself; the rest of the window unless told. */
+  /** A CSS length; a longer table scrolls (default: the rest of the window). */
   maxHeight?: string;
-  /** What the rows are called: `run`. */
+  /** The singular name of a row: `run`. */
   noun: string;
 }
 
@@ -47,12 +47,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   }
   if (list.rows.length === 0) {
     return filters?.isFiltered ? (
-      <EmptyState title={`No ${noun} matches these filters`} onClear={filters.clear} />
+      <EmptyState title={`No ${plural(noun)} match these filters`} onClear={filters.clear} />
     ) : (
       empty
     );
   }
-  // Another list begins at its top, with nothing held and nothing selected.
+  // The key resets scrolling, selection and held rows for another list.
   return <Filled key={`${list.name} ${list.isOld === true}`} {...props} />;
 }
 
@@ -70,7 +70,7 @@ function Filled<Row>({
   const isNarrow = useMediaQuery('(max-width: 40em)', undefined, { getInitialValueInEffect: false });
   const [isAway, setIsAway] = useState(false);
   const [active, setActive] = useState(-1);
-  // What was selected in the list before is not to be acted on, and keeps no rows in place.
+  // A selection from the previous list must neither be acted on nor hold rows in place.
   const before = useRef(selection);
   useEffect(() => {
     if ((before.current?.ids.size ?? 0) > 0) before.current?.onChange(new Set());
@@ -83,7 +83,7 @@ function Filled<Row>({
     if (hasMore && !isLoadingMore && error === null) loadMore();
   }, [hasMore, isLoadingMore, error, loadMore]);
 
-  const choose = (index: number) => {
+  const select = (index: number) => {
     const row = shown[index];
     if (row !== undefined) selection?.onChange(toggled(selection.ids, idOf(row)));
   };
@@ -95,7 +95,7 @@ function Filled<Row>({
       if (index < 0 && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
     onOpen: openRow,
-    onChoose: selection === undefined ? undefined : choose,
+    onSelect: selection === undefined ? undefined : select,
   });
 
   const showNew = () => {
@@ -143,14 +143,14 @@ function Filled<Row>({
         onEnd={onEnd}
       />
       {error !== null && (
-        <ErrorBox error={error} title="The next ones could not be read" onRetry={list.retry} />
+        <ErrorBox error={error} title="More rows could not be loaded" onRetry={list.retry} />
       )}
       <Group gap="xs" mt={6}>
         {isLoadingMore && <Loader size={12} aria-label="Loading more" />}
         <Text size="xs" c="dimmed" className="numbers">
           {list.total !== null && list.total > shown.length
-            ? `${count(shown.length)} of ${many(list.total, noun)}, more as you scroll`
-            : `${many(shown.length, noun)}${hasMore ? ', more as you scroll' : ''}`}
+            ? `${count(shown.length)} of ${many(list.total, noun)}, scroll for more`
+            : `${many(shown.length, noun)}${hasMore ? ', scroll for more' : ''}`}
         </Text>
       </Group>
     </Box>

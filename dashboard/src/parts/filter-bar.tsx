@@ -1,4 +1,4 @@
-/** The filters of a list, above it. */
+/** The filters above a list. */
 import { Group, MultiSelect, Select, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -6,7 +6,7 @@ import { ActionButton } from './action.tsx';
 import type { Filters } from './filters.ts';
 import { Icon } from './icon.tsx';
 
-/** One filter. `name` is that in the address. */
+/** A filter; `name` is its parameter in the URL. */
 export type FilterField<Name extends string> =
   | { kind: 'search'; name: Name; label: string }
   | { kind: 'one'; name: Name; label: string; options: FilterOption[] }
@@ -14,25 +14,20 @@ export type FilterField<Name extends string> =
 
 export interface FilterOption {
   value: string;
-  /** With a count where it is known: `failed (3)`. */
   label: string;
 }
 
 export interface FilterBarProps<Name extends string> {
-  /** Of `useFilters`. */
   filters: Filters<Name>;
-  fields: FilterField<Name>[];
-  /** At the end of the line: buttons, counts. */
+  fields: (FilterField<Name> | false)[];
+  /** At the end of the line, such as buttons. */
   children?: ReactNode;
 }
 
-/** `/` goes to the first search field on the page. */
 export function FilterBar<Name extends string>({ filters, fields, children }: FilterBarProps<Name>) {
   return (
     <Group gap="xs" mb="sm" role="search" aria-label="Filters">
-      {fields.map((field) => (
-        <Field key={field.name} field={field} filters={filters} />
-      ))}
+      {fields.map((field) => field && <Field key={field.name} field={field} filters={filters} />)}
       {filters.isFiltered && (
         <ActionButton variant="subtle" action={filters.clear} color="gray">
           Clear
@@ -87,7 +82,7 @@ function Field<Name extends string>({
   );
 }
 
-/** Follows the typing after a moment, and the address at once. */
+/** Debounces typing; a change of the URL shows immediately. */
 function Search({
   label,
   value,
@@ -99,7 +94,7 @@ function Search({
 }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  const tell = useDebouncedCallback(onChange, 250);
+  const report = useDebouncedCallback(onChange, 250);
   return (
     <TextInput
       type="search"
@@ -109,7 +104,7 @@ function Search({
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value);
-        tell(event.currentTarget.value);
+        report(event.currentTarget.value);
       }}
       data-search
       w={240}

@@ -1,18 +1,17 @@
-/** Filters are kept in the URL: they survive a reload and the back button, and can be shared as a link. */
+/** Filters in the URL, so that they survive a reload and the back button and can be shared as a link. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 
 export interface Filters<Name extends string> {
-  /** What is chosen; a name that is not there filters nothing. Several choices of one name are joined by commas. */
+  /** By name; several values of one name are comma-separated. A missing name filters nothing. */
   values: { readonly [name in Name]?: string };
-  /** Chooses; undefined or an empty text takes a filter away. Others stay. */
+  /** Undefined or an empty string removes a filter; filters that are not named stay. */
   set: (changes: { readonly [name in Name]?: string | undefined }) => void;
   clear: () => void;
-  /** Whether any is set: an empty list then offers to clear them. */
   isFiltered: boolean;
 }
 
-/** The filters of a page, by their names in the address. */
+/** The filters of a page, by their parameters in the URL. */
 export function useFilters<Name extends string>(...names: Name[]): Filters<Name> {
   const search: Record<string, string | undefined> = useSearch({ strict: false });
   const navigate = useNavigate();
@@ -40,17 +39,16 @@ export function useFilters<Name extends string>(...names: Name[]): Filters<Name>
   };
 }
 
-/** The choices of a filter of which several may be chosen; undefined: none. */
+/** The values of a filter that takes several; undefined if it is not set. */
 export function choices<T extends string>(value: string | undefined): T[] | undefined {
   return value === undefined ? undefined : (value.split(',') as T[]);
 }
 
-/** The address's own letters: `?state=failed,canceled&q=ada`, every value a text. */
+/** Every value is a string, without the router's JSON encoding: `?state=failed,canceled&q=ada`. */
 export function parseSearch(search: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(search));
 }
 
-/** The reverse. */
 export function stringifySearch(search: Record<string, unknown>): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(search)) {
@@ -60,7 +58,7 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** The periods by which lists are filtered, by their names in the URL. */
+/** Options of the time filter, whose values appear in the URL. */
 export const PERIODS = [
   { value: '1h', label: 'Last hour', ms: 3_600_000 },
   { value: '24h', label: 'Last 24 hours', ms: 86_400_000 },
@@ -68,12 +66,12 @@ export const PERIODS = [
   { value: '30d', label: 'Last 30 days', ms: 30 * 86_400_000 },
 ];
 
-/** When a period began, in ISO 8601; constant while the page is mounted. */
+/** When a period starts, in ISO 8601; constant while the page is mounted. */
 export function useSince(period: string | undefined): string | undefined {
   return useMemo(() => sinceOf(period, Date.now()), [period]);
 }
 
-/** By the minute, so that two who ask the same within it are answered by one query. */
+/** Rounded down to the minute, so that equal filters share one cached query. */
 export function sinceOf(period: string | undefined, nowMs: number): string | undefined {
   const ms = PERIODS.find(({ value }) => value === period)?.ms;
   return ms === undefined ? undefined : new Date(Math.floor((nowMs - ms) / 60_000) * 60_000).toISOString();

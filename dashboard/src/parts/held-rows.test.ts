@@ -1,4 +1,4 @@
-/** Rows that stay where they are while one reads. */
+/** Rows that stay in place while the user reads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hold } from './held-rows.ts';
@@ -9,19 +9,19 @@ const shownAs = (held: string, now: string) => {
   return [shown.map(({ all }) => all).join(' '), waiting];
 };
 
-test('rows that come above wait, and are counted', () => {
+test('counts new rows at the top without showing them', () => {
   assert.deepEqual(shownAs('c b a', 'e d c b a'), ['c b a', 2]);
 });
 
-test('rows that come below are shown', () => {
+test('shows new rows at the end', () => {
   assert.deepEqual(shownAs('c b', 'd c b a'), ['c b a', 1]);
 });
 
-test('rows are brought up to date where they stand, and those that are gone stay', () => {
+test('updates rows in place and keeps removed ones', () => {
   assert.deepEqual(shownAs('c b a', 'c2 a2'), ['c2 b a2', 0]);
 });
 
-test('nothing is held of an empty list', () => {
+test('shows all rows of a list that was empty', () => {
   assert.deepEqual(
     hold<string>([], ['a'], (row) => row),
     { shown: ['a'], waiting: 0 },

@@ -1,11 +1,10 @@
-/** Keeps rows in place while somebody reads them. */
+/** Keeps rows in place while the user reads them. */
 import { useEffect, useMemo, useRef } from 'react';
 
 /**
- * While somebody reads, rows keep their places and are only updated; new rows above them are counted. Otherwise the rows
- * are those of the list.
+ * While the user reads, rows are updated in place, and new rows above them are only counted. Otherwise all rows are shown.
  *
- * @param isReading whether somebody has scrolled, chosen or focused rows
+ * @param isReading whether the user has scrolled, selected or focused rows
  */
 export function useHeldRows<Row>(
   rows: readonly Row[],
@@ -13,7 +12,7 @@ export function useHeldRows<Row>(
 ): { shown: readonly Row[]; waiting: number } {
   const held = useRef<readonly Row[]>(rows);
   const name = useRef(idOf);
-  // Too slow for every move of the focus, with a hundred thousand rows.
+  // With 100,000 rows this is too slow for every move of the focus.
   const result = useMemo(
     () => (isReading ? hold(held.current, rows, name.current) : { shown: rows, waiting: 0 }),
     [rows, isReading],
@@ -25,7 +24,7 @@ export function useHeldRows<Row>(
   return result;
 }
 
-/** The rows that were shown, updated, and new rows below them. A row that is gone stays as it was. */
+/** The shown rows, updated, and new rows below them. A row that was removed stays as it was. */
 export function hold<Row>(
   held: readonly Row[],
   rows: readonly Row[],

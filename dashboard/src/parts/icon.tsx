@@ -1,4 +1,4 @@
-/** The icons of the dashboard: outlines on a 24 × 24 grid, in the colour of the surrounding text. */
+/** The icons of the dashboard: outlines on a 24 × 24 grid, in the color of the surrounding text. */
 
 const PATHS = {
   api: 'M8 8l-4 4 4 4M16 8l4 4-4 4M13.5 5l-3 14',

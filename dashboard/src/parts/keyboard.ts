@@ -1,24 +1,24 @@
-/** The keyboard: shortcuts of the frame and of the current page, and the keys of tables. */
+/** Keyboard shortcuts of the shell, of the current page and of tables. */
 import { type RefObject, useEffect, useRef } from 'react';
 import { Remembered, Store } from './store.ts';
 
 export interface Shortcut {
-  /** One key, or several with spaces between: `?`, `g w`. */
+  /** One key, or a sequence separated by spaces: `?`, `g w`. */
   keys: string;
-  /** What it does, for the list of shortcuts: `Go to Workflows`. */
+  /** In the list of shortcuts: `Go to Workflows`. */
   label: string;
   run: () => void;
 }
 
-/** The longest time between the keys of a sequence, in milliseconds. */
+/** The maximum time between two keys of a sequence. */
 const SEQUENCE_MS = 1_500;
 const all = new Set<Shortcut>();
 let pressed: { keys: string; atMs: number } | undefined;
 
-/** All shortcuts of the moment. */
+/** All registered shortcuts. */
 export const shortcuts = new Store<readonly Shortcut[]>([]);
 
-/** Whether single-key shortcuts are on: users of speech input must be able to turn them off (WCAG 2.1.4). */
+/** Whether single-key shortcuts are enabled: users of speech input must be able to disable them (WCAG 2.1.4). */
 export const singleKeys = new Remembered('flowhook-shortcuts', ['on', 'off']);
 
 /** Registers a shortcut while the component is mounted. */
@@ -38,7 +38,7 @@ export function useShortcut(keys: string, label: string, run: () => void): void 
   }, [keys, label]);
 }
 
-/** Listens to the page, once for all shortcuts. */
+/** Handles the keys of all shortcuts; called once, by the shell. */
 export function useShortcutKeys(): void {
   useEffect(() => {
     document.addEventListener('keydown', press);
@@ -58,9 +58,9 @@ function press(event: KeyboardEvent): void {
     return;
   const before = pressed !== undefined && event.timeStamp - pressed.atMs < SEQUENCE_MS ? pressed.keys : '';
   const keys = [before, event.key].filter((key) => key !== '').join(' ');
-  // The last one registered: a page's own has precedence over the shell's; but `g r` is never the `r` of a page.
-  const called = (name: string) => [...all].findLast((shortcut) => shortcut.keys === name);
-  const found = called(keys) ?? called(event.key);
+  // The latest one wins, so a page overrides the shell. A sequence wins over its last key: `g r` is not `r`.
+  const named = (name: string) => [...all].findLast((shortcut) => shortcut.keys === name);
+  const found = named(keys) ?? named(event.key);
   pressed = undefined;
   if (found !== undefined) {
     event.preventDefault();
@@ -70,17 +70,17 @@ function press(event: KeyboardEvent): void {
   }
 }
 
-/** Rows by the keyboard: `j` and `k` move, Enter opens, `x` chooses, Escape leaves. */
+/** Keys of a table: `j` and `k` move, Enter opens, `x` selects, Escape leaves. */
 interface RowKeys {
-  /** Of the row that has the focus; −1: none. */
+  /** Index of the focused row; −1 means none. */
   active: number;
   count: number;
   onMove: (index: number) => void;
   onOpen: (row: Element) => void;
-  onChoose: ((index: number) => void) | undefined;
+  onSelect: ((index: number) => void) | undefined;
 }
 
-/** Listens on the whole page. Of several tables the one with the focus is meant, else the first. */
+/** Handles the keys of a table on the whole page. Of several tables, the focused or else the first one reacts. */
 export function useRowKeys(ref: RefObject<HTMLElement | null>, keys: RowKeys): void {
   const latest = useRef(keys);
   useEffect(() => {
@@ -88,15 +88,15 @@ export function useRowKeys(ref: RefObject<HTMLElement | null>, keys: RowKeys): v
   });
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const { active, count, onMove, onOpen, onChoose } = latest.current;
+      const { active, count, onMove, onOpen, onSelect } = latest.current;
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (ref.current === null || count === 0 || !isMeant(ref.current)) return;
+      if (ref.current === null || count === 0 || !isTarget(ref.current)) return;
       const row =
         event.target instanceof Element && event.target.matches('[data-index]') ? event.target : null;
       if (event.key === 'j') onMove(Math.min(count - 1, active + 1));
       else if (event.key === 'k') onMove(Math.max(0, active - 1));
       else if (event.key === 'Enter' && row !== null && active >= 0) onOpen(row);
-      else if (event.key === 'x' && active >= 0) onChoose?.(active);
+      else if (event.key === 'x' && active >= 0) onSelect?.(active);
       else if (event.key === 'Escape' && active >= 0) onMove(-1);
       else return;
       event.preventDefault();
@@ -106,18 +106,18 @@ export function useRowKeys(ref: RefObject<HTMLElement | null>, keys: RowKeys): v
   }, [ref]);
 }
 
-function isMeant(element: HTMLElement): boolean {
+function isTarget(element: HTMLElement): boolean {
   const all = [...document.querySelectorAll('[data-rows]')];
   const focused = all.find((each) => each.contains(document.activeElement));
   return (focused ?? all[0]) === element;
 }
 
-const KINDS_WITHOUT_TEXT = ['checkbox', 'radio', 'button', 'submit', 'reset', 'range', 'file'];
+const INPUTS_WITHOUT_TEXT = ['checkbox', 'radio', 'button', 'submit', 'reset', 'range', 'file'];
 
-/** Keys typed into a field or an open dialog are no shortcuts. */
+/** Keys in a text field, dialog or menu are not shortcuts. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest('[role="dialog"], [role="menu"], [role="listbox"]') !== null) return true;
-  if (target instanceof HTMLInputElement) return !KINDS_WITHOUT_TEXT.includes(target.type);
+  if (target instanceof HTMLInputElement) return !INPUTS_WITHOUT_TEXT.includes(target.type);
   return target.isContentEditable || target.matches('textarea, select');
 }

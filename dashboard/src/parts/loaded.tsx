@@ -1,4 +1,4 @@
-/** A page of one thing: until it is there, that it is loading, why it cannot be read, or that it may not be seen. */
+/** The page of one resource: its content, a loader, an error, or the missing scope. */
 import { Loader } from '@mantine/core';
 import { type DefaultError, type QueryKey, type UseQueryOptions, useQuery } from '@tanstack/react-query';
 import type { Scope } from 'flowhook-client';
@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { NeedsScope, useSession } from '../session.tsx';
 import { ErrorBox, PageHeader } from './page.tsx';
 
-/** @param props.title of the page that is shown meanwhile; without one, it is a part of a page */
+/** @param props.title of the page while there is no content; omitted for a part of a page */
 export function Loaded<Data, Key extends QueryKey>({
   query,
   title,
@@ -16,8 +16,9 @@ export function Loaded<Data, Key extends QueryKey>({
 }: {
   query: UseQueryOptions<Data, DefaultError, Data, Key>;
   title?: string;
-  /** What it takes to see it, and what it is called then: `webhooks`. */
+  /** The scope that the page needs. */
   scope?: Scope;
+  /** What the key cannot see without the scope: `webhooks`. */
   what?: string;
   children: (data: Data) => ReactNode;
 }) {

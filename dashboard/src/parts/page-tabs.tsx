@@ -1,13 +1,13 @@
-/** Tabs that are routes of their own: of the events, and of the API keys. */
+/** Tabs that are separate routes. */
 import { Tabs } from '@mantine/core';
 import { type LinkProps, useNavigate } from '@tanstack/react-router';
 
 const SETS = {
-  Events: { Log: '/events', Catalogue: '/events/catalogue' },
+  Events: { Log: '/events', Catalog: '/events/catalog' },
   'API keys': { Keys: '/keys', Audit: '/keys/audit' },
 } as const;
 
-/** @param props.of also what the tabs are called to those who hear the page */
+/** @param props.of also labels the tabs for screen readers */
 export function PageTabs<Of extends keyof typeof SETS>({
   of,
   shown,

@@ -1,4 +1,4 @@
-/** What every page is made of: its header, sections, facts and links, and what stands for nothing or for an error. */
+/** Building blocks of pages: header, sections, facts, links, empty states and errors. */
 import {
   Alert,
   Anchor,
@@ -21,23 +21,23 @@ import styles from './page.module.css';
 import { Prose } from './values.tsx';
 
 interface PageHeaderProps {
-  /** Also the title of the browser's tab. */
+  /** Also the title of the browser tab. */
   title: string;
-  /** Instead of the title in the heading, such as one with its copy button. */
+  /** Replaces the title in the heading. */
   heading?: ReactNode;
-  /** Links to the pages above: `<PageLink to="/runs">Runs</PageLink>`. */
+  /** Breadcrumbs: `<PageLink to="/runs">Runs</PageLink>`. */
   up?: ReactNode;
-  /** Of what the page shows. */
+  /** Id of the resource on the page. */
   id?: string;
-  /** Beside the heading: a state, an id. */
+  /** Beside the heading, such as a state. */
   meta?: ReactNode;
-  /** Buttons, at the end of the line. */
+  /** Buttons at the end of the line. */
   actions?: ReactNode;
-  /** A sentence below. */
+  /** A sentence below the heading. */
   description?: ReactNode;
 }
 
-/** Every page has one, with the only h1. On navigation the focus goes there, so that screen readers begin there. */
+/** Every page has one, with its only h1, which gets the focus on navigation so that screen readers start there. */
 export function PageHeader({ title, heading, up, id, meta, actions, description }: PageHeaderProps) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -73,14 +73,14 @@ export function PageHeader({ title, heading, up, id, meta, actions, description 
   );
 }
 
-/** The first page after a load leaves the focus where the browser puts it. */
+/** On the first page after a load, the browser decides where the focus is. */
 let hasShown = false;
 
 interface SectionProps {
   title: string;
-  /** At the end of the line of the heading. */
+  /** Buttons at the end of the heading's line. */
   actions?: ReactNode;
-  /** What it holds brings its own frame, such as a table. */
+  /** The content has its own frame, such as a table. */
   isBare?: boolean;
   children: ReactNode;
 }
@@ -99,10 +99,9 @@ export function Section({ title, actions, isBare = false, children }: SectionPro
   );
 }
 
-/** A few facts side by side: a name in grey, what it is below. */
+/** A dimmed name above a value. */
 export type Fact = readonly [name: string, value: ReactNode];
 
-/** As many beside each other as there is room for. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl className={styles.facts}>
@@ -111,7 +110,6 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
           <Text component="dt" size="xs" c="dimmed">
             {name}
           </Text>
-          {/* Broken between words, unless one is longer than the line. */}
           <Text component="dd" size="sm" m={0} className="numbers" style={{ overflowWrap: 'break-word' }}>
             {value}
           </Text>
@@ -123,7 +121,7 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
 
 interface Linked {
   ref?: Ref<HTMLAnchorElement>;
-  /** The whole of what may be cut off. */
+  /** The full text, if it may be cut off. */
   title?: string;
 }
 
@@ -132,7 +130,7 @@ export const PageLink = createLink((props: Omit<AnchorProps, 'href'> & Linked) =
   <Anchor inherit {...props} />
 ));
 
-/** The same that looks like a button. */
+/** A link that looks like a button. */
 export const ButtonLink = createLink((props: Omit<ButtonProps, 'href'> & Linked) => (
   <Button component="a" variant="default" {...props} />
 ));
@@ -142,15 +140,13 @@ interface EmptyStateProps {
   title: string;
   /** One or two sentences. */
   children?: ReactNode;
-  /** A command that works as it stands: with the real address, and `$FLOWHOOK_KEY` for the key. */
+  /** A command that works when pasted: with the real address, and `$FLOWHOOK_KEY` as the key. */
   command?: string;
-  /** A button or link that does the same. */
   action?: ReactNode;
-  /** When filters hide everything: takes them away. */
+  /** Clears the filters, if they hide all rows. */
   onClear?: (() => void) | undefined;
 }
 
-/** In the place of a list. */
 export function EmptyState({ title, children, command, action, onClear }: EmptyStateProps) {
   return (
     <Stack align="center" gap="sm" py="xl" px="md" ta="center">
@@ -173,15 +169,15 @@ export function EmptyState({ title, children, command, action, onClear }: EmptyS
 
 interface ErrorBoxProps {
   error: Error;
-  /** What could not be done, such as `The runs could not be read`. */
+  /** What failed, such as `More rows could not be loaded`. */
   title?: string;
   onRetry?: () => void;
-  /** Centred on an otherwise empty page. */
+  /** Centered on an otherwise empty page. */
   isPage?: boolean;
 }
 
-/** Shown in place of what could not be loaded. */
-export function ErrorBox({ error, title = 'That did not work', onRetry, isPage = false }: ErrorBoxProps) {
+/** Shown in place of content that could not be loaded. */
+export function ErrorBox({ error, title = 'Something went wrong', onRetry, isPage = false }: ErrorBoxProps) {
   const box = (
     <Alert color="red" variant="light" title={title} role="alert" maw={640}>
       <Stack gap="xs" align="flex-start">
@@ -191,9 +187,9 @@ export function ErrorBox({ error, title = 'That did not work', onRetry, isPage =
         {error instanceof FlowhookError && error.requestId !== null && (
           <Group gap={4}>
             <Text size="xs" c="dimmed">
-              Request {error.requestId}
+              Request id: {error.requestId}
             </Text>
-            <Copy value={error.requestId} label="Copy the id of the request" />
+            <Copy value={error.requestId} label="Copy the request id" />
           </Group>
         )}
         {onRetry !== undefined && (

@@ -1,4 +1,4 @@
-/** How the rows of a list are drawn: as a native table that scrolls in its box, or as cards in a narrow window. */
+/** The rows of a list: a native table that scrolls in a box, or cards in a narrow window. */
 import { Checkbox, Group, UnstyledButton } from '@mantine/core';
 import { useVirtualizer, useWindowVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import {
@@ -17,18 +17,18 @@ import styles from './data-table.module.css';
 import { Icon } from './icon.tsx';
 
 export interface Column<Row> {
-  /** Its name for sorting, and its key. */
+  /** React key, and the name to sort by. */
   id: string;
   header: string;
   cell: (row: Row) => ReactNode;
   /**
-   * Of CSS, in px: `120px`, and what is longer is cut off at the end of the cell. `fits`: as wide as what it holds, for
-   * what must be seen whole (times, numbers, states). What is left over is shared by those without one.
+   * `120px`: longer content is cut off. `fits`: as wide as its content, for times, numbers and states, which must never be
+   * cut off. Columns without a width share the remaining space.
    */
   width?: `${number}px` | 'fits';
   align?: 'start' | 'end';
   isSortable?: boolean;
-  /** Long texts go on in the next line. */
+  /** Long text wraps. */
   isWrapped?: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface RowSelection {
 }
 
 export interface Sort {
-  /** `name` or `-name`, as in the URL. */
+  /** `name`, or `-name` for descending, as in the URL. */
   by: string | undefined;
   onChange: (by: string) => void;
 }
@@ -51,21 +51,21 @@ export interface RowsProps<Row> {
   selection: RowSelection | undefined;
   sort: Sort | undefined;
   maxHeight: string;
-  /** Index of the row with the focus; −1: none. */
+  /** Index of the focused row; −1 means none. */
   active: number;
   onActive: (index: number) => void;
-  /** Called with whether the list is scrolled away from its top. */
+  /** Reports whether the list is scrolled away from its top. */
   onScrolled: (isAway: boolean) => void;
-  /** The last row is near. */
+  /** Called when the last rows come into view. */
   onEnd: () => void;
 }
 
 const ROW_PX = 37;
-/** A column without a width is never narrower. */
-const LEAST_PX = 200;
+/** Minimum width of a column without a fixed width. */
+const MIN_PX = 200;
 const CHECKBOX_PX = 36;
 const CARD_PX = 140;
-/** The next page is loaded when this many rows are left below. */
+/** The next page is loaded when this many rows remain below. */
 const NEAR_END = 20;
 
 export function TableRows<Row>(props: RowsProps<Row>) {
@@ -82,12 +82,12 @@ export function TableRows<Row>(props: RowsProps<Row>) {
   const { drawn, above, below } = useDrawn(virtualizer, box, props);
   const share = `${100 / columns.filter(({ width }) => width === undefined).length}%`;
   const hasDrawn = drawn.length > 0;
-  // As high as the first one: a row of another height than was thought moves all below it.
+  // Uses the height of the first row as the estimate: a wrong estimate would move all rows below.
   useLayoutEffect(() => {
     const height = box.current?.querySelector<HTMLElement>('tr[data-index]')?.offsetHeight;
     if (hasDrawn && height !== undefined) setRowPx(height);
   }, [hasDrawn]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was reckoned with the height before is forgotten
+  // biome-ignore lint/correctness/useExhaustiveDependencies: positions from the previous estimate must be discarded
   useLayoutEffect(() => virtualizer.measure(), [rowPx, virtualizer]);
   return (
     <div
@@ -133,7 +133,7 @@ export function TableRows<Row>(props: RowsProps<Row>) {
                   data-title={at === 0 || undefined}
                   data-align={align}
                   data-wraps={isWrapped}
-                  // Nothing is cut off where the column is as wide as what it holds; the others get what is left.
+                  // A cell without a width must not widen its column, which gets a share of the remaining space.
                   style={{ maxWidth: width === 'fits' ? undefined : (width ?? 0) }}
                 >
                   {cell(row)}
@@ -149,7 +149,7 @@ export function TableRows<Row>(props: RowsProps<Row>) {
 
 function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefined }) {
   const { id, header, align, isSortable, width } = column;
-  const minWidth = width === 'fits' ? undefined : (width ?? LEAST_PX);
+  const minWidth = width === 'fits' ? undefined : (width ?? MIN_PX);
   if (isSortable !== true || sort === undefined) {
     return (
       <th scope="col" data-align={align} style={{ minWidth }}>
@@ -173,7 +173,6 @@ function Head<Row>({ column, sort }: { column: Column<Row>; sort: Sort | undefin
   );
 }
 
-/** They scroll with the page. */
 export function CardRows<Row>(props: RowsProps<Row>) {
   const { label, rows, columns, idOf, onScrolled } = props;
   const list = useRef<HTMLUListElement>(null);
@@ -190,9 +189,9 @@ export function CardRows<Row>(props: RowsProps<Row>) {
   });
   const { drawn, above, below } = useDrawn(virtualizer, list, props, top);
   useEffect(() => {
-    const tell = () => onScrolled(scrollY > top + CARD_PX);
-    addEventListener('scroll', tell, { passive: true });
-    return () => removeEventListener('scroll', tell);
+    const report = () => onScrolled(scrollY > top + CARD_PX);
+    addEventListener('scroll', report, { passive: true });
+    return () => removeEventListener('scroll', report);
   }, [onScrolled, top]);
   const [title, ...others] = columns;
   return (
@@ -222,7 +221,7 @@ export function CardRows<Row>(props: RowsProps<Row>) {
   );
 }
 
-/** What both forms do with the rows in sight: load further ones, move the focus, open and choose. */
+/** Shared by tables and cards: the visible rows, loading more of them, focus, opening and selection. */
 function useDrawn<Row, Scrolled extends Element | Window>(
   virtualizer: Virtualizer<Scrolled, HTMLElement>,
   box: RefObject<HTMLElement | null>,
@@ -238,14 +237,14 @@ function useDrawn<Row, Scrolled extends Element | Window>(
     if (active < 0) return;
     virtualizer.scrollToIndex(active);
     const row = () => box.current?.querySelector<HTMLElement>(`[data-index="${active}"]`);
-    // At once, so that an Enter right after is the row's; it may have to be drawn first.
+    // Immediately, so that the row gets an Enter that follows; or on the next frame, if it is not rendered yet.
     if (row()) row()?.focus({ preventScroll: true });
     else requestAnimationFrame(() => row()?.focus({ preventScroll: true }));
   }, [active, virtualizer, box]);
   const drawn = items.map(({ index, key }) => {
     const row = rows[index] as Row;
     const id = idOf(row);
-    const isChosen = selection?.ids.has(id) ?? false;
+    const isSelected = selection?.ids.has(id) ?? false;
     return {
       key,
       row,
@@ -253,7 +252,7 @@ function useDrawn<Row, Scrolled extends Element | Window>(
       attributes: {
         ref: virtualizer.measureElement,
         'data-index': index,
-        'data-chosen': isChosen || undefined,
+        'data-chosen': isSelected || undefined,
         tabIndex: -1,
         onFocus: (event: FocusEvent) => event.target === event.currentTarget && onActive(index),
         onClick: (event: MouseEvent) => isOnRowItself(event.target) && openRow(event.currentTarget),
@@ -261,7 +260,7 @@ function useDrawn<Row, Scrolled extends Element | Window>(
       checkbox: selection && (
         <Checkbox
           aria-label={`Select ${id}`}
-          checked={isChosen}
+          checked={isSelected}
           onChange={() => selection.onChange(toggled(selection.ids, id))}
         />
       ),
@@ -274,25 +273,24 @@ function useDrawn<Row, Scrolled extends Element | Window>(
   };
 }
 
-/** The link or button in its title does it; a row without one is not opened. */
+/** Activates the link or button in the first column, if there is one. */
 export function openRow(row: Element): void {
   row.querySelector<HTMLElement>('[data-title] :is(a, button)')?.click();
 }
 
-/** The ids with this one added, or removed if it was among them. */
 export function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const changed = new Set(ids);
   if (!changed.delete(id)) changed.add(id);
   return changed;
 }
 
-/** A click on a link or a button in a row, or the end of selecting text, does not open the row. */
+/** A click on a control in the row, or the end of a text selection, does not open the row. */
 function isOnRowItself(target: EventTarget): boolean {
   if (!(target instanceof Element)) return false;
   return target.closest('a, button, input, label, summary') === null && (getSelection()?.isCollapsed ?? true);
 }
 
-/** The function changes only with the rows: for a new function the virtualizer would measure every row again. */
+/** The function changes only with the rows: the virtualizer measures every row again for a new function. */
 export function useRowName<Row>(rows: readonly Row[], idOf: (row: Row) => string): (index: number) => string {
   const latest = useRef(idOf);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What there is to choose from, by number, beside what is chosen; above it in a narrow window. */
+/** A list of numbered items beside the content of the selected one; above it in a narrow window. */
 import { UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
 import styles from './side-list.module.css';
@@ -16,9 +16,8 @@ export function SideList<Item extends { number: number }>({
   items: readonly Item[];
   chosen: number;
   onChoose: (number: number) => void;
-  /** What is said of one. */
   line: (item: Item) => ReactNode;
-  /** Below the list. */
+  /** A button below the list. */
   more?: ReactNode;
   children: ReactNode;
 }) {

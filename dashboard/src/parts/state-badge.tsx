@@ -1,8 +1,8 @@
-/** A state, always as an icon, a word and a colour, so that none of them is needed alone. */
+/** States, always as an icon, a word and a color, so that nobody depends on the color. */
 import { Group, Text } from '@mantine/core';
 import { Icon, type IconName } from './icon.tsx';
 
-/** Of jobs, deliveries, webhooks, workflows, keys and whatever else has one. */
+/** States of jobs, deliveries, webhooks, workflows, keys and signatures. */
 export type State =
   | 'queued'
   | 'running'
@@ -44,14 +44,13 @@ const LOOKS: Record<State, [icon: IconName, color: string]> = {
 
 export interface StateBadgeProps {
   state: State;
-  /** Instead of the word of the state. */
-  label?: string;
-  /** Why, on hover. */
+  /** Default: the name of the state. */
+  label?: string | undefined;
+  /** The reason, as a tooltip. */
   title?: string | undefined;
 }
 
-/** A state, small enough for a row. */
-export function StateBadge({ state, label = state === 'dead' ? 'given up' : state, title }: StateBadgeProps) {
+export function StateBadge({ state, label = stateName(state), title }: StateBadgeProps) {
   const [icon] = LOOKS[state];
   return (
     <Group component="span" display="inline-flex" gap={6} wrap="nowrap" title={title} data-state={state}>
@@ -63,13 +62,23 @@ export function StateBadge({ state, label = state === 'dead' ? 'given up' : stat
   );
 }
 
-/** The colour of a state, for what is drawn: at least 3 : 1 on the page in both themes. */
+/** `Running`, `Given up`. */
+export function stateName(state: State): string {
+  return state === 'dead' ? 'Given up' : state.charAt(0).toUpperCase() + state.slice(1);
+}
+
+/** Options of a state filter. */
+export function stateOptions<Name extends State>(states: readonly Name[]): { value: Name; label: string }[] {
+  return states.map((value) => ({ value, label: stateName(value) }));
+}
+
+/** The color of a state in graphics: a contrast of at least 3:1 in both themes. */
 export function stateColor(state: State): string {
   const [, color] = LOOKS[state];
   return `light-dark(var(--mantine-color-${color}-8), var(--mantine-color-${color}-5))`;
 }
 
-/** The colour of a text about something gained, lost or changed: at least 4.5 : 1 on the page in both themes. */
+/** The color of text about a gain, a loss or a change: a contrast of at least 4.5:1 in both themes. */
 export function tone(kind: 'good' | 'bad' | 'changed'): string {
   return TONES[kind];
 }

@@ -1,4 +1,4 @@
-/** A value that components all over the page share; the browser may remember it. */
+/** A value that several components share, optionally kept in the browser's storage. */
 import { useSyncExternalStore } from 'react';
 
 export class Store<Value> {
@@ -19,7 +19,7 @@ export class Store<Value> {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The value as it is; the component is rendered again when it changes. */
+  /** The current value; the component re-renders when it changes. */
   readonly use = (): Value => useSyncExternalStore(this.#subscribe, () => this.#value);
 
   readonly #subscribe = (listener: () => void): (() => void) => {
@@ -28,7 +28,7 @@ export class Store<Value> {
   };
 }
 
-/** One of a few words under a key of the browser's storage; the first of them unless something is stored. */
+/** One of a few words, kept in local storage; the first one by default. */
 export class Remembered<Word extends string> extends Store<Word> {
   readonly #key: string;
 
@@ -42,7 +42,7 @@ export class Remembered<Word extends string> extends Store<Word> {
     try {
       localStorage.setItem(this.#key, word);
     } catch {
-      // Storage is forbidden: the choice lasts as long as the page.
+      // Storage is blocked: the choice lasts until the next reload.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Definitions and programs in colours: every character stays where it was. */
+/** Syntax highlighting: no character is lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ const words = (line: string, language: SourceLanguage) =>
     .filter(({ kind }) => kind !== 'plain')
     .map(({ kind, text }) => `${kind} ${text}`);
 
-test('keys, texts, numbers and remarks of YAML are told apart', () => {
+test('recognizes keys, strings, numbers and comments of YAML', () => {
   assert.deepEqual(words('limits: { timeout: 2m, records: 5 } # enough', 'yaml'), [
     'key limits',
     'key timeout',
@@ -21,7 +21,7 @@ test('keys, texts, numbers and remarks of YAML are told apart', () => {
   assert.deepEqual(words('  - name: $.a # b', 'yaml'), ['key name', 'comment # b']);
 });
 
-test('those of JSON and TypeScript too', () => {
+test('recognizes tokens of JSON and TypeScript', () => {
   assert.deepEqual(words('  "key": ["a", true, 1.5]', 'json'), [
     'key "key"',
     'string "a"',
@@ -35,7 +35,7 @@ test('those of JSON and TypeScript too', () => {
   ]);
 });
 
-test('of JSON, numbers with exponents and quotes within texts are told apart', () => {
+test('recognizes exponents and escaped quotes in JSON', () => {
   assert.deepEqual(words('{"a: \\"b": ["c", -1.5e3, true, null]}', 'json'), [
     'key "a: \\"b"',
     'string "c"',
@@ -46,7 +46,7 @@ test('of JSON, numbers with exponents and quotes within texts are told apart', (
   assert.deepEqual(words("it's no JSON, and isn't", 'json'), []);
 });
 
-test('nothing of the text is lost, whatever it is', () => {
+test('keeps every character of incomplete or unusual lines', () => {
   for (const language of ['yaml', 'json', 'typescript'] as const) {
     for (const line of ['', '"open', "it's: 'x", '`a`', '# <b>', '\\"', 'a: b: c', '/* x */ y']) {
       const tokens = tokensOf(line, language);
@@ -55,7 +55,7 @@ test('nothing of the text is lost, whatever it is', () => {
   }
 });
 
-test('of no text anything is lost', () => {
+test('keeps every character of any text', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       const parts = tokensOf(text, 'json').map((token) => token.text);

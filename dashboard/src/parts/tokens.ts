@@ -1,11 +1,11 @@
-/** The words of a workflow file, for colouring it: enough to read by, and never wrong about the text itself. */
+/** Splits code into tokens for highlighting. The tokens of a text always add up to exactly that text. */
 
 export type SourceLanguage = 'yaml' | 'typescript' | 'json';
 
 interface SourceToken {
   kind: 'comment' | 'key' | 'string' | 'number' | 'literal' | 'plain';
   text: string;
-  /** Where it begins in its line. */
+  /** Offset in the text. */
   at: number;
 }
 
@@ -24,7 +24,7 @@ const WORDS: Record<SourceLanguage, RegExp> = {
   json: /(?<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*")|(?<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(?<literal>true|false|null)\b/g,
 };
 
-/** All of a text, in order: of JSON the whole, of other languages a line. */
+/** All tokens in order. @param text all of a JSON text, but one line of the other languages */
 export function tokensOf(text: string, language: SourceLanguage): SourceToken[] {
   const tokens: SourceToken[] = [];
   let end = 0;

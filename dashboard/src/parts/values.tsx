@@ -1,4 +1,4 @@
-/** How single values are shown: times, lengths, sentences of the service, counts and URLs. */
+/** Single values: times, durations, messages of the service, counts and URLs. */
 import { Group, Text, type TextProps } from '@mantine/core';
 import type { Version } from 'flowhook-client';
 import { Fragment, type ReactNode } from 'react';
@@ -18,23 +18,27 @@ import { Store } from './store.ts';
 import styles from './values.module.css';
 
 interface TimeProps {
-  /** ISO 8601; null: it has not happened. */
+  /** ISO 8601; null if it has not happened. */
   at: string | null;
-  /** Stands for null; `–` unless told. */
-  none?: string;
+  /** Shown for null (default: `–`). */
+  none?: string | undefined;
   /**
-   * In a sentence. `since`: "for 3 min" or "since 2026-11-21 03:04:05"; `at`: "in 3 min" or "at 2026-11-21 03:04:05";
-   * `itself`: the time, even where ages are chosen, for a sentence that the service has put together.
+   * The form inside a sentence. `since`: "for 3 min" or "since 2026-11-21 03:04:05"; `at`: "in 3 min" or
+   * "at 2026-11-21 03:04:05"; `itself`: always absolute, for times in messages of the service.
    */
   as?: 'since' | 'at' | 'itself';
 }
 
-/** A time in the way that is chosen for the page. */
+/** A time in the format that the user chose. The tooltip has it in local time and in UTC. */
 export function Time({ at, none = '–', as }: TimeProps) {
   const style = timeStyle.use();
   if (at === null) return <span>{none}</span>;
   return (
-    <time dateTime={at} title={`${absolute(at, 'local')} local\n${absolute(at, 'utc')}`} className="numbers">
+    <time
+      dateTime={at}
+      title={`${absolute(at, 'local')} local time\n${absolute(at, 'utc')}`}
+      className="numbers"
+    >
       {style === 'relative' && as !== 'itself' ? <Age at={at} as={as} /> : words(at, style, as)}
     </time>
   );
@@ -50,12 +54,7 @@ function words(at: string, style: TimeStyle, as: TimeProps['as']): string {
   return as === 'since' || as === 'at' ? `${as} ${itself}` : itself;
 }
 
-/**
- * How long something took, or has been going on.
- *
- * @param props.from ISO 8601; null: it has not begun
- * @param props.to null: it still goes on, and the number grows
- */
+/** A duration. @param props.from ISO 8601; null before the start @param props.to null while it is still growing */
 export function Duration({ from, to }: { from: string | null; to: string | null }) {
   if (from === null) return '–';
   return to === null ? <Growing from={from} /> : <Length ms={Date.parse(to) - Date.parse(from)} />;
@@ -69,14 +68,14 @@ function Length({ ms }: { ms: number }) {
   return <span className="numbers">{duration(ms)}</span>;
 }
 
-/** One clock: all ages tick together, each second, and not while the tab is hidden. */
+/** One clock for all relative times; it stops while the tab is hidden. */
 const now = new Store(Date.now());
 setInterval(() => document.hidden || now.set(Date.now()), 1_000);
 
-/** Milliseconds since 1970, to the second. */
+/** The current time in epoch milliseconds, updated every second. */
 export const useNow = now.use;
 
-/** A sentence of the service: what stands between backticks is code, and times are in the zone of the reader. */
+/** A message of the service: text between backticks becomes code, and times are shown in the user's format. */
 export function Prose({ text }: { text: string }) {
   return sentenceParts(text).map((part, index) => {
     const key = `${index} ${part.text}`;
@@ -86,7 +85,7 @@ export function Prose({ text }: { text: string }) {
   });
 }
 
-/** Numbers that belong together: beside each other on one line, however narrow the place is. */
+/** Numbers that stay on one line. */
 export function Numbers({ children }: { children: ReactNode }) {
   return (
     <Group
@@ -102,13 +101,13 @@ export function Numbers({ children }: { children: ReactNode }) {
   );
 }
 
-/** @param props.withNothing also shows what is none of */
+/** `+3 ~1 −0`, and words for screen readers. @param props.withZeros also shows counts of zero */
 export function CountSigns({
   records: { added, changed, removed },
-  withNothing = false,
+  withZeros = false,
 }: {
   records: Omit<Version['records'], 'total'>;
-  withNothing?: boolean;
+  withZeros?: boolean;
 }) {
   const parts = [
     { sign: '+', value: added, word: 'added', color: tone('good') },
@@ -118,7 +117,7 @@ export function CountSigns({
   return (
     <Numbers>
       {parts
-        .filter(({ value }) => withNothing || value > 0)
+        .filter(({ value }) => withZeros || value > 0)
         .map(({ sign, value, word, color }) => (
           <Text key={word} span inherit title={`${count(value)} ${word}`} c={value === 0 ? 'dimmed' : color}>
             <span aria-hidden="true">
@@ -133,8 +132,8 @@ export function CountSigns({
 }
 
 /**
- * A URL in one line: where it does not fit, its middle is cut. The title has all of it, as has the copy of a selection,
- * and what a screen reader hears. `https://` goes without saying, as in the address bar of a browser.
+ * A URL on one line, cut in the middle if it does not fit. The tooltip, a copied selection and screen readers get the whole
+ * URL. `https://` is left out, as in a browser's address bar.
  */
 export function UrlText({ url }: { url: string }) {
   const { scheme, host, middle, end } = urlParts(url);
@@ -166,7 +165,7 @@ export function UrlText({ url }: { url: string }) {
   );
 }
 
-/** A side remark, within a line. */
+/** Dimmed text inside a line. */
 export function Dim(props: TextProps & { children: ReactNode; title?: string }) {
   return <Text span inherit c="dimmed" {...props} />;
 }

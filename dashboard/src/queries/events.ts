@@ -1,4 +1,4 @@
-/** What pages ask about events and their types. */
+/** Queries for events and event types. */
 import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
@@ -12,7 +12,6 @@ export const eventList = (filter: FilterOf<typeof flowhook.events.history>) =>
 
 export const eventQuery = (eventId: string) =>
   ask(['events', 'one', eventId], (signal) => flowhook.events.get(eventId, { signal }), {
-    // What happened stays as it is.
     staleTime: 'static',
   });
 
@@ -21,7 +20,6 @@ export const eventTypesQuery = () =>
     staleTime: 'static',
   });
 
-/** Where an event went. */
 export const eventDeliveriesQuery = (eventId: string) =>
   ask(['deliveries', 'of', eventId], (signal) => flowhook.events.deliveries(eventId, { signal }).take(100));
 
@@ -30,7 +28,7 @@ export const eventDeliveryList = (eventId: string) =>
     flowhook.events.deliveries(eventId, { signal }).page(cursor),
   );
 
-/** How far an event has come. Many stand below each other: they are read again as seldom as usage is. */
+/** Deliveries of an event, counted by state. The kind `usage` refetches it rarely: a list shows many of these. */
 export const eventReachQuery = (eventId: string) =>
   ask(['usage', 'reach', eventId], async (signal) => {
     const reach: Partial<Record<DeliveryState, number>> = {};

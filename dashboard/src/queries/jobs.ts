@@ -1,4 +1,4 @@
-/** What pages ask about jobs. */
+/** Queries for jobs. */
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, listQuery } from './list.ts';
 
@@ -16,13 +16,13 @@ export const jobQuery = (jobId: string) =>
 export const jobCountsQuery = (workflowId?: string) =>
   ask(['counts', 'jobs', workflowId ?? null], (signal) => flowhook.jobs.counts({ workflowId, signal }));
 
-/** What a job has told, the oldest first. */
+/** The events of a job, oldest first. */
 export const jobEventsQuery = (jobId: string) =>
   ask(['events', 'of', jobId], async (signal) =>
     (await flowhook.events.history({ jobId, signal }).take(20)).toReversed(),
   );
 
-/** The newest few, without further pages. */
+/** The newest jobs, without further pages. */
 export const latestJobs = () =>
   listQuery(['jobs', 'list', 'latest'], async (_, signal) => {
     const { items } = await flowhook.jobs.list({ limit: LATEST, signal }).page();

@@ -1,4 +1,4 @@
-/** Pages of a list whose first one was read again. */
+/** Merging a refetched first page into a list. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ListPage, merged, type Pages } from './list.ts';
@@ -19,24 +19,24 @@ const list: Pages<Row> = {
 };
 const idsOf = ({ pages }: Pages<Row>) => pages.flatMap(({ items }) => items.map(({ id }) => id));
 
-test('what is new goes on top, and nothing is lost that the first page pushed out', () => {
+test('puts new rows on top and keeps the rows that they pushed off the first page', () => {
   const now = merged(list, { first: page([11, 10, 9], 'c'), single: new Map(), idOf });
   assert.deepEqual(idsOf(now), [11, 10, 9, 8, 7, 6, 5, 4]);
   assert.equal(now.pages.at(-1)?.next, 'b');
 });
 
-test('what the first page has lost is gone', () => {
+test('drops rows that disappeared from the first page', () => {
   const now = merged(list, { first: page([10, 9, 7], 'c'), single: new Map(), idOf });
   assert.deepEqual(idsOf(now), [10, 9, 7, 6, 5, 4]);
 });
 
-test('a row further down is brought up to date where it is', () => {
+test('updates a row further down in its place', () => {
   const single = new Map([['5', { id: 5, state: 'finished' }]]);
   const now = merged(list, { first: page([9, 8, 7], 'a'), single, idOf });
   assert.deepEqual(now.pages[1]?.items, [{ id: 6 }, { id: 5, state: 'finished' }, { id: 4 }]);
 });
 
-test('a list that has nothing in common any more begins anew', () => {
+test('starts over when the first page has no row in common with the list', () => {
   const now = merged(list, { first: page([99, 98, 97], 'z'), single: new Map(), idOf });
   assert.deepEqual([idsOf(now), now.pages.length, now.pages[0]?.next], [[99, 98, 97], 1, 'z']);
 });

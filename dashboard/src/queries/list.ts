@@ -1,4 +1,4 @@
-/** How pages ask: the cache, single queries, and lists whose pages are loaded as one scrolls. */
+/** Data fetching: the query cache, single queries, and lists that load more pages on scrolling. */
 import {
   type InfiniteData,
   infiniteQueryOptions,
@@ -21,22 +21,22 @@ interface Reading<Row> {
 
 interface ListQueryOptions<Row> {
   /**
-   * For a list that begins with the newest row: the id of a row. When something changes, only the first page is fetched
-   * again, and new rows are put above the rest.
+   * The id of a row, for a list that starts with the newest one. After a change only its first page is refetched, and new
+   * rows are added at the top.
    */
   newestFirst?: (row: Row) => string;
-  /** Fetches one row again that is further down. */
+  /** Refetches one row further down the list. */
   one?: (id: string) => Promise<Row>;
 }
 
-/** At most this many changed rows further down are fetched again, one by one. */
+/** At most this many changed rows further down are refetched one by one. */
 const MAX_SINGLE = 20;
 
 /**
  * The query of a list.
  *
- * @param key `[kind, 'list', …filters]`, with a kind of `News`, so that it is fetched again when something changes
- * @param load one page: the first, or that of a cursor
+ * @param key `[kind, 'list', …filters]`, where `kind` is one that the stream names
+ * @param load fetches the first page, or the page at a cursor
  */
 export function listQuery<Row>(
   key: readonly [kind: string, form: 'list', ...filters: unknown[]],
@@ -49,13 +49,13 @@ export function listQuery<Row>(
     queryFn: ({ pageParam, signal }) => load(pageParam, signal),
     initialPageParam: undefined,
     getNextPageParam: (last) => last.next ?? undefined,
-    // While the rows for other filters load, the old ones stay, dimmed.
+    // After a change of filters the old rows stay, dimmed, until the new ones are loaded.
     placeholderData: keepPreviousData,
     meta,
   });
 }
 
-/** The query of anything else. @param key as above, but for the form: `one` and an id for what changes with that id alone */
+/** A query for anything but a list. @param key `[kind, 'one', id]` if it depends on one id only, otherwise `[kind, …]` */
 export function ask<Data>(
   key: readonly unknown[],
   read: (signal: AbortSignal) => Promise<Data>,
@@ -64,26 +64,26 @@ export function ask<Data>(
   return queryOptions({ ...options, queryKey: key, queryFn: ({ signal }) => read(signal) });
 }
 
-/** What a list of the client may be filtered by. */
+/** The filters that a list method of the client takes. */
 export type FilterOf<ListOf> = ListOf extends (options?: infer Options) => unknown
   ? Omit<NonNullable<Options>, 'signal' | 'limit'>
   : never;
 
-/** What `DataTable` takes of a list. */
+/** The rows of a `DataTable`. */
 export interface List<Row> {
   rows: readonly Row[];
   error: Error | null;
   isLoading: boolean;
   retry: () => void;
-  /** There are further pages; `loadMore` fetches the next one. */
+  /** `loadMore` fetches the next page. */
   hasMore: boolean;
   isLoadingMore: boolean;
   loadMore: () => void;
-  /** How many there are in all; null if unknown. */
+  /** Of all pages; null if unknown. */
   total: number | null;
-  /** These are still the rows of the previous list, while this one loads. */
+  /** The rows are those of the previous filters, while new ones load. */
   isOld?: boolean;
-  /** Identifies the list: another one begins at its top. */
+  /** Identifies the list: a list with another name starts at its top. */
   name: string;
 }
 
@@ -108,7 +108,7 @@ export function useList<Row>(query: ReturnType<typeof listQuery<Row>>): List<Row
     hasMore: hasNextPage,
     isLoadingMore: isFetchingNextPage,
     loadMore: () => {
-      // It would otherwise cancel a refetch under way.
+      // By default it would cancel a running refetch.
       if (!isFetchingNextPage) void fetchNextPage({ cancelRefetch: false });
     },
     total: data?.pages[0]?.total ?? null,
@@ -117,7 +117,7 @@ export function useList<Row>(query: ReturnType<typeof listQuery<Row>>): List<Row
   };
 }
 
-/** The first page from a cursor on that has items: a filter may leave pages empty although more follow. */
+/** The first page at or after a cursor that has items: a filter may leave pages empty although more follow. */
 export async function filledPage<Row>(
   pages: { page: (cursor?: string) => Promise<ListPage<Row>> },
   cursor: string | undefined,
@@ -127,7 +127,7 @@ export async function filledPage<Row>(
   return page;
 }
 
-/** Rows that are loaded as a whole, as a list. */
+/** A list of rows that are already loaded completely. */
 export function listOf<Row>(rows: readonly Row[]): List<Row> {
   return {
     rows,
@@ -143,10 +143,10 @@ export function listOf<Row>(rows: readonly Row[]): List<Row> {
 }
 
 /**
- * Fetches a list on the screen again: all of it, or, if it begins with the newest and several pages are loaded, its first
- * page and the rows that are known to have changed.
+ * Refetches a list on the screen: the whole list, or, if it is `newestFirst` and several pages are loaded, only its first
+ * page and the changed rows.
  *
- * @param ids what has changed; null: anything
+ * @param ids the changed rows; null means any
  */
 export async function readListAgain(query: Query, ids: ReadonlySet<string> | null): Promise<void> {
   const { queryKey } = query;
@@ -171,18 +171,20 @@ export async function readListAgain(query: Query, ids: ReadonlySet<string> | nul
   );
 }
 
-/** Merges the first page of a list, fetched again, with the pages that were loaded before. */
 export interface ListPage<Row> {
   items: Row[];
   next: string | null;
-  /** How many there are in all, where the service tells. */
+  /** Of all pages, if the service reports it. */
   total?: number | null;
 }
 
-/** As the query keeps them, each with the cursor that it began at. */
+/** Loaded pages, each with its cursor. */
 export type Pages<Row> = InfiniteData<ListPage<Row>, string | undefined>;
 
-/** Rows that new ones have pushed off the first page head the rest; rows that have vanished from it are dropped. */
+/**
+ * Merges the refetched first page into the loaded pages. Rows that new ones pushed off the first page stay below it; rows
+ * that disappeared from it are dropped.
+ */
 export function merged<Row>(
   list: Pages<Row>,
   {
@@ -194,7 +196,7 @@ export function merged<Row>(
   const fresh = new Set(first.items.map(idOf));
   const before = list.pages.flatMap(({ items }) => items);
   const lastShared = before.findLastIndex((row) => fresh.has(idOf(row)));
-  // No row in common: more than a page is new, and the rows in between are unknown.
+  // No row in common: more than one page is new, and the rows in between are unknown.
   if (lastShared < 0) return { pages: [first], pageParams: [undefined] };
   const rest = before
     .slice(lastShared + 1)
@@ -202,34 +204,33 @@ export function merged<Row>(
     .map((row) => single.get(idOf(row)) ?? row);
   const last = list.pages.at(-1);
   return {
-    // Two pages: the one that is fetched again each time, and the rest, from whose cursor loading continues.
+    // Two pages: the refetched one, and all others with the cursor at which loading continues.
     pages: [first, { items: rest, next: last?.next ?? null }],
     pageParams: [undefined, first.next ?? undefined],
   };
 }
 
-/** The query cache: how long answers are fresh, and what an ended session does. */
 export const queryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: onRefusal }),
-  mutationCache: new MutationCache({ onError: onRefusal }),
+  queryCache: new QueryCache({ onError: onFailure }),
+  mutationCache: new MutationCache({ onError: onFailure }),
   defaultOptions: {
     queries: {
-      // The stream says what has changed; without it, older answers are refetched when one comes back to them.
+      // The stream reports changes. Without it, data older than this is refetched when a page shows it again.
       staleTime: 30_000,
       gcTime: 5 * 60_000,
-      // The client retries by itself where that is safe.
+      // The client already retries calls where that is safe.
       retry: false,
       refetchOnWindowFocus: false,
     },
   },
 });
 
-/** The contract has no 403 for a key that lacks a scope: only the session query can say whether the session has ended. */
-function onRefusal(error: unknown): void {
-  if (error instanceof Unauthorized) lookAtSession();
+/** A 401 may also mean that the key lacks a scope: only the session query shows whether the session has ended. */
+function onFailure(error: unknown): void {
+  if (error instanceof Unauthorized) checkSession();
 }
 
-/** Fetches the session again; without one the sign-in page is shown. */
-export function lookAtSession(): void {
+/** Refetches the session: if it has ended, the sign-in page appears. */
+export function checkSession(): void {
   void queryClient.invalidateQueries({ queryKey: ['session'] });
 }

@@ -1,30 +1,29 @@
 /**
- * Refetches what has changed and is on the screen: each kind at most four times a second, never faster than the service
- * answers. What changes during a refetch is fetched after it.
+ * Refetches changed data that is on the screen: each kind at most four times a second, and never faster than the service
+ * responds. Changes during a refetch lead to one more.
  */
 import type { Query } from '@tanstack/react-query';
 import { queryClient, readListAgain } from './list.ts';
 
-/** `kind` null: everything. `ids` null: any. */
+/** `kind: null` means every kind, `ids: null` any id. */
 interface Changed {
   kind: string | null;
   ids: readonly string[] | null;
 }
 
 const LEAST_MS = 250;
-/** Kinds that the stream does not name, the kinds they depend on, and the least pause between refetches, in milliseconds. */
+/** Kinds that the stream does not name, the kinds that they depend on, and the minimum pause between refetches. */
 const DERIVED: { kind: string; from: readonly string[]; restMs: number }[] = [
   { kind: 'events', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
   { kind: 'usage', from: ['jobs', 'deliveries'], restMs: 10_000 },
   { kind: 'counts', from: ['jobs'], restMs: 1_000 },
 ];
 
-/** What is to be refetched, by kind; null: all ids. */
+/** Changed ids to refetch, by kind; null means all ids. */
 const waiting = new Map<string, Set<string> | null>();
-/** Kinds that are being refetched, or pause after it. */
+/** Kinds that are being refetched, or pause after that. */
 const busy = new Set<string>();
 
-/** Something may have changed. */
 export function readAgain({ kind, ids }: Changed): void {
   if (kind === null) {
     for (const each of kindsOnScreen()) note(each, null);
@@ -34,7 +33,7 @@ export function readAgain({ kind, ids }: Changed): void {
   for (const derived of DERIVED) if (derived.from.includes(kind)) note(derived.kind, null);
 }
 
-/** Refetches what failed while the service was not reachable. */
+/** Refetches the queries that failed while the service was unreachable. */
 export function readFailedAgain(): void {
   void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' });
 }
@@ -62,7 +61,7 @@ async function read(kind: string): Promise<void> {
 
 async function readOnce(kind: string, ids: ReadonlySet<string> | null): Promise<void> {
   const touched = queryClient.getQueryCache().findAll({ predicate: (query) => isTouched(query, kind, ids) });
-  // A fetch under way may have seen the old state: let it end, then fetch once more.
+  // A running fetch may have seen the old state: wait for its end, then fetch again.
   await Promise.allSettled(
     touched.filter(({ state }) => state.fetchStatus === 'fetching').map(({ promise }) => promise),
   );
@@ -74,10 +73,10 @@ async function readOnce(kind: string, ids: ReadonlySet<string> | null): Promise<
   );
 }
 
-/** `[kind, 'one', id, …]` is affected by its own id only, all other queries of a kind by any id. */
+/** A query `[kind, 'one', id, …]` depends on that id only, any other query of the kind on all ids. */
 function isTouched(query: Query, kind: string, ids: ReadonlySet<string> | null): boolean {
   const [of, form, id] = query.queryKey;
-  // Immutable: fetched once, never again.
+  // Immutable data is fetched once.
   const isFinal = query.state.data !== undefined && query.isStatic();
   if (of !== kind || isFinal) return false;
   return ids === null || form !== 'one' || ids.has(String(id));
@@ -88,10 +87,10 @@ function kindsOnScreen(): Set<string> {
   return new Set(queries.map(({ queryKey }) => String(queryKey[0])).filter((kind) => kind !== 'session'));
 }
 
-/** The pause after a refetch, as a multiple of how long it took; the command line has the same. */
+/** The pause after a refetch, as a multiple of its duration. The command line uses the same factor. */
 const REST = 5;
 
-/** Milliseconds from the end of a refetch to the next one. */
+/** Milliseconds from the end of one refetch to the start of the next. */
 export function restMs({ tookMs, leastMs }: { tookMs: number; leastMs: number }): number {
   return Math.max(leastMs, tookMs * REST);
 }

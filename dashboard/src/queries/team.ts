@@ -1,11 +1,11 @@
-/** What pages ask about a team and its instance: keys, audit, usage, how the service stands. */
+/** Queries for keys, the audit log, usage, and the state of the instance. */
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
 
 export const keyList = () =>
   listQuery(['keys', 'list'], (cursor, signal) => flowhook.keys.list({ limit: 1_000, signal }).page(cursor));
 
-/** For a choice among them. */
+/** Options of a select. */
 export const keyNamesQuery = () =>
   ask(['keys', 'names'], async (signal) => {
     const keys = await flowhook.keys.list({ limit: 1_000, signal }).take(1_000);
@@ -19,20 +19,20 @@ export const auditList = (filter: FilterOf<typeof flowhook.audit>) =>
     { newestFirst: ({ id }) => id },
   );
 
-/** The last 24 hours, by the hour: of the team, a workflow or a webhook. */
+/** Usage of the last 24 hours, by hour: of the team, a workflow or a webhook. */
 export const dayUsageQuery = (of: { workflowId?: string; webhookId?: string } = {}) =>
   ask(['usage', 'day', of], (signal) => flowhook.usage({ ...of, by: 'hour', signal }), {
-    // It is read again when something ends; and where nothing does, the hours go on all the same.
+    // It is also refetched when jobs or deliveries end. Without any, the hours still move on.
     refetchInterval: 5 * 60_000,
   });
 
-/** How the instance stands; nothing tells of it, so it is asked again. */
+/** The stream does not report this state, so it is polled. */
 export const systemQuery = () =>
   ask(['system'], (signal) => flowhook.system({ signal }), {
     refetchInterval: 5_000,
   });
 
-/** What is wrong with the installation. The service remembers it for half a minute, and looks when it is asked. */
+/** Findings of the doctor's checks. The service runs them on request and caches the result for 30 s. */
 export const systemChecksQuery = () =>
   ask(['system', 'checks'], (signal) => flowhook.systemChecks({ signal }), {
     refetchInterval: 5 * 60_000,

@@ -1,4 +1,4 @@
-/** What pages ask about webhooks, their deliveries, and inspectors. */
+/** Queries for webhooks, deliveries and inspectors. */
 import type { DeliveryState } from 'flowhook-client';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, listQuery } from './list.ts';
@@ -8,7 +8,7 @@ export const webhookList = (filter: FilterOf<typeof flowhook.webhooks.listDetail
     flowhook.webhooks.listDetails({ ...filter, signal }).page(cursor),
   );
 
-/** One, if there is any. */
+/** At most one webhook: whether there is any. */
 export const anyWebhook = () =>
   listQuery(['webhooks', 'list', 'any'], async (_, signal) => {
     const { items } = await flowhook.webhooks.listDetails({ limit: 1, signal }).page();
@@ -31,33 +31,31 @@ export const deliveryList = (
 export const deliveryQuery = (deliveryId: string) =>
   ask(['deliveries', 'one', deliveryId], (signal) => flowhook.deliveries.get(deliveryId, { signal }));
 
-/** What a replay would send; counted anew each time, since it changes while one reads. */
+/** What a replay would send. Never cached, because the count changes constantly. */
 export const replayPlanQuery = (webhookId: string, selection: { since: string; states: DeliveryState[] }) =>
   ask(
     ['deliveries', 'plan', webhookId, selection],
     (signal) => flowhook.webhooks.planReplay(webhookId, selection, { signal }),
-    {
-      gcTime: 0,
-    },
+    { gcTime: 0 },
   );
 
-/** Of a team with more, some may be missing. */
+/** In a team with more webhooks, some may be missing. */
 const MAX_SEARCHED = 1_000;
 
-/** The webhooks that call a URL, which may have a query behind it. */
+/** The webhooks with this URL, with or without a query string. */
 export const webhooksOfUrlQuery = (url: string) =>
   ask(['webhooks', 'of url', url], async (signal) => {
     const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
     return items.filter((webhook) => webhook.url.split('?')[0] === url);
   });
 
-/** How many webhooks a workflow has, and how many of them fail or are paused. */
+/** Counts the webhooks of a workflow, and those of them that are failing or paused. */
 export interface WebhookBadge {
   total: number;
   inTrouble: number;
 }
 
-/** The badges of workflows, by their ids. */
+/** Badges by workflow id. */
 export const webhookBadgesQuery = () =>
   ask(
     ['webhooks', 'badges'],
@@ -73,20 +71,17 @@ export const webhookBadgesQuery = () =>
       }
       return badges;
     },
-    {
-      // A map is compared with nothing: it is made anew.
-      structuralSharing: false,
-    },
+    // It cannot compare maps.
+    { structuralSharing: false },
   );
 
-/** What pages ask about inspectors and what they were sent. */
 export const inspectorsQuery = () =>
   ask(['inspectors', 'all'], async (signal) => (await flowhook.inspectors.list({ signal })).toReversed());
 
 export const inspectorQuery = (inspectorId: string) =>
   ask(['inspectors', 'one', inspectorId], (signal) => flowhook.inspectors.get(inspectorId, { signal }));
 
-/** At most 100 are kept: one page. */
+/** An inspector keeps at most 100 requests: one page. */
 export const requestList = (inspectorId: string) =>
   listQuery(['inspectors', 'list', inspectorId], (cursor, signal) =>
     flowhook.inspectors.requests(inspectorId, { limit: 100, signal }).page(cursor),

@@ -1,9 +1,9 @@
-/** What pages ask about workflows, their definitions, records and changes. */
+/** Queries for workflows, definitions, records and changes. */
 import type { Change } from 'flowhook-client';
 import { flowhook } from '../client.ts';
 import { ask, listQuery } from './list.ts';
 
-/** With their last runs. @param q only those whose id or name contains this text */
+/** Workflows with their latest runs. @param q text that the id or name must contain */
 export const workflowList = (q?: string) =>
   listQuery(['workflows', 'list', q ?? null], (cursor, signal) =>
     flowhook.workflows.list({ q, recentJobs: RECENT_JOBS, signal }).page(cursor),
@@ -11,7 +11,7 @@ export const workflowList = (q?: string) =>
 
 export const RECENT_JOBS = 14;
 
-/** Some workflows without their runs, for the first steps. */
+/** A few workflows without runs, for the first steps. */
 export const someWorkflows = () =>
   listQuery(['workflows', 'list', 'some'], async (_, signal) => {
     const { items } = await flowhook.workflows.list({ limit: 20, signal }).page();
@@ -26,58 +26,54 @@ export const versionList = (workflowId: string) =>
     flowhook.workflows.versions(workflowId, { signal }).page(cursor),
   );
 
-/** Every workflow, to choose one from. */
+/** Options of a select. */
 export const workflowNamesQuery = () =>
   ask(['workflows', 'names'], async (signal) => {
     const workflows = await flowhook.workflows.list({ limit: 1_000, signal }).take(1_000);
     return workflows.map(({ id, name }) => ({ value: id, label: name === id ? id : `${name} (${id})` }));
   });
 
-/** Read again by hand: a file may have changed without anything being told of it, and who edits is not disturbed. */
+/** Refetched on each visit: the stream does not report changed files. A refetch in between would disturb an edit. */
 export const definitionQuery = (workflowId: string) =>
   ask(['definition', workflowId], (signal) => flowhook.workflows.definition(workflowId, { signal }), {
     staleTime: 0,
   });
 
-/** Enough for some screens; the service tells fewer where they are large. */
+/** Records per page. The service returns fewer if they are large. */
 const PAGE = 500;
 
-/** What pages ask about the records of a workflow. */
 interface RecordFilter {
   workflowId: string;
-  /** They are bound to it: of a new version nothing is read before one wants to see it. */
+  /** Fixed: a new version is read only when the user wants to see it. */
   version: number;
-  /** Only those that contain this text. */
+  /** Text that a record must contain. */
   q?: string | undefined;
 }
 
-/** `records` is none of the kinds that news name: what a version holds stays as it is. */
+/** The stream never names the kind `records`, because a version never changes. */
 export const recordList = ({ workflowId, version, q }: RecordFilter) => ({
   ...listQuery(['records', 'list', workflowId, version, q ?? null], (cursor, signal) =>
     flowhook.workflows.dataPage(workflowId, {
       limit: PAGE,
       q,
       signal,
-      // The cursor knows its version.
+      // The cursor includes the version.
       ...(cursor === undefined ? { version } : { cursor }),
     }),
   ),
-  // With each further page all that came before would be compared with itself.
+  // Each further page would otherwise be compared with all pages before it.
   structuralSharing: false,
 });
 
-/** What pages ask about the changes of a version. */
 interface ChangeFilter {
   workflowId: string;
-  /** The changes that made it. */
   version: number;
-  /** Only of these kinds; undefined: all. */
   type?: Change['type'] | undefined;
-  /** How many at most. */
+  /** The maximum number of changes. */
   most: number;
 }
 
-/** Of a version with more, a kind that stands at its end would be a long wait. */
+/** A larger version is not searched to its end for changes of one type: that would take too long. */
 export const MAX_SCANNED = 50_000;
 
 export const changesQuery = ({ workflowId, version, type, most }: ChangeFilter) =>
@@ -94,8 +90,5 @@ export const changesQuery = ({ workflowId, version, type, most }: ChangeFilter) 
       }
       return { changes, scanned, isAll: true };
     },
-    {
-      // What a version changed stays as it is, but for an erasure.
-      staleTime: 'static',
-    },
+    { staleTime: 'static' },
   );

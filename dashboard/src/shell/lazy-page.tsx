@@ -1,20 +1,23 @@
-/** Pages whose code is loaded on demand, and the pages that stand for those that cannot be shown. */
+/** Loading the code of pages on demand, and the pages for errors and unknown paths. */
 import { type ErrorComponentProps, lazyRouteComponent, useRouter } from '@tanstack/react-router';
 import { ButtonLink, EmptyState, ErrorBox, PageHeader } from '../parts/page.tsx';
 
-/** The code of a page could not be loaded. The router itself would reload the document at once and show nothing. */
+/** The code of a page could not be loaded. For other errors the router would reload the document and show nothing. */
 class PageNotLoaded extends Error {}
 
-/** @param name what the file exports */
+/** @param name of the exported component */
 export function page<Module extends Record<string, unknown>, Name extends keyof Module & string>(
   load: () => Promise<Module>,
   name: Name,
 ) {
   const loaded = () =>
     load().catch((cause) => {
-      throw new PageNotLoaded('The service does not answer, or it was updated since this tab was opened', {
-        cause,
-      });
+      throw new PageNotLoaded(
+        'The service is not responding, or it was updated after this tab was opened. Try again.',
+        {
+          cause,
+        },
+      );
     });
   return lazyRouteComponent(loaded as () => Promise<Record<Name, () => React.ReactNode>>, name);
 }
@@ -23,17 +26,17 @@ export function page<Module extends Record<string, unknown>, Name extends keyof 
 export function PageError({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const retry = () => {
-    // After an update its file has another name, which only the page itself learns.
+    // After an update the file has another name, which only a new index.html contains.
     if (error instanceof PageNotLoaded) location.reload();
     reset();
     void router.invalidate();
   };
   return (
     <>
-      <PageHeader title="This page broke" />
+      <PageHeader title="Page error" />
       <ErrorBox
         error={error instanceof Error ? error : new Error(String(error))}
-        title="The page could not be shown"
+        title="This page could not be shown"
         onRetry={retry}
       />
     </>
@@ -44,9 +47,12 @@ export function PageError({ error, reset }: ErrorComponentProps) {
 export function NotFoundPage() {
   return (
     <>
-      <PageHeader title="Not found" />
-      <EmptyState title="There is no such page" action={<ButtonLink to="/">Overview</ButtonLink>}>
-        The address may be mistyped, or what it showed is no longer kept.
+      <PageHeader title="Page not found" />
+      <EmptyState
+        title="This page does not exist"
+        action={<ButtonLink to="/">Go to the overview</ButtonLink>}
+      >
+        Check the address. The page may also have been deleted.
       </EmptyState>
     </>
   );

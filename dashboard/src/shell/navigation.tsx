@@ -1,4 +1,4 @@
-/** The navigation: the pages that the session may see. */
+/** The navigation, with the pages that the session's key can see. */
 import { NavLink, type NavLinkProps, ScrollArea } from '@mantine/core';
 import { createLink, Outlet, useLocation } from '@tanstack/react-router';
 import type { Scope } from 'flowhook-client';
@@ -13,7 +13,7 @@ export interface Destination {
   icon: IconName;
   /** The scope that the page needs. */
   scope: Scope;
-  /** After `g`. */
+  /** The key after `g` that goes there. */
   letter: string;
 }
 
@@ -28,7 +28,7 @@ const DESTINATIONS: readonly Destination[] = [
   { to: '/system', label: 'System', icon: 'system', scope: 'operator', letter: 's' },
 ];
 
-/** Those that the session may see. */
+/** The pages that the session's key can see. */
 export function useDestinations(): readonly Destination[] {
   const { can } = useSession();
   return DESTINATIONS.filter(({ scope }) => can(scope));
@@ -38,7 +38,7 @@ const Entry = createLink((props: Omit<NavLinkProps, 'href'> & { ref?: Ref<HTMLAn
   <NavLink component="a" {...props} />
 ));
 
-/** @param props.onGo after a choice: the drawer of a narrow window closes */
+/** @param props.onGo closes the drawer of a narrow window */
 export function Navigation({ onGo }: { onGo: () => void }) {
   return (
     <ScrollArea component="nav" aria-label="Pages" flex={1}>
@@ -58,18 +58,18 @@ export function Navigation({ onGo }: { onGo: () => void }) {
   );
 }
 
-/** The current page, unless it needs the scope `read` and the session lacks it. */
+/** The current page, unless it needs the scope `read` and the key lacks it. */
 export function ReadablePage() {
   const { can } = useSession();
-  const [, place = ''] = useLocation({ select: ({ pathname }) => pathname }).split('/');
-  const destination = DESTINATIONS.find(({ to }) => to === `/${place}`);
-  // Pages that need another scope say so themselves.
+  const [, name = ''] = useLocation({ select: ({ pathname }) => pathname }).split('/');
+  const destination = DESTINATIONS.find(({ to }) => to === `/${name}`);
+  // Pages that need another scope check it themselves.
   if (destination?.scope !== 'read' || can('read')) return <Outlet />;
   const { label } = destination;
   return (
     <>
       <PageHeader key={label} title={label} />
-      <NeedsScope scope="read" what={place === '' ? 'the overview' : label.toLowerCase()} />
+      <NeedsScope scope="read" what={name === '' ? 'the overview' : label.toLowerCase()} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** The command palette: pages, workflows, ids, shortcuts and settings. Ctrl+K, or ⌘K. */
+/** Quick search for pages, workflows, ids, shortcuts and settings: Ctrl+K or ⌘K. */
 import { Modal, useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, spotlight } from '@mantine/spotlight';
@@ -25,17 +25,17 @@ interface Entry {
 }
 
 type Page = Pick<Destination, 'label' | 'icon'> & {
-  to: Destination['to'] | '/welcome' | '/events/catalogue' | '/keys/audit';
+  to: Destination['to'] | '/welcome' | '/events/catalog' | '/keys/audit';
 };
 
 /** Pages that are not in the navigation. */
-const FURTHER: Page[] = [
+const MORE: Page[] = [
   { to: '/welcome', label: 'First steps', icon: 'help' },
-  { to: '/events/catalogue', label: 'Catalogue of events', icon: 'bell' },
+  { to: '/events/catalog', label: 'Event catalog', icon: 'bell' },
 ];
 
 const MOST_SHOWN = 12;
-/** Workflows are fetched after a pause in typing of this many milliseconds. */
+/** The pause in typing after which workflows are fetched. */
 const TYPING_MS = 200;
 
 export function Palette() {
@@ -52,10 +52,10 @@ export function Palette() {
       maxHeight={420}
       overlayProps={{ blur: 0 }}
     >
-      <Modal.Title className="visually-hidden">Search everything</Modal.Title>
+      <Modal.Title className="visually-hidden">Quick search</Modal.Title>
       <Spotlight.Search
-        placeholder="A page, a workflow, an id …"
-        aria-label="Search everything"
+        placeholder="Search pages, workflows, ids and actions"
+        aria-label="Quick search"
         leftSection={<Icon name="search" />}
       />
       {isOpen && <Entries text={text.trim()} />}
@@ -72,7 +72,7 @@ function Entries({ text }: { text: string }) {
     return words.every((word) => texts.includes(word));
   });
   return (
-    <Spotlight.ActionsList aria-label="Found">
+    <Spotlight.ActionsList aria-label="Results">
       {entries.slice(0, MOST_SHOWN).map(({ id, label, description, icon, run }) => (
         <Spotlight.Action
           key={id}
@@ -83,14 +83,14 @@ function Entries({ text }: { text: string }) {
           onClick={run}
         />
       ))}
-      {entries.length === 0 && <Spotlight.Empty>Nothing matches</Spotlight.Empty>}
+      {entries.length === 0 && <Spotlight.Empty>No results</Spotlight.Empty>}
     </Spotlight.ActionsList>
   );
 }
 
 function usePages(): Entry[] {
   const navigate = useNavigate();
-  const pages: Page[] = [...useDestinations(), ...FURTHER];
+  const pages: Page[] = [...useDestinations(), ...MORE];
   return pages.map(({ to, label, icon }) => ({
     id: `page ${to}`,
     label,
@@ -100,7 +100,7 @@ function usePages(): Entry[] {
   }));
 }
 
-/** Two entries for each workflow: open it, and run it. */
+/** Two entries per workflow: open it, and run it. */
 function useWorkflows(text: string): Entry[] {
   const { can } = useSession();
   const navigate = useNavigate();
@@ -129,7 +129,7 @@ function useWorkflows(text: string): Entry[] {
   return [...opened, ...run];
 }
 
-/** The shortcuts of the current page, as entries. Navigation and search are entries of their own. */
+/** The shortcuts of the current page. Those for navigation and search have other entries. */
 function useKeys(): Entry[] {
   const keys = shortcuts.use().filter(({ keys }) => !keys.startsWith('g ') && keys !== '/');
   return keys.map(({ keys, label, run }) => ({
@@ -144,7 +144,7 @@ function useKeys(): Entry[] {
 /** An entry for a pasted id. */
 function useIds(text: string): Entry[] {
   const navigate = useNavigate();
-  const places: Record<string, () => void> = {
+  const pages: Record<string, () => void> = {
     job: () => void navigate({ to: '/runs/$jobId', params: { jobId: text } }),
     wh: () => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: text } }),
     dlv: () => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId: text } }),
@@ -152,7 +152,7 @@ function useIds(text: string): Entry[] {
     insp: () => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: text } }),
   };
   const [, kind = ''] = /^([a-z]+)_[0-9a-z]+$/.exec(text) ?? [];
-  const run = places[kind];
+  const run = pages[kind];
   return run === undefined
     ? []
     : [{ id: text, label: `Open ${text}`, description: '', icon: 'chevronRight', run }];
@@ -164,10 +164,10 @@ function useSettings(): Entry[] {
   const settings: [label: string, icon: IconName, run: () => void][] = [
     ['Theme: dark', 'moon', () => setColorScheme('dark')],
     ['Theme: light', 'sun', () => setColorScheme('light')],
-    ['Theme: like the system', 'sun', () => setColorScheme('auto')],
+    ['Theme: system', 'sun', () => setColorScheme('auto')],
     ['Times: UTC', 'clock', () => timeStyle.set('utc')],
     ['Times: local', 'clock', () => timeStyle.set('local')],
-    ['Times: how long ago', 'clock', () => timeStyle.set('relative')],
+    ['Times: relative', 'clock', () => timeStyle.set('relative')],
     connection === 'paused'
       ? ['Resume live updates', 'play', live.toggle]
       : ['Pause live updates', 'pause', live.toggle],
@@ -177,5 +177,4 @@ function useSettings(): Entry[] {
   return settings.map(([label, icon, run]) => ({ id: label, label, description: '', icon, run }));
 }
 
-/** For a button, beside the shortcut. */
 export const openPalette = spotlight.open;

@@ -1,4 +1,4 @@
-/** The layout around every page: the header with its menus, the navigation, and notes beside the page. */
+/** The layout around every page: header, menus, navigation and the offline note. */
 import {
   ActionIcon,
   AppShell,
@@ -26,12 +26,12 @@ import { signOut, useSession } from '../session.tsx';
 import { Navigation, ReadablePage } from './navigation.tsx';
 import { openPalette, Palette } from './palette.tsx';
 import styles from './shell.module.css';
-import { FrameShortcuts } from './shortcuts.tsx';
+import { ShellShortcuts } from './shortcuts.tsx';
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   useLive();
-  usePagesInAdvance();
+  usePreloadedPages();
   return (
     <AppShell
       header={{ height: 48 }}
@@ -39,7 +39,7 @@ export function Shell() {
       padding="md"
     >
       <a href="#page" className={styles.skip}>
-        Skip to the page
+        Skip to content
       </a>
       <AppShell.Header>
         <Group h="100%" px="md" gap="sm" wrap="nowrap">
@@ -56,8 +56,8 @@ export function Shell() {
           </PageLink>
           <Group ms="auto" gap={4} wrap="nowrap">
             <ConnectionDot />
-            <Tooltip label="Search everything (Ctrl+K)">
-              <ActionIcon aria-label="Search everything" onClick={openPalette}>
+            <Tooltip label="Quick search (Ctrl+K)">
+              <ActionIcon aria-label="Quick search" onClick={openPalette}>
                 <Icon name="search" />
               </ActionIcon>
             </Tooltip>
@@ -74,7 +74,7 @@ export function Shell() {
         <ReadablePage />
       </AppShell.Main>
       <Palette />
-      <FrameShortcuts />
+      <ShellShortcuts />
       <OfflineNote />
       <Announced />
     </AppShell>
@@ -90,9 +90,13 @@ function Announced() {
 }
 
 const WORDS: Record<Connection, { word: string; color: string; title: string }> = {
-  live: { word: 'Live', color: 'green', title: 'Changes appear at once. Press to pause' },
-  reconnecting: { word: 'Reconnecting', color: 'orange', title: 'The service does not answer; trying again' },
-  paused: { word: 'Paused', color: 'gray', title: 'Updates are paused. Press to resume' },
+  live: { word: 'Live', color: 'green', title: 'Live updates are on. Click to pause.' },
+  reconnecting: {
+    word: 'Reconnecting',
+    color: 'orange',
+    title: 'The service is not responding. Reconnecting…',
+  },
+  paused: { word: 'Paused', color: 'gray', title: 'Live updates are paused. Click to resume.' },
 };
 
 /** The state of live updates, as a button that pauses and resumes them. */
@@ -114,10 +118,13 @@ function ConnectionDot() {
   );
 }
 
-const SCHEMES = { auto: 'Like the system', light: 'Light', dark: 'Dark' } as const;
-const TIMES: Record<TimeStyle, string> = { relative: '3 min ago', local: 'Local time', utc: 'UTC' };
+const SCHEMES = { auto: 'System', light: 'Light', dark: 'Dark' } as const;
+const TIMES: Record<TimeStyle, string> = {
+  relative: 'Relative (3 min ago)',
+  local: 'Local time',
+  utc: 'UTC',
+};
 
-/** The menus for the colour scheme and the format of times, which the browser remembers. */
 function ThemeSwitch() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
@@ -179,7 +186,6 @@ function Choice<Name extends string>({
   );
 }
 
-/** The account menu: who is signed in, and signing out. */
 function AccountMenu() {
   const { team, key } = useSession();
   return (
@@ -191,11 +197,11 @@ function AccountMenu() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          Team {team.name}
+          Team: {team.name}
           <br />
-          Key {key.name === '' ? key.id : key.name}
+          Key: {key.name === '' ? key.id : key.name}
           <br />
-          May: {key.scopes.join(', ')}
+          Scopes: {key.scopes.join(', ')}
         </Menu.Label>
         <Menu.Item leftSection={<Icon name="signOut" />} onClick={() => void signOut()}>
           Sign out
@@ -205,25 +211,25 @@ function AccountMenu() {
   );
 }
 
-/** Shorter outages, such as a restart, are not mentioned, in milliseconds. */
+/** Shorter outages, such as a restart, are not reported. */
 const PATIENCE_MS = 3_000;
 
-/** A note beside the page that its data may be old, shown when the service has not answered for a moment. */
+/** Warns that the page may be outdated while the service does not respond. */
 function OfflineNote() {
   const connection = live.connection.use();
   const [since, setSince] = useState<string>();
-  const wasSaid = useRef(false);
+  const wasShown = useRef(false);
   useEffect(() => {
     if (connection !== 'reconnecting') {
-      if (wasSaid.current && connection === 'live') announced.set('The service answers again');
-      wasSaid.current = false;
+      if (wasShown.current && connection === 'live') announced.set('The service is responding again');
+      wasShown.current = false;
       setSince(undefined);
       return;
     }
-    const begin = new Date().toISOString();
+    const start = new Date().toISOString();
     const timer = setTimeout(() => {
-      wasSaid.current = true;
-      setSince(begin);
+      wasShown.current = true;
+      setSince(start);
     }, PATIENCE_MS);
     return () => clearTimeout(timer);
   }, [connection]);
@@ -234,10 +240,10 @@ function OfflineNote() {
           <Group gap="sm" wrap="nowrap">
             <Icon name="warning" />
             <Text size="sm">
-              The service does not answer. What you see is what was known <Time at={since} />.
+              The service is not responding. This page shows data from <Time at={since} />.
             </Text>
-            <ActionButton action={live.again} style={{ flex: 'none' }}>
-              Try now
+            <ActionButton action={live.reconnect} style={{ flex: 'none' }}>
+              Retry now
             </ActionButton>
           </Group>
         </Paper>
@@ -246,18 +252,18 @@ function OfflineNote() {
   );
 }
 
-/** After the first page has loaded its data, in milliseconds. */
-const AFTER_MS = 1_500;
+/** By then the first page has loaded its data. */
+const PRELOAD_AFTER_MS = 1_500;
 
-/** Preloads the code of all pages: navigating then waits for nothing, also while the service is not reachable. */
-function usePagesInAdvance(): void {
+/** Preloads the code of all pages, so that navigation is immediate even while the service is unreachable. */
+function usePreloadedPages(): void {
   const router = useRouter();
   useEffect(() => {
     const load = async () => {
       for (const route of Object.values(router.routesById)) await router.loadRouteChunk(route);
     };
-    // A page that cannot be preloaded says so when it is opened.
-    const timer = setTimeout(() => void load().catch(() => {}), AFTER_MS);
+    // A page that cannot be preloaded reports the error when it is opened.
+    const timer = setTimeout(() => void load().catch(() => {}), PRELOAD_AFTER_MS);
     return () => clearTimeout(timer);
   }, [router]);
 }

@@ -1,16 +1,16 @@
-/** The keys of the frame: going places, searching, help. */
+/** The shell's shortcuts for navigation, search and help. */
 import { Group, Kbd, Modal, Stack, Switch, Table, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
 import { type Shortcut, shortcuts, singleKeys, useShortcut, useShortcutKeys } from '../parts/keyboard.ts';
 import { type Destination, useDestinations } from './navigation.tsx';
 
-export function FrameShortcuts() {
+export function ShellShortcuts() {
   const [isOpen, help] = useDisclosure(false);
   useShortcutKeys();
-  useShortcut('?', 'Show these shortcuts', help.open);
+  useShortcut('?', 'Show keyboard shortcuts', help.open);
   useShortcut('g a', 'Go to API reference', () => location.assign('/docs'));
-  useShortcut('/', 'Search on the page', () => {
+  useShortcut('/', 'Search this page', () => {
     const [field] = document.querySelectorAll<HTMLInputElement>(
       '#page [data-search], #page input[type="search"]',
     );
@@ -20,20 +20,20 @@ export function FrameShortcuts() {
   return (
     <>
       {useDestinations().map((destination) => (
-        <Going key={destination.to} {...destination} />
+        <GoTo key={destination.to} {...destination} />
       ))}
       <ShortcutHelp isOpen={isOpen} onClose={help.close} />
     </>
   );
 }
 
-function Going({ to, label, letter }: Destination) {
+function GoTo({ to, label, letter }: Destination) {
   const navigate = useNavigate();
   useShortcut(`g ${letter}`, `Go to ${label}`, () => void navigate({ to }));
   return null;
 }
 
-/** Tables handle these themselves (`parts/row-keys.ts`). */
+/** `useRowKeys` handles these. */
 const IN_TABLES: Keys[] = [
   { keys: 'j', label: 'Next row' },
   { keys: 'k', label: 'Previous row' },
@@ -42,26 +42,25 @@ const IN_TABLES: Keys[] = [
   { keys: 'Escape', label: 'Leave the table' },
 ];
 
-const ALWAYS: Keys[] = [{ keys: 'Ctrl+K', label: 'Search everything (⌘K on a Mac)' }];
+const ALWAYS: Keys[] = [{ keys: 'Ctrl+K', label: 'Quick search (⌘K on a Mac)' }];
 
 type Keys = Pick<Shortcut, 'keys' | 'label'>;
 
-/** The list of keyboard shortcuts, with a switch that turns them off. */
 function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const all = shortcuts.use();
   const isOn = singleKeys.use() === 'on';
-  const isGoing = ({ keys }: Keys) => keys.startsWith('g ');
+  const isNavigation = ({ keys }: Keys) => keys.startsWith('g ');
   const groups: [title: string, keys: Keys[]][] = [
-    ['On this page', [...all.filter((shortcut) => !isGoing(shortcut)), ...ALWAYS]],
+    ['On this page', [...all.filter((shortcut) => !isNavigation(shortcut)), ...ALWAYS]],
     ['In tables', IN_TABLES],
-    ['Go to a page', all.filter(isGoing)],
+    ['Go to a page', all.filter(isNavigation)],
   ];
   return (
     <Modal opened={isOpen} onClose={onClose} title="Keyboard shortcuts">
       <Stack>
         <Switch
           label="Single-key shortcuts"
-          description="Ctrl+K, or ⌘K, works in any case."
+          description="Ctrl+K and ⌘K always work."
           checked={isOn}
           onChange={(event) => singleKeys.set(event.currentTarget.checked ? 'on' : 'off')}
         />

@@ -1,20 +1,21 @@
-/** One attempt: where its time went, and what can be done where it failed. */
+/** The phases of an attempt, and advice on what to do if it failed. */
 import type { DeliveryDetail } from 'flowhook-client';
+import { duration } from '../../parts/format.ts';
 
 export type Attempt = DeliveryDetail['attempts'][number];
 
 export interface Phase {
   name: string;
-  /** Milliseconds from the moment that the attempt was due. */
+  /** Milliseconds since the attempt was due. */
   fromMs: number;
   toMs: number;
-  /** Who took the time: our queue, the network, or the receiver. */
+  /** Where the time was spent: in our queue, on the network, or at the receiver. */
   kind: 'queue' | 'network' | 'receiver';
 }
 
 /**
- * The phases of an attempt in order. Those that did not happen are left out: an open connection needs neither a lookup
- * nor a handshake, and a failed request has no answer.
+ * The phases of an attempt in order, without those that did not happen: a reused connection needs neither a lookup nor a
+ * handshake, and a failed request has no response.
  */
 export function phasesOf({ durationMs, timing }: Pick<Attempt, 'durationMs' | 'timing'>): Phase[] {
   if (timing === null) return [];
@@ -27,46 +28,57 @@ export function phasesOf({ durationMs, timing }: Pick<Attempt, 'durationMs' | 't
     phases.push({ name, kind, fromMs: at, toMs: end });
     at = end;
   };
-  add('Waited for its turn', 'queue', 0);
-  add('Name looked up', 'network', dnsMs);
-  add('Connected', 'network', connectMs);
+  add('Queue', 'queue', 0);
+  add('DNS lookup', 'network', dnsMs);
+  add('Connection', 'network', connectMs);
   add('TLS handshake', 'network', tlsMs);
-  add('Answer began', 'receiver', firstByteMs);
-  add(firstByteMs === null ? 'Then it failed' : 'Answer read', 'receiver', durationMs);
+  add('First byte', 'receiver', firstByteMs);
+  add(firstByteMs === null ? FAILURE : 'Response body', 'receiver', durationMs);
   return phases;
 }
 
-/** Neither a look-up nor a handshake was needed. */
-export function usedOpenConnection({ timing }: Pick<Attempt, 'timing'>): boolean {
+/** The last phase of an attempt without a response. */
+export const FAILURE = 'Until failure';
+
+/** `573 ms in the queue, 3 ms to respond`. */
+export function timingWords({ durationMs, timing }: Pick<Attempt, 'durationMs' | 'timing'>): string {
+  const took = `${duration(durationMs)} ${timing?.firstByteMs === null ? 'until it failed' : 'to respond'}`;
+  return timing === null ? duration(durationMs) : `${duration(timing.queuedMs)} in the queue, ${took}`;
+}
+
+export function reusedConnection({ timing }: Pick<Attempt, 'timing'>): boolean {
   return timing !== null && timing.dnsMs === null && timing.connectMs === null && timing.firstByteMs !== null;
 }
 
 const HINTS: Record<Exclude<Attempt['outcome'], 'ok' | 'http'>, string> = {
   timeout:
-    'Answer at once and do the work afterwards, or give the webhook more time in its settings (30 s at most).',
-  dns: 'Is the name spelled right, and known to the machine that Flowhook runs on?',
-  connect: 'Is the receiver running, and does it listen on this port for connections from other machines?',
+    'Respond first and do the work afterwards, or raise the timeout in the settings of the webhook (at most 30 s).',
+  dns: 'Check the spelling of the host name, and whether the machine that runs Flowhook can resolve it.',
+  connect:
+    'Check that the receiver is running, and that it accepts connections from other machines on this port.',
   tls: 'The TLS handshake failed. Check the certificate of the receiver.',
   blocked:
-    'This instance does not send there: it keeps webhooks away from private networks. Whoever runs it can allow it with FLOWHOOK_ALLOW_NETWORKS.',
-  protocol: 'The receiver, or a proxy before it, ended the connection or answered what is not HTTP.',
+    'This instance blocks webhooks to private networks. Its operator can allow this address with `FLOWHOOK_ALLOW_NETWORKS`.',
+  protocol:
+    'The receiver, or a proxy in front of it, closed the connection or sent something other than HTTP.',
 };
 
-/** A sentence for those who have to mend it; undefined where the outcome says it all. */
+/** What to do about a failed attempt; undefined if it succeeded. */
 export function hintFor({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>): string | undefined {
   if (outcome === 'ok') return undefined;
   if (outcome !== 'http') return HINTS[outcome];
   if (status === null) return undefined;
   if (status >= 300 && status < 400) {
-    return 'Redirects are not followed: subscribe the address that it points to.';
+    return 'Redirects are not followed. Subscribe the address that the response points to.';
   }
   if (status === 401 || status === 403) {
-    return 'The receiver did not accept the signature, or requires a header that the webhook does not send. Compare the secret, and see Settings for custom headers.';
+    return 'The receiver rejected the signature, or it needs a header that this webhook does not send. Compare the secret, and check the custom headers in the settings.';
   }
-  if (status === 404 || status === 405) return 'Nothing accepts POST at this path: check the URL.';
-  if (status === 410) return 'Gone: the receiver wants nothing more, so the webhook was unsubscribed.';
-  if (status === 413) return 'The receiver, or a proxy before it, accepts no bodies as large as this one.';
-  if (status === 429) return 'It received too much at once: limit the rate in the settings of the webhook.';
-  if (status >= 500) return 'The receiver itself failed: what it answered, and its own log, say why.';
-  return 'The receiver refused it: what it answered says why.';
+  if (status === 404 || status === 405) return 'Nothing accepts POST requests at this path. Check the URL.';
+  if (status === 410) return 'The receiver asked for no more requests, so the webhook was unsubscribed.';
+  if (status === 413) return 'The receiver, or a proxy in front of it, does not accept a body of this size.';
+  if (status === 429)
+    return 'The receiver got too many requests. Set a rate limit in the settings of the webhook.';
+  if (status >= 500) return 'The receiver failed. Its log, or the response body, should say why.';
+  return 'The receiver rejected the request. The response body should say why.';
 }

@@ -1,4 +1,4 @@
-/** One attempt: what was sent, what came back, and where the time went. */
+/** One attempt: timing, response and headers. */
 import { Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { AxisBars } from '../../parts/charts.tsx';
@@ -8,10 +8,18 @@ import { duration } from '../../parts/format.ts';
 import { Facts } from '../../parts/page.tsx';
 import { stateColor } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
-import { type Attempt, hintFor, type Phase, phasesOf, usedOpenConnection } from './attempt.ts';
+import {
+  type Attempt,
+  FAILURE,
+  hintFor,
+  type Phase,
+  phasesOf,
+  reusedConnection,
+  timingWords,
+} from './attempt.ts';
 
 export function AttemptView({ attempt }: { attempt: Attempt }) {
-  const { request, response, remoteAddress, status, startedAt, durationMs } = attempt;
+  const { request, response, remoteAddress, status, startedAt } = attempt;
   const hint = hintFor(attempt);
   return (
     <Stack gap="md">
@@ -34,17 +42,13 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
       <Facts
         facts={[
           ['Sent', <Time key="sent" at={startedAt} />],
-          ['Waited before', attempt.timing === null ? '–' : duration(attempt.timing.queuedMs)],
-          ['Took', duration(durationMs)],
-          ['Status', status ?? 'no answer'],
-          ['Address', remoteAddress === null ? 'not reached' : <IdText key="ip" id={remoteAddress} />],
+          ['Duration', timingWords(attempt)],
+          ['Status', status ?? 'No response'],
+          ['IP address', remoteAddress === null ? 'Not reached' : <IdText key="ip" id={remoteAddress} />],
         ]}
       />
       {attempt.timing !== null && (
-        <Part
-          title="Timing"
-          remark={usedOpenConnection(attempt) ? 'over a connection that was open' : undefined}
-        >
+        <Part title="Timing" remark={reusedConnection(attempt) ? 'reused connection' : undefined}>
           <PhaseBars attempt={attempt} />
         </Part>
       )}
@@ -55,7 +59,7 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
         <Part title="Response headers">
           {response === null ? (
             <Text size="sm" c="dimmed">
-              There was no answer.
+              No response
             </Text>
           ) : (
             <HeaderTable label="Response headers" headers={response.headers} />
@@ -63,10 +67,10 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
         </Part>
       </SimpleGrid>
       {response !== null && (
-        <Part title="Response body" remark="its first 2 KiB">
+        <Part title="Response body" remark="first 2 KiB">
           {response.body === null || response.body === '' ? (
             <Text size="sm" c="dimmed">
-              It is empty.
+              Empty
             </Text>
           ) : (
             <JsonView
@@ -110,7 +114,7 @@ function Part({
 function Missing() {
   return (
     <Text size="sm" c="dimmed">
-      They are no longer kept.
+      No longer kept
     </Text>
   );
 }
@@ -121,19 +125,18 @@ const COLORS: Record<Phase['kind'], string> = {
   receiver: stateColor('finished'),
 };
 
-/** The phases of an attempt, drawn. */
 function PhaseBars({ attempt }: { attempt: Attempt }) {
   const phases = phasesOf(attempt);
-  const isFailure = (phase: Phase) => attempt.outcome !== 'ok' && phase.name === 'Then it failed';
+  const isFailure = (phase: Phase) => attempt.outcome !== 'ok' && phase.name === FAILURE;
   return (
     <AxisBars
-      label="Where the time went"
+      label="Timing"
       axis={{ fromMs: 0, toMs: Math.max(1, phases.at(-1)?.toMs ?? 0) }}
       rows={phases.map((phase) => ({
         ...phase,
         key: phase.name,
         color: isFailure(phase) ? stateColor('dead') : COLORS[phase.kind],
-        said: <span className="numbers">{duration(phase.toMs - phase.fromMs)}</span>,
+        remark: <span className="numbers">{duration(phase.toMs - phase.fromMs)}</span>,
       }))}
     />
   );

@@ -1,4 +1,4 @@
-/** One delivery: its attempts, what comes next, and the same request as a signed command. */
+/** The page of one delivery: its attempts, the next step, and the request as a signed curl command. */
 import { Accordion, Alert, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -14,7 +14,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
+import { StateBadge, stateName } from '../../parts/state-badge.tsx';
 import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask } from '../../queries/list.ts';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
@@ -36,9 +36,10 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
   const { id, webhookId, eventId, eventType, state, origin, event } = delivery;
   useAnnouncedChange(
     delivery,
-    (now, before) => before.state === 'waiting' && now.state !== 'waiting' && `Delivery: ${now.state}`,
+    (now, before) =>
+      before.state === 'waiting' && now.state !== 'waiting' && `Delivery: ${stateName(now.state)}`,
   );
-  // The webhook may be gone; its deliveries are kept for a while.
+  // A deleted webhook's deliveries are kept for a while.
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
   const facts: Fact[] = [
     [
@@ -64,7 +65,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
   }
   facts.push(
     ['Created', <Time key="made" at={delivery.createdAt} />],
-    ['Caused by', ORIGINS[origin]],
+    ['Origin', ORIGINS[origin]],
     ['Attempts', count(delivery.attempt)],
   );
   return (
@@ -90,7 +91,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
           <Attempts delivery={delivery} webhook={webhook} />
         </Section>
         <Section title="Request body" isBare>
-          <JsonView value={event} label="The body as it is sent" />
+          <JsonView value={event} label="Request body" />
         </Section>
       </Stack>
     </>
@@ -98,20 +99,20 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
 }
 
 const ORIGINS: Record<DeliveryDetail['origin'], string> = {
-  event: 'an event',
-  test: 'a test',
-  replay: 'a replay',
+  event: 'Event',
+  test: 'Test',
+  replay: 'Replay',
 };
 
-/** Why it has not arrived, and what comes next. */
+/** Why the delivery has not succeeded, and what happens next. */
 function Outcome({ delivery, webhook }: { delivery: DeliveryDetail; webhook: WebhookDetail | undefined }) {
   const { state, lastAttempt, attempt } = delivery;
   const wait = waitOf(delivery, webhook, useNow());
   if (state === 'delivered') return null;
   if (state === 'canceled') {
     return (
-      <Alert color="gray" icon={<Icon name="ban" />} title="It was canceled">
-        Its webhook was unsubscribed before it arrived.
+      <Alert color="gray" icon={<Icon name="ban" />} title="Canceled">
+        The webhook was unsubscribed before this event was delivered.
       </Alert>
     );
   }
@@ -128,44 +129,45 @@ function Outcome({ delivery, webhook }: { delivery: DeliveryDetail; webhook: Web
             <Prose text={lastAttempt.message} />
           ) : (
             <>
-              It waits: <Prose text={uncapitalized(wait?.why ?? '')} />
+              Waiting: <Prose text={uncapitalized(wait?.why ?? '')} />
             </>
           )}
         </span>
       }
     >
       {state === 'dead' ? (
-        `Given up after ${many(attempt, 'attempt')}. Once the receiver is fixed, send it again.`
+        `Given up after ${many(attempt, 'attempt')}. Fix the receiver, then resend the event.`
       ) : (
         <>
           {hasFailed && `Attempt ${count(attempt)} failed. `}
-          {wait !== undefined && <WhatNext wait={wait} isPaused={isPaused} isTold={!hasFailed} />}
+          {wait !== undefined && <WhatNext wait={wait} isPaused={isPaused} isReasonShown={!hasFailed} />}
         </>
       )}
     </Alert>
   );
 }
 
-/** @param props.isTold the reason stands above */
+/** @param props.isReasonShown whether the title already has the reason */
 function WhatNext({
   wait: { why, at },
   isPaused,
-  isTold,
+  isReasonShown,
 }: {
   wait: Wait;
   isPaused: boolean;
-  isTold: boolean;
+  isReasonShown: boolean;
 }) {
-  if (isPaused) return 'The webhook is paused: attempts go on when it is resumed.';
+  if (isPaused) return 'The webhook is paused. Deliveries continue when you resume it.';
   if (why === null) return <NextAttempt at={at} />;
   return (
     <>
-      {!isTold && (
+      {!isReasonShown && (
         <>
           <Prose text={why} />.{' '}
         </>
       )}
-      <NextAttempt at={at} what="The next attempt at this webhook" /> Once one succeeds, what waits follows.
+      <NextAttempt at={at} what="Next request to this webhook" /> Waiting deliveries follow after the first
+      success.
     </>
   );
 }
@@ -177,19 +179,14 @@ function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: We
     return (
       <Text size="sm" c="dimmed" component="div">
         {attempt > 0 ? (
-          `The details of ${many(attempt, 'attempt')} are no longer kept; the last one: ${lastAttempt?.message ?? ''}`
+          <>
+            The details are no longer kept. Last attempt: <Prose text={lastAttempt?.message ?? ''} />
+          </>
         ) : wait === undefined ? (
-          'The first one is under way.'
+          'The first attempt is in progress.'
         ) : (
           <>
-            None yet
-            {wait.why === null ? (
-              <>
-                . <NextAttempt at={wait.at} />
-              </>
-            ) : (
-              ': it waits, for the reason above.'
-            )}
+            No attempts yet. {wait.why === null ? <NextAttempt at={wait.at} /> : 'See above for the reason.'}
           </>
         )}
       </Text>
@@ -199,7 +196,7 @@ function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: We
   return (
     <Accordion
       multiple
-      // The newest is open, also when another one is made.
+      // The key opens each new attempt.
       key={newest}
       defaultValue={[String(newest)]}
       variant="contained"
@@ -246,11 +243,11 @@ function Line({
 
 function Actions({ delivery: { id, state } }: { delivery: DeliveryDetail }) {
   const navigate = useNavigate();
-  const label = state === 'waiting' ? 'Retry now' : 'Send again';
+  const label = state === 'waiting' ? 'Retry now' : 'Resend';
   const resend = useAction({
     run: () => flowhook.deliveries.replay(id),
     changes: ['deliveries', 'webhooks'],
-    done: ({ message, retried }) => (retried ? message : `${message}: this is the new delivery`),
+    done: ({ message }) => message,
     onDone: ({ deliveryId }) => void navigate({ to: '/deliveries/$deliveryId', params: { deliveryId } }),
   });
   useShortcut('r', label, () => resend.act());
@@ -268,7 +265,7 @@ function hostOf(url: string | undefined): string | undefined {
   return url === undefined ? undefined : (URL.parse(url)?.host ?? url);
 }
 
-/** The signature ends after five minutes: a dialog that stays open gets a new one before. */
+/** The signature expires after 5 min: an open dialog gets a new one earlier. */
 const RENEW_MS = 4 * 60_000;
 
 const curlQuery = (deliveryId: string) =>
@@ -278,7 +275,7 @@ const curlQuery = (deliveryId: string) =>
     refetchInterval: RENEW_MS,
   });
 
-/** The delivery as a command that a receiver takes: with a signature of now. */
+/** The delivery as a curl command with a current signature. */
 function SignedCurl({ deliveryId }: { deliveryId: string }) {
   const [isOpen, { open, close }] = useDisclosure(false);
   return (
@@ -286,7 +283,7 @@ function SignedCurl({ deliveryId }: { deliveryId: string }) {
       <ActionButton icon="copy" action={open}>
         Signed curl
       </ActionButton>
-      <Modal opened={isOpen} onClose={close} title="The same request from your shell" size="xl">
+      <Modal opened={isOpen} onClose={close} title="Send this request from your shell" size="xl">
         {isOpen && <Command deliveryId={deliveryId} />}
       </Modal>
     </>
@@ -299,7 +296,7 @@ function Command({ deliveryId }: { deliveryId: string }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        It is signed anew, so that a receiver accepts it.{' '}
+        The command has a new signature, so your receiver accepts it.{' '}
         {data !== undefined && (
           <>
             The signature expires <Time at={data.validUntil} />.
@@ -309,7 +306,7 @@ function Command({ deliveryId }: { deliveryId: string }) {
       <CommandLine command={data?.command ?? '…'} />
       {data !== undefined && data.hidden.length > 0 && (
         <Text size="sm" c="dimmed">
-          The values of {data.hidden.join(', ')} are replaced by ***: they are never shown.
+          Replace *** with the values of {data.hidden.join(', ')}, which are never shown.
         </Text>
       )}
     </Stack>

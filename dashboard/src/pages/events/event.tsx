@@ -1,4 +1,4 @@
-/** One event, and where it went. */
+/** The page of one event, with its deliveries. */
 import { Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import type { FlowhookEvent } from 'flowhook-client';
@@ -43,8 +43,8 @@ function Shown({ event }: { event: FlowhookEvent }) {
         id={event.id}
         actions={
           <>
-            <ButtonLink to="/events/catalogue" search={{ type: event.type }}>
-              In the catalogue
+            <ButtonLink to="/events/catalog" search={{ type: event.type }}>
+              View event type
             </ButtonLink>
             <CopyAsCurl path={`/v1/events/${event.id}`} />
           </>
@@ -56,7 +56,7 @@ function Shown({ event }: { event: FlowhookEvent }) {
           {can('webhooks') ? <Deliveries event={event} /> : <NeedsScope scope="webhooks" what="deliveries" />}
         </Section>
         <Section title="Body" isBare>
-          <JsonView value={event} label="The body of the event" maxHeight="none" />
+          <JsonView value={event} label="Event body" maxHeight="none" />
         </Section>
       </Stack>
     </>
@@ -73,11 +73,8 @@ function Deliveries({ event }: { event: FlowhookEvent }) {
       columns={COLUMNS}
       maxHeight="400px"
       empty={
-        <EmptyState
-          title="It was sent to no webhook"
-          action={<ButtonLink to="/webhooks">Subscribe a webhook</ButtonLink>}
-        >
-          No webhook was subscribed to {event.type} when it happened.
+        <EmptyState title="No deliveries" action={<ButtonLink to="/webhooks">Go to webhooks</ButtonLink>}>
+          No webhook was subscribed to {event.type} when this event happened.
         </EmptyState>
       }
     />
@@ -86,7 +83,7 @@ function Deliveries({ event }: { event: FlowhookEvent }) {
 
 function factsOf(event: FlowhookEvent): Fact[] {
   const { workflowId, jobId, timestamp, sequence } = event;
-  const facts: Fact[] = [['Happened', <Time key="time" at={timestamp} />]];
+  const facts: Fact[] = [['Time', <Time key="time" at={timestamp} />]];
   if (workflowId !== undefined) {
     facts.push([
       'Workflow',
@@ -103,9 +100,9 @@ function factsOf(event: FlowhookEvent): Fact[] {
       </PageLink>,
     ]);
     facts.push([
-      'Its other events',
+      'Related events',
       <PageLink key="others" to="/events" search={{ jobId }}>
-        of the same run
+        All events of this run
       </PageLink>,
     ]);
   }

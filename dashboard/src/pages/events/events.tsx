@@ -1,9 +1,11 @@
-/** What happened, newest first, and whom it was told. */
+/** All events, newest first, with the states of their deliveries. */
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
 import { useMemo } from 'react';
-import { CopyAsCurl, curl } from '../../parts/copy.tsx';
+import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
+import { CopyAsCurl } from '../../parts/copy.tsx';
+import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
@@ -11,8 +13,8 @@ import { lastLine } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
-import { Dim, Prose, Time } from '../../parts/values.tsx';
+import { StateBadge, stateName } from '../../parts/state-badge.tsx';
+import { Dim, Prose } from '../../parts/values.tsx';
 import { eventList, eventReachQuery, eventTypesQuery } from '../../queries/events.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
@@ -64,13 +66,13 @@ function EventLog() {
         filters={filters}
         empty={
           <EmptyState
-            title="Nothing has happened yet"
+            title="No events yet"
             command={curl({
               method: 'POST',
               path: `/v1/workflows/${workflows[0]?.value ?? 'people'}/queue`,
             })}
           >
-            A run emits events when it is queued, starts, changes data and ends. Start one.
+            Runs emit events when they are queued, start, change data and end. Start a run:
           </EmptyState>
         }
       />
@@ -90,59 +92,39 @@ function columnsFor({ withDeliveries }: { withDeliveries: boolean }): (Column<Fl
         </PageLink>
       ),
     },
-    {
-      id: 'workflow',
-      header: 'Workflow',
-      width: '180px',
-      cell: ({ workflowId }) =>
-        workflowId === undefined ? (
-          '–'
-        ) : (
-          <PageLink to="/workflows/$workflowId" params={{ workflowId }} c="inherit" title={workflowId}>
-            {workflowId}
-          </PageLink>
-        ),
-    },
-    { id: 'time', header: 'When', width: 'fits', cell: ({ timestamp }) => <Time at={timestamp} /> },
+    workflowColumn(),
+    timeColumn('Time', ({ timestamp }) => timestamp),
     withDeliveries && {
       id: 'deliveries',
       header: 'Deliveries',
       width: 'fits',
       cell: ({ id }) => <Reach eventId={id} />,
     },
-    { id: 'said', header: 'What it says', cell: (event) => <Said event={event} /> },
+    { id: 'summary', header: 'Summary', cell: (event) => <Summary event={event} /> },
   ];
 }
 
-const WORDS: Record<DeliveryState, string> = {
-  delivered: 'delivered',
-  waiting: 'waiting',
-  dead: 'given up',
-  canceled: 'canceled',
-};
+const STATES: DeliveryState[] = ['delivered', 'waiting', 'dead', 'canceled'];
 
-/** How many deliveries of an event are in each state. */
+/** The number of deliveries of an event in each state. */
 function Reach({ eventId }: { eventId: string }) {
   const { data: reach } = useQuery(eventReachQuery(eventId));
   if (reach === undefined) return null;
-  const states = (Object.keys(WORDS) as DeliveryState[]).filter((state) => reach[state] !== undefined);
-  if (states.length === 0) {
-    return <Dim>none</Dim>;
-  }
+  const states = STATES.filter((state) => reach[state] !== undefined);
+  if (states.length === 0) return <Dim>None</Dim>;
   return (
     <Group gap="sm" wrap="nowrap" className="numbers" h="1.5em">
       {states.map((state) => (
-        <span key={state} title={`${reach[state]} ${WORDS[state]}`}>
+        <span key={state} title={`${stateName(state)}: ${reach[state]}`}>
           <StateBadge state={state} label={String(reach[state])} />
-          <span className="visually-hidden"> {WORDS[state]}</span>
+          <span className="visually-hidden"> {stateName(state)}</span>
         </span>
       ))}
     </Group>
   );
 }
 
-/** A summary of an event. */
-function Said({ event }: { event: FlowhookEvent }) {
+function Summary({ event }: { event: FlowhookEvent }) {
   switch (event.type) {
     case 'workflow_finished':
     case 'workflow_data_change':

@@ -1,4 +1,4 @@
-/** The page of one inspector: its requests as they arrive. */
+/** The page of one inspector, with its requests as they arrive. */
 import { Alert, Button, Group, Loader, NumberInput, Paper, Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
@@ -9,7 +9,7 @@ import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { count, many } from '../../parts/format.ts';
+import { count } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
@@ -52,19 +52,19 @@ function Shown({ inspector }: { inspector: Inspector }) {
       <Stack gap="md">
         <CommandLine command={url} label="Copy the URL" />
         {refusal !== null && (
-          <Alert color="orange" icon={<Icon name="warning" />} title="Webhooks will not reach it">
+          <Alert color="orange" icon={<Icon name="warning" />} title="Webhooks cannot reach this URL">
             <Prose text={refusal} />
           </Alert>
         )}
         <Facts
           facts={[
-            ['Requests', received > 100 ? `${count(received)}, the newest 100 kept` : count(received)],
+            ['Requests', received > 100 ? `${count(received)} (newest 100 kept)` : count(received)],
             ['Created', <Time key="made" at={createdAt} />],
             ['Expires', <Time key="ends" at={expiresAt} />],
           ]}
         />
-        <Answer inspector={inspector} key={`${status} ${delayMs}`} />
-        {webhooks.length > 0 && <Trial webhooks={webhooks} />}
+        <Response inspector={inspector} key={`${status} ${delayMs}`} />
+        {webhooks.length > 0 && <Subscriptions webhooks={webhooks} />}
         <Requests inspector={inspector} isSubscribed={webhooks.length > 0} />
       </Stack>
       {dialog}
@@ -77,7 +77,7 @@ function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspect
   const filters = useFilters('request');
   const chosen = filters.values.request === undefined ? undefined : Number(filters.values.request);
   const shown = list.rows.find(({ number }) => number === chosen) ?? list.rows[0];
-  useAnnouncedChange(list.rows[0]?.number, (now, before) => now > before && `Request ${now} has arrived`);
+  useAnnouncedChange(list.rows[0]?.number, (now, before) => now > before && `Request ${now} arrived`);
   const move = (step: number) => {
     const at = shown === undefined ? -1 : list.rows.indexOf(shown);
     const next = list.rows[at + step];
@@ -94,9 +94,9 @@ function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspect
         command={`curl -sS -H 'content-type: application/json' -d '{"hello":"inspector"}' '${url}'`}
       >
         {isSubscribed
-          ? 'Send a test event with the button above, run the workflow, or send something by hand.'
-          : 'Subscribe it to a workflow with the button above, or send something by hand.'}{' '}
-        What arrives appears here at once.
+          ? 'Send a test event or run the workflow with the buttons above, or send a request yourself.'
+          : 'Subscribe this URL with the button above, or send a request yourself.'}{' '}
+        Requests appear here as they arrive.
       </EmptyState>
     );
   }
@@ -114,7 +114,7 @@ function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspect
 }
 
 function Actions({
-  inspector: { id, received },
+  inspector: { id },
   isSubscribed,
   onSubscribe,
 }: {
@@ -126,7 +126,7 @@ function Actions({
   const remove = useAction({
     run: () => flowhook.inspectors.delete(id),
     done: ({ message }) => message,
-    // Away from it first: it cannot be read again.
+    // Leaves the page first: the inspector can no longer be fetched.
     onDone: () =>
       void navigate({ to: '/inspector' }).then(() => readAgain({ kind: 'inspectors', ids: null })),
   });
@@ -137,14 +137,14 @@ function Actions({
         action={remove}
         asks={{
           title: 'Delete this inspector?',
-          children: `Its URL stops answering, and the ${many(received, 'request')} that it received are deleted.`,
+          children: 'Its URL stops working, and its requests are deleted.',
           verb: 'Delete',
         }}
       >
         Delete
       </ActionButton>
       <ActionButton isMain={!isSubscribed} icon="webhook" action={onSubscribe}>
-        {isSubscribed ? 'Subscribe it to more' : 'Subscribe it'}
+        Subscribe to events
       </ActionButton>
     </>
   );
@@ -152,29 +152,29 @@ function Actions({
 
 const STATUSES = [
   { value: '200', label: '200 OK' },
-  { value: '204', label: '204 No content' },
-  { value: '301', label: '301 Moved: not followed' },
-  { value: '400', label: '400 Bad request' },
+  { value: '204', label: '204 No Content' },
+  { value: '301', label: '301 Moved (not followed)' },
+  { value: '400', label: '400 Bad Request' },
   { value: '401', label: '401 Unauthorized' },
-  { value: '404', label: '404 Not found' },
-  { value: '410', label: '410 Gone: unsubscribes the webhook' },
-  { value: '429', label: '429 Too many: slow down' },
-  { value: '500', label: '500 Internal error' },
-  { value: '503', label: '503 Unavailable' },
+  { value: '404', label: '404 Not Found' },
+  { value: '410', label: '410 Gone (unsubscribes)' },
+  { value: '429', label: '429 Too Many Requests' },
+  { value: '500', label: '500 Internal Server Error' },
+  { value: '503', label: '503 Service Unavailable' },
 ];
-const LONGEST_S = 20;
+const MAX_DELAY_S = 20;
 
-/** Keyed by what it answers now. */
-function Answer({ inspector }: { inspector: Inspector }) {
+/** The response that the inspector sends. Keyed by the saved values, so that changes by others show up. */
+function Response({ inspector }: { inspector: Inspector }) {
   const { id, status, delayMs } = inspector;
   const [chosen, setChosen] = useState(String(status));
   const [delayS, setDelayS] = useState<number | string>(delayMs / 1_000);
   const known = STATUSES.some(({ value }) => value === String(status));
-  const answer = { status: Number(chosen), delayMs: Math.round(Number(delayS) * 1_000) };
+  const response = { status: Number(chosen), delayMs: Math.round(Number(delayS) * 1_000) };
   const save = useAction({
-    run: () => flowhook.inspectors.update(id, answer),
+    run: () => flowhook.inspectors.update(id, response),
     changes: ['inspectors'],
-    done: () => 'Saved: it applies from the next request',
+    done: () => 'Saved. The next request gets this response.',
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -184,7 +184,7 @@ function Answer({ inspector }: { inspector: Inspector }) {
     <form onSubmit={submit}>
       <Group align="flex-end" gap="sm">
         <Select
-          label="It answers"
+          label="Response"
           data={known ? STATUSES : [{ value: String(status), label: String(status) }, ...STATUSES]}
           value={chosen}
           onChange={(value) => setChosen(value ?? String(status))}
@@ -192,12 +192,12 @@ function Answer({ inspector }: { inspector: Inspector }) {
           w={220}
         />
         <NumberInput
-          label="After"
+          label="Delay"
           suffix=" s"
           value={delayS}
           onChange={setDelayS}
           min={0}
-          max={LONGEST_S}
+          max={MAX_DELAY_S}
           decimalScale={3}
           w={90}
         />
@@ -205,7 +205,7 @@ function Answer({ inspector }: { inspector: Inspector }) {
           type="submit"
           variant="default"
           loading={save.isActing}
-          disabled={delayS === '' || (answer.status === status && answer.delayMs === delayMs)}
+          disabled={delayS === '' || (response.status === status && response.delayMs === delayMs)}
         >
           Save
         </Button>
@@ -214,23 +214,22 @@ function Answer({ inspector }: { inspector: Inspector }) {
   );
 }
 
-/** Others are on the page of webhooks. */
 const SHOWN = 5;
 
-/** The webhooks that call an inspector, each with the buttons that make something arrive. */
-function Trial({ webhooks }: { webhooks: readonly WebhookDetail[] }) {
+/** The webhooks with this URL, each with buttons that send something to it. */
+function Subscriptions({ webhooks }: { webhooks: readonly WebhookDetail[] }) {
   return (
-    <Paper p="sm" component="section" aria-label="Who calls it">
+    <Paper p="sm" component="section" aria-label="Subscriptions">
       <Stack gap="xs">
         {webhooks.slice(0, SHOWN).map((webhook) => (
-          <Caller key={webhook.id} webhook={webhook} />
+          <Subscription key={webhook.id} webhook={webhook} />
         ))}
       </Stack>
     </Paper>
   );
 }
 
-function Caller({ webhook }: { webhook: WebhookDetail }) {
+function Subscription({ webhook }: { webhook: WebhookDetail }) {
   const { id, workflowId, events } = webhook;
   const { state } = standing(webhook);
   const test = useAction({
@@ -251,7 +250,7 @@ function Caller({ webhook }: { webhook: WebhookDetail }) {
         )}
         {' · '}
         <PageLink to="/webhooks/$webhookId" params={{ webhookId: id }} underline="always">
-          the webhook
+          View webhook
         </PageLink>{' '}
         {state !== 'active' && <StateBadge state={state} />}
       </Text>
@@ -265,7 +264,7 @@ function Caller({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
-/** Only what can be run by a press. */
+/** Only for workflows that can be run on request. */
 function RunIt({ workflowId }: { workflowId: string }) {
   const { can } = useSession();
   const { data: workflow } = useQuery(workflowQuery(workflowId));

@@ -1,15 +1,16 @@
-/** The list of inspectors, which receive requests for trying webhooks. */
+/** The list of inspectors: temporary URLs for testing webhooks. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Inspector } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { curl } from '../../parts/copy.tsx';
+import { countColumn, timeColumn } from '../../parts/columns.tsx';
+import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
-import { count, duration } from '../../parts/format.ts';
+import { duration } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { Time, UrlText } from '../../parts/values.tsx';
+import { UrlText } from '../../parts/values.tsx';
 import { listOf } from '../../queries/list.ts';
 import { inspectorsQuery } from '../../queries/webhooks.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
@@ -31,21 +32,15 @@ const COLUMNS: Column<Inspector>[] = [
       </PageLink>
     ),
   },
+  countColumn('Requests', ({ received }) => received),
   {
-    id: 'received',
-    header: 'Requests',
-    width: 'fits',
-    align: 'end',
-    cell: ({ received }) => <span className="numbers">{count(received)}</span>,
-  },
-  {
-    id: 'answer',
-    header: 'Answers',
+    id: 'response',
+    header: 'Responds with',
     width: 'fits',
     cell: ({ status, delayMs }) => `${status}${delayMs === 0 ? '' : ` after ${duration(delayMs)}`}`,
   },
-  { id: 'created', header: 'Created', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { id: 'ends', header: 'Expires', width: 'fits', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  timeColumn('Created', ({ createdAt }) => createdAt),
+  timeColumn('Expires', ({ expiresAt }) => expiresAt),
 ];
 
 export function InspectorListPage() {
@@ -54,7 +49,7 @@ export function InspectorListPage() {
     <>
       <PageHeader
         title="Inspector"
-        description="A URL that keeps the requests it receives for a day, shows whether one of your webhooks signed them, and answers as you choose: for trying webhooks without a receiver."
+        description="An inspector is a temporary URL for testing webhooks without a receiver. It keeps requests for a day, verifies their signatures, and responds with the status that you choose."
         actions={can('webhooks') && <NewInspector />}
       />
       {can('webhooks') ? <Inspectors /> : <NeedsScope scope="webhooks" what="inspectors" />}
@@ -81,8 +76,7 @@ function Inspectors() {
           command={curl({ method: 'POST', path: '/v1/inspectors', json: {} })}
           action={<NewInspector />}
         >
-          Make one, subscribe its URL, and watch requests arrive: headers, body, and whether the signature is
-          valid.
+          Create one, subscribe its URL, and see every request with its headers, body and signature check.
         </EmptyState>
       }
     />

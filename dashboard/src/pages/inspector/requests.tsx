@@ -1,4 +1,4 @@
-/** The requests of an inspector: a line in their list, and one as a whole. */
+/** The requests of an inspector, as a line in the list and in full. */
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import type { InspectedRequest } from 'flowhook-client';
 import { HeaderTable, JsonView } from '../../parts/code.tsx';
@@ -9,7 +9,6 @@ import { PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 
-/** A request in the list of them. */
 export function RequestLine({ request }: { request: InspectedRequest }) {
   const { verdict } = request.signature;
   return (
@@ -29,19 +28,18 @@ export function RequestLine({ request }: { request: InspectedRequest }) {
   );
 }
 
-/** What it tells of, where it is one of ours; else its query. */
+/** The event type of a webhook request; the query of any other request. */
 function eventOf({ headers, path }: InspectedRequest): string {
   return headers['webhook-event'] ?? path.replace(/^\/inspect\/[^/?]+/, '');
 }
 
 type Verdict = InspectedRequest['signature']['verdict'];
 
-/** One request that an inspector was sent: who signed it, its headers and its body. */
 const VERDICTS: Record<Verdict, { words: string; color: string; icon: IconName }> = {
-  valid: { words: 'The signature is valid', color: 'green', icon: 'check' },
-  expired: { words: 'The signature is valid, but old', color: 'orange', icon: 'clock' },
-  invalid: { words: 'The signature is invalid', color: 'red', icon: 'cross' },
-  absent: { words: 'It is not signed', color: 'gray', icon: 'help' },
+  valid: { words: 'Valid signature', color: 'green', icon: 'check' },
+  expired: { words: 'Valid signature, but expired', color: 'orange', icon: 'clock' },
+  invalid: { words: 'Invalid signature', color: 'red', icon: 'cross' },
+  absent: { words: 'Not signed', color: 'gray', icon: 'help' },
 };
 
 export function RequestView({ request }: { request: InspectedRequest }) {
@@ -70,7 +68,7 @@ export function RequestView({ request }: { request: InspectedRequest }) {
               underline="always"
               c="inherit"
             >
-              See the webhook
+              View webhook
             </PageLink>
           </>
         )}
@@ -94,12 +92,12 @@ export function RequestView({ request }: { request: InspectedRequest }) {
           </Title>
           <Text size="xs" c="dimmed">
             {bytes(bodyBytes)}
-            {truncated && ', of which the first 64 KiB are kept'}
+            {truncated && ' (only the first 64 KiB are kept)'}
           </Text>
         </Group>
         {body === '' ? (
           <Text size="sm" c="dimmed">
-            It is empty.
+            Empty
           </Text>
         ) : (
           <JsonView value={body} label="Body" />

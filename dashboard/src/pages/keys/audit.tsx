@@ -1,7 +1,8 @@
-/** Who changed what in the team, newest first. */
+/** The audit log of the team, newest first. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { AuditLine } from 'flowhook-client';
+import { timeColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -9,7 +10,6 @@ import { PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filt
 import { EmptyState, PageHeader } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { auditList, keyNamesQuery } from '../../queries/team.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
@@ -20,10 +20,10 @@ export function AuditListPage() {
     <>
       <PageHeader
         title="API keys"
-        description="Every change in this team: over the API, in the dashboard, from a shell and by workflow files; and who signed in."
+        description="Every sign-in, and every change in this team through the API, the dashboard, the command line and workflow files."
       />
       <PageTabs of="API keys" shown="Audit" />
-      {can('admin') ? <Audit /> : <NeedsScope scope="admin" what="the audit" />}
+      {can('admin') ? <Audit /> : <NeedsScope scope="admin" what="the audit log" />}
     </>
   );
 }
@@ -41,19 +41,19 @@ function Audit() {
         fields={[
           { kind: 'search', name: 'action', label: 'Operation' },
           { kind: 'one', name: 'actor', label: 'Key', options: keys },
-          { kind: 'search', name: 'target', label: 'Id of what was changed' },
+          { kind: 'search', name: 'target', label: 'Target id' },
           { kind: 'one', name: 'within', label: 'Time', options: PERIODS },
         ]}
       >
         <CopyAsCurl path={`/v1/audit${stringifySearch({ action, actor, target, since })}`} />
       </FilterBar>
       <DataTable
-        label="Audit"
+        label="Audit log"
         noun="change"
         list={list}
         columns={COLUMNS}
         filters={filters}
-        empty={<EmptyState title="Nothing has been changed yet" />}
+        empty={<EmptyState title="No changes yet" />}
       />
     </>
   );
@@ -70,35 +70,42 @@ const COLUMNS: Column<AuditLine>[] = [
       </Text>
     ),
   },
-  { id: 'time', header: 'When', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  timeColumn('Time', ({ createdAt }) => createdAt),
   {
     id: 'target',
-    header: 'What',
+    header: 'Target',
     width: '170px',
     cell: ({ target }) =>
       target === null ? '–' : <IdText id={target.id} isShort={target.kind !== 'workflow'} />,
   },
-  { id: 'actor', header: 'Who', width: '200px', cell: (line) => <Who line={line} /> },
-  { id: 'address', header: 'From', width: '140px', cell: ({ address }) => address ?? '–' },
-  { id: 'summary', header: 'More', isWrapped: true, cell: ({ summary }) => <Words>{summary}</Words> },
+  { id: 'actor', header: 'Actor', width: '200px', cell: (line) => <Actor line={line} /> },
+  { id: 'address', header: 'Address', width: '140px', cell: ({ address }) => address ?? '–' },
+  {
+    id: 'summary',
+    header: 'Details',
+    isWrapped: true,
+    cell: ({ summary }) => <Breakable>{summary}</Breakable>,
+  },
 ];
 
 const KINDS: Readonly<Record<AuditLine['actor']['kind'], string>> = {
-  key: 'a key',
-  session: 'the dashboard',
-  command: 'a command',
-  file: 'a workflow file',
-  service: 'the start',
-  unknown: 'unknown',
+  key: 'API key',
+  session: 'Dashboard',
+  command: 'Command line',
+  file: 'Workflow file',
+  service: 'Service start',
+  unknown: 'Unknown',
 };
 
-function Who({ line: { actor } }: { line: AuditLine }) {
+function Actor({ line: { actor } }: { line: AuditLine }) {
   const name = actor.name === null || actor.name === '' ? (actor.id ?? KINDS[actor.kind]) : actor.name;
-  return <Words title={`${KINDS[actor.kind]}${actor.id === null ? '' : `, ${actor.id}`}`}>{name}</Words>;
+  return (
+    <Breakable title={`${KINDS[actor.kind]}${actor.id === null ? '' : `, ${actor.id}`}`}>{name}</Breakable>
+  );
 }
 
-/** Names that people gave may be one long word. */
-function Words({ children, title }: { children: string; title?: string }) {
+/** Names that users chose may be one long word. */
+function Breakable({ children, title }: { children: string; title?: string }) {
   return (
     <Text span inherit title={title} style={{ overflowWrap: 'anywhere' }}>
       {children}

@@ -1,10 +1,11 @@
-/** The API keys of the team: listing, creating, rotating and revoking them. */
+/** The API keys of the team: list, create, rotate and revoke. */
 import { Alert, Badge, Checkbox, Group, Modal, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Key, MadeKey, Scope } from 'flowhook-client';
 import { useState } from 'react';
 import { flowhook, serviceUrl } from '../../client.ts';
 import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
+import { timeColumn } from '../../parts/columns.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { useFilters } from '../../parts/filters.ts';
@@ -14,7 +15,7 @@ import { EmptyState, PageHeader } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/values.tsx';
+import { Dim } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { keyList } from '../../queries/team.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
@@ -27,7 +28,7 @@ export function KeyListPage() {
     <>
       <PageHeader
         title="API keys"
-        description="A key belongs to this team and may do what its scopes allow. It is shown once, when it is made."
+        description="Keys give programs access to this team, within the scopes that you choose. A new key is shown only once."
         actions={
           can('admin') && (
             <ActionButton isMain icon="plus" action={creating.open}>
@@ -67,7 +68,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
           </Text>
           {id === mineId && (
             <Badge variant="light" tt="none" style={{ flex: 'none' }}>
-              this session
+              This session
             </Badge>
           )}
         </Group>
@@ -75,7 +76,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
     },
     {
       id: 'prefix',
-      header: 'Begins with',
+      header: 'Prefix',
       width: 'fits',
       cell: ({ id, prefix }) => (
         <Text span inherit ff="monospace" title={id}>
@@ -97,19 +98,9 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
         ),
     },
     { id: 'scopes', header: 'Scopes', isWrapped: true, cell: ({ scopes }) => scopes.join(', ') },
-    { id: 'created', header: 'Created', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      id: 'used',
-      header: 'Last used',
-      width: 'fits',
-      cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none="never" />,
-    },
-    {
-      id: 'expires',
-      header: 'Expires',
-      width: 'fits',
-      cell: ({ expiresAt, revokedAt }) => <Time at={revokedAt ?? expiresAt} none="never" />,
-    },
+    timeColumn('Created', ({ createdAt }) => createdAt),
+    timeColumn('Last used', ({ lastUsedAt }) => lastUsedAt, 'Never'),
+    timeColumn('Ends', ({ expiresAt, revokedAt }) => revokedAt ?? expiresAt, 'Never'),
     {
       id: 'actions',
       header: 'Actions',
@@ -122,7 +113,7 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
     <>
       {ended > 0 && (
         <Switch
-          label={`Show the ${many(ended, 'key')} that ended`}
+          label={`Show ${many(ended, 'inactive key')}`}
           checked={showsEnded}
           onChange={(event) => set({ ended: event.currentTarget.checked ? 'shown' : undefined })}
           mb="sm"
@@ -133,15 +124,15 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
         noun="key"
         list={list}
         columns={columns}
-        empty={<EmptyState title="There is no key" command="npx flowhook keys create --name my-script" />}
+        empty={<EmptyState title="No active keys" command="npx flowhook keys create --name my-script" />}
       />
     </>
   );
 }
 
 const CONCERNS: Readonly<Record<NonNullable<Key['concern']>, { label: string; advice: string }>> = {
-  unused: { label: 'unused', advice: 'Nobody has used it for 90 days: revoke it if nobody needs it' },
-  expires_soon: { label: 'expires soon', advice: 'Make another one before it expires' },
+  unused: { label: 'Unused', advice: 'Not used for 90 days. Revoke it if nobody needs it.' },
+  expires_soon: { label: 'Expires soon', advice: 'Rotate it, or create another key, before it expires.' },
 };
 
 function stateOf({ revokedAt, expiresAt }: Key): 'active' | 'revoked' | 'expired' {
@@ -149,12 +140,16 @@ function stateOf({ revokedAt, expiresAt }: Key): 'active' | 'revoked' | 'expired
   return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
 }
 
-/** `operator` is given at the shell alone. */
+/** Only the command line can grant `operator`. */
 const SCOPES: { value: Scope; label: string; description: string }[] = [
   { value: 'read', label: 'read', description: 'Read records, runs and events' },
-  { value: 'queue', label: 'queue', description: 'Run, cancel and repeat; push records' },
-  { value: 'webhooks', label: 'webhooks', description: 'See and change webhooks and their deliveries' },
-  { value: 'admin', label: 'admin', description: 'Everything of this team, keys and erasing included' },
+  { value: 'queue', label: 'queue', description: 'Start, cancel and repeat runs; push records' },
+  { value: 'webhooks', label: 'webhooks', description: 'Manage webhooks, deliveries and inspectors' },
+  {
+    value: 'admin',
+    label: 'admin',
+    description: 'Full access to this team, including keys and erasing data',
+  },
 ];
 const DAY_MS = 86_400_000;
 const ENDS = [
@@ -162,10 +157,9 @@ const ENDS = [
   { value: '7', label: 'In 7 days' },
   { value: '30', label: 'In 30 days' },
   { value: '90', label: 'In 90 days' },
-  { value: '365', label: 'In a year' },
+  { value: '365', label: 'In 365 days' },
 ];
 
-/** Makes a key: what it is called, what it may do, and until when. */
 function CreateKey({
   isOpen,
   onClose,
@@ -178,7 +172,7 @@ function CreateKey({
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<string[]>(['read', 'queue', 'webhooks']);
   const [days, setDays] = useState('');
-  const make = useAction({
+  const create = useAction({
     run: () =>
       flowhook.keys.create({
         name: name.trim(),
@@ -194,10 +188,10 @@ function CreateKey({
   });
   return (
     <Modal opened={isOpen} onClose={onClose} title="New key">
-      <ActionForm action={make} verb="Make the key" isReady={scopes.length > 0} onBack={onClose}>
+      <ActionForm action={create} verb="Create key" isReady={scopes.length > 0} onBack={onClose}>
         <TextInput
           label="Name"
-          description="Who or what will use it"
+          description="The person or program that uses it"
           placeholder="crm-import"
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
@@ -224,29 +218,29 @@ function CreateKey({
   );
 }
 
-/** A key that was made: the only time that it is seen. */
+/** Shows a new key, which is the only time that it is visible. */
 function MadeKeyDialog({ made, onClose }: { made: MadeKey | undefined; onClose: () => void }) {
   return (
     <Modal
       opened={made !== undefined}
       onClose={onClose}
-      title={`The key ${made?.key.name ?? ''}`}
+      title={`Your new key: ${made?.key.name ?? ''}`}
       size="lg"
       closeOnClickOutside={false}
     >
       {made !== undefined && (
         <Stack gap="md">
           <Alert icon={<Icon name="warning" />} color="orange">
-            Copy it now: it is stored only as a fingerprint, and never shown again.
+            Copy it now. Flowhook stores only a hash and cannot show the key again.
           </Alert>
           <CommandLine command={made.apiKey} label="Copy the key" />
           <CommandLine
             command={`FLOWHOOK_URL=${serviceUrl}\nFLOWHOOK_KEY=${made.apiKey}`}
-            label="Copy the lines for .env"
+            label="Copy for .env"
           />
           <Group justify="flex-end">
             <ActionButton isMain action={onClose}>
-              I have copied it
+              I saved the key
             </ActionButton>
           </Group>
         </Stack>
@@ -255,10 +249,10 @@ function MadeKeyDialog({ made, onClose }: { made: MadeKey | undefined; onClose: 
   );
 }
 
-/** How long a rotated key keeps working, so that its users can switch to the new one. */
+/** How long the old key keeps working after a rotation, so that its users can switch. */
 const OVERLAP_SECONDS = 24 * 3_600;
 
-/** @param props.isMine it is the key of the session, which ends with it */
+/** @param props.isMine whether revoking the key ends the current session */
 function KeyActions({
   apiKey,
   isMine,
@@ -277,10 +271,9 @@ function KeyActions({
   const revoke = useAction({
     run: () => flowhook.keys.revoke(id, { self: isMine }),
     changes: ['keys', 'session'],
-    done: () => `The key ${name} is revoked`,
+    done: () => `${name} was revoked`,
   });
-  // These are renewed and ended where they are made.
-  if (scopes.includes('operator')) return <span>at the shell</span>;
+  if (scopes.includes('operator')) return <Dim>Command line only</Dim>;
   return (
     <Group gap="xs" wrap="nowrap">
       <ActionButton
@@ -288,7 +281,7 @@ function KeyActions({
         asks={{
           title: `Rotate ${name}?`,
           children:
-            'A new key with the same scopes is made, and shown once. The old one works for another 24 hours.',
+            'This creates a new key with the same scopes and shows it once. The old key keeps working for 24 hours.',
           verb: 'Rotate',
         }}
         aria-label={`Rotate ${name}`}
@@ -300,8 +293,8 @@ function KeyActions({
         asks={{
           title: `Revoke ${name}?`,
           children: isMine
-            ? 'You are signed in with this key: the session ends at once, and you need another key to come back.'
-            : 'It is refused from this moment on. This cannot be undone.',
+            ? 'You are signed in with this key. Your session ends immediately, and you need another key to sign in again.'
+            : 'Requests with this key fail immediately. This cannot be undone.',
           verb: 'Revoke',
         }}
         aria-label={`Revoke ${name}`}

@@ -1,4 +1,4 @@
-/** What is in trouble, and what is not any more. */
+/** Which workflows and webhooks need attention. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
@@ -26,8 +26,8 @@ const webhook = (changes: Partial<WebhookDetail>) =>
     ...changes,
   }) as WebhookDetail;
 
-test('a workflow is in trouble when its last run failed, not when one before did', () => {
-  const failed = job({ error: 'The command ended badly:\nno such host\n' });
+test('includes a workflow only if its last run failed', () => {
+  const failed = job({ error: 'The command failed:\nno such host\n' });
   assert.deepEqual(
     troubles(
       [workflow('people', failed), workflow('well', job({ state: 'finished' })), workflow('new', null)],
@@ -45,7 +45,7 @@ test('a workflow is in trouble when its last run failed, not when one before did
   );
 });
 
-test('webhooks are in trouble when they fail or are paused; the newest trouble stands first', () => {
+test('includes failing and paused webhooks, newest problem first', () => {
   const found = troubles(
     [workflow('people', job({}))],
     [
@@ -54,7 +54,12 @@ test('webhooks are in trouble when they fail or are paused; the newest trouble s
       webhook({
         id: 'wh_held',
         failingSince: '2026-01-04T00:00:00Z',
-        breaker: { state: 'open', since: null, nextAttemptAt: null, reason: 'It has failed 12 times' },
+        breaker: {
+          state: 'open',
+          since: null,
+          nextAttemptAt: null,
+          reason: 'The endpoint has failed 12 times',
+        },
       }),
       webhook({
         id: 'wh_failing',
@@ -72,15 +77,15 @@ test('webhooks are in trouble when they fail or are paused; the newest trouble s
   assert.deepEqual(
     found.map(({ id, why }) => [id, why]),
     [
-      ['wh_new', 'No delivery has succeeded yet'],
-      ['wh_held', 'It has failed 12 times'],
-      ['wh_failing', 'No delivery has succeeded since then'],
+      ['wh_new', 'No attempt has succeeded yet'],
+      ['wh_held', 'The endpoint has failed 12 times'],
+      ['wh_failing', 'Every attempt has failed'],
       ['wh_paused', 'five days'],
-      ['people', 'It failed'],
+      ['people', 'The run failed'],
     ],
   );
 });
 
-test('a workflow that failed often is looked at once', () => {
+test('lists a workflow with several failed runs once', () => {
   assert.deepEqual(suspects([job({}), job({ workflowId: 'b' }), job({})]), ['people', 'b']);
 });

@@ -1,4 +1,4 @@
-/** What needs somebody to look at it, the newest trouble first. */
+/** Workflows and webhooks that need attention, newest problem first. */
 import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
 import { lastLine } from '../../parts/format.ts';
 
@@ -9,17 +9,17 @@ export type Trouble =
 /** At most this many workflows are checked. */
 export const LOOKED_AT = 20;
 
-/** The workflows of failed runs, each once, by its newest failure. */
+/** The workflows of failed runs, without duplicates, in the order of the runs. */
 export function suspects(failed: readonly Job[]): string[] {
   return [...new Set(failed.map(({ workflowId }) => workflowId))].slice(0, LOOKED_AT);
 }
 
-/** @param workflows candidates: those whose last finished run failed are in trouble */
+/** @param workflows candidates: those whose last run failed are included */
 export function troubles(workflows: readonly Workflow[], webhooks: readonly WebhookDetail[]): Trouble[] {
   const found: Trouble[] = [];
   for (const { id, lastJob } of workflows) {
     if (lastJob?.state !== 'failed' || lastJob.finishedAt === null) continue;
-    const why = lastLine(lastJob.error ?? 'It failed');
+    const why = lastLine(lastJob.error ?? 'The run failed');
     found.push({ kind: 'workflow', id, jobId: lastJob.id, sinceMs: Date.parse(lastJob.finishedAt), why });
   }
   for (const { id, url, state, pausedAt, pausedReason, failingSince, lastSuccessAt, breaker } of webhooks) {
@@ -28,7 +28,8 @@ export function troubles(workflows: readonly Workflow[], webhooks: readonly Webh
       found.push({ kind: 'webhook', id, url, state, sinceMs, why: pausedReason ?? 'Paused' });
     } else if (failingSince !== null) {
       const why =
-        breaker.reason ?? `No delivery has succeeded ${lastSuccessAt === null ? 'yet' : 'since then'}`;
+        breaker.reason ??
+        (lastSuccessAt === null ? 'No attempt has succeeded yet' : 'Every attempt has failed');
       found.push({ kind: 'webhook', id, url, state: 'failing', sinceMs: Date.parse(failingSince), why });
     }
   }

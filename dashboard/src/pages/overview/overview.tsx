@@ -1,10 +1,10 @@
-/** How everything stands: now, over the last 24 hours, and what needs attention. */
+/** The state of the team: runs in progress, problems, the last 24 hours, and the latest runs. */
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type JobState, NotFound } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { DayChart } from '../../parts/charts.tsx';
-import { curl } from '../../parts/copy.tsx';
+import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { count, tookMs } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -38,7 +38,7 @@ export function OverviewPage() {
 
 const UNFINISHED: JobState[] = ['running', 'queued', 'retrying'];
 
-/** How many runs wait and run at this moment, each a way to their list. */
+/** Numbers of runs by state, each linked to the filtered list. */
 function Counters() {
   const { data: counts } = useQuery(jobCountsQuery());
   const { data: usage } = useQuery(dayUsageQuery());
@@ -46,11 +46,11 @@ function Counters() {
   return (
     <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
       {UNFINISHED.map((state) => (
-        <Counter key={state} state={state} label={state} value={counts?.[state]} search={{ state }} />
+        <Counter key={state} state={state} value={counts?.[state]} search={{ state }} />
       ))}
       <Counter
         state="failed"
-        label="failed, 24 h"
+        label="Failed (24 h)"
         value={failed}
         search={{ state: 'failed', within: '24h' }}
       />
@@ -65,7 +65,7 @@ function Counter({
   search,
 }: {
   state: JobState;
-  label: string;
+  label?: string;
   value: number | undefined;
   search: Record<string, string>;
 }) {
@@ -83,10 +83,9 @@ function Counter({
   );
 }
 
-/** Beyond these the lists say more. */
 const SHOWN = 10;
 
-/** `counts` changes with jobs at most once a second, which is often enough here. */
+/** The kind `counts` refetches at most once a second when jobs change. */
 const attentionQuery = (withWebhooks: boolean) =>
   ask(
     ['counts', 'attention', withWebhooks],
@@ -100,7 +99,7 @@ const attentionQuery = (withWebhooks: boolean) =>
       const workflows = await Promise.all(
         suspects(failed.items).map((id) =>
           flowhook.workflows.get(id, { signal }).catch((error: Error) => {
-            // Archived since.
+            // It was archived after the run.
             if (error instanceof NotFound) return undefined;
             throw error;
           }),
@@ -111,12 +110,9 @@ const attentionQuery = (withWebhooks: boolean) =>
         webhooks.items,
       );
     },
-    {
-      refetchInterval: 60_000,
-    },
+    { refetchInterval: 60_000 },
   );
 
-/** What needs attention: what fails, since when and why. */
 function NeedsAttention() {
   const { can } = useSession();
   const { data, error, refetch } = useQuery(attentionQuery(can('webhooks')));
@@ -126,17 +122,17 @@ function NeedsAttention() {
         Needs attention
       </Title>
       {error !== null && data === undefined && <ErrorBox error={error} onRetry={() => void refetch()} />}
-      {data?.length === 0 && <Nothing withWebhooks={can('webhooks')} />}
+      {data?.length === 0 && <AllGood withWebhooks={can('webhooks')} />}
       <ul className={styles.troubles}>
         {data?.slice(0, SHOWN).map((trouble) => (
           <li key={trouble.id} className={styles.trouble}>
-            <One trouble={trouble} />
+            <Problem trouble={trouble} />
           </li>
         ))}
       </ul>
       {data !== undefined && data.length > SHOWN && (
         <Text size="xs" c="dimmed" mt="xs">
-          and {data.length - SHOWN} more: <PageLink to="/workflows">Workflows</PageLink>,{' '}
+          {data.length - SHOWN} more under <PageLink to="/workflows">Workflows</PageLink> and{' '}
           <PageLink to="/webhooks">Webhooks</PageLink>
         </Text>
       )}
@@ -144,15 +140,13 @@ function NeedsAttention() {
   );
 }
 
-/** No praise where nothing has run yet. */
-function Nothing({ withWebhooks }: { withWebhooks: boolean }) {
+function AllGood({ withWebhooks }: { withWebhooks: boolean }) {
   const { data: counts } = useQuery(jobCountsQuery());
   if (counts === undefined) return null;
   if (counts.finished + counts.failed + counts.canceled === 0) {
     return (
       <Text size="sm" c="dimmed">
-        Nothing has run yet: <PageLink to="/workflows">run a workflow</PageLink>, and what fails is named
-        here.
+        Nothing has run yet. <PageLink to="/workflows">Run a workflow</PageLink>; failures will appear here.
       </Text>
     );
   }
@@ -160,14 +154,14 @@ function Nothing({ withWebhooks }: { withWebhooks: boolean }) {
     <Group gap="xs" c="dimmed">
       <Icon name="check" color={stateColor('finished')} />
       <Text size="sm">
-        Nothing: the last run of every workflow succeeded
-        {withWebhooks && ', and no webhook is failing'}.
+        All good: the last run of every workflow succeeded
+        {withWebhooks && ', and no webhook is failing or paused'}.
       </Text>
     </Group>
   );
 }
 
-function One({ trouble }: { trouble: Trouble }) {
+function Problem({ trouble }: { trouble: Trouble }) {
   return (
     <>
       <Group gap="sm" wrap="nowrap" justify="space-between">
@@ -196,7 +190,6 @@ function One({ trouble }: { trouble: Trouble }) {
   );
 }
 
-/** The last 24 hours, by the hour: how runs ended, and what became of deliveries. */
 function DayCharts() {
   const { data, error, refetch } = useQuery(dayUsageQuery());
   if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
@@ -208,7 +201,6 @@ function DayCharts() {
   );
 }
 
-/** The newest runs, as they go. */
 function LatestRuns() {
   const list = useList(latestJobs());
   const longestMs = Math.max(0, ...list.rows.map((job) => tookMs(job) ?? 0));
@@ -229,9 +221,9 @@ function LatestRuns() {
         columns={runColumns({ withWorkflow: true, longestMs })}
         empty={
           <EmptyState
-            title="Nothing has run yet"
+            title="No runs yet"
             command={curl({ method: 'POST', path: '/v1/workflows/people/queue' })}
-            action={<PageLink to="/workflows">Choose a workflow and run it</PageLink>}
+            action={<PageLink to="/workflows">Run a workflow</PageLink>}
           />
         }
       />

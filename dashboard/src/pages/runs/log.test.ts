@@ -1,4 +1,4 @@
-/** Lines of a log, and the notes between them. */
+/** Log lines, and the notes between them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Line, logRows, plainLog } from './log.ts';
@@ -15,27 +15,27 @@ const shown = (lines: Line[], { search = '', isNewestFirst = false } = {}) =>
     row.kind === 'line' ? row.line.text : `(${row.text})`,
   );
 
-test('says how many lines are missing, and where an attempt begins', () => {
+test('notes how many lines are missing and where an attempt starts', () => {
   assert.deepEqual(shown([line(1, 'a', 1), line(5, 'b', 1), line(1, 'c', 2)]), [
     'a',
-    '(3 lines left out: the log was too long)',
+    '(3 lines omitted: the log is too long)',
     'b',
     '(Attempt 2)',
     'c',
   ]);
 });
 
-test('finds lines whatever the case of their letters', () => {
+test('searches without regard to case', () => {
   assert.deepEqual(shown([line(1, 'One'), line(2, 'two'), line(4, 'ONE more')], { search: 'one' }), [
     'One',
     'ONE more',
   ]);
 });
 
-test('shows the newest first', () => {
+test('shows the newest line first', () => {
   assert.deepEqual(shown([line(1, 'a'), line(2, 'b')], { isNewestFirst: true }), ['b', 'a']);
 });
 
-test('is a file with a line for each', () => {
+test('writes a file with one line per log line', () => {
   assert.equal(plainLog([line(1, 'a')]), '2026-11-21T03:04:05.000Z info  a\n');
 });

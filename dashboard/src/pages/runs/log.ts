@@ -1,4 +1,4 @@
-/** The rows of a log as it is shown: its lines, and notes where an attempt begins or lines are missing. */
+/** The rows of a log view: lines, and notes where an attempt starts or lines are missing. */
 import type { LogLine } from 'flowhook-client';
 import { many } from '../../parts/format.ts';
 
@@ -6,7 +6,7 @@ export type Line = LogLine & { attempt?: number };
 
 type LogRow = { kind: 'line'; key: string; line: Line } | { kind: 'note'; key: string; text: string };
 
-/** @param by.search only lines that contain it; notes are then left out */
+/** @param by.search text that a line must contain; a search leaves out notes */
 export function logRows(
   lines: readonly Line[],
   { search, isNewestFirst }: { search: string; isNewestFirst: boolean },
@@ -24,16 +24,16 @@ export function logRows(
   return isNewestFirst ? rows.reverse() : rows;
 }
 
-/** As a file: a line of it for each line, times in UTC. */
+/** The log as a text file, with times in UTC. */
 export function plainLog(lines: readonly Line[]): string {
   return lines.map(({ time, level, text }) => `${time} ${level.padEnd(5)} ${text}\n`).join('');
 }
 
-/** Of a long log the service keeps the beginning and the end. */
+/** The service keeps the start and the end of a long log. */
 function noteBetween(before: Line | undefined, line: Line): string | undefined {
   const attempt = line.attempt ?? 1;
   const isNew = before === undefined || (before.attempt ?? 1) !== attempt;
   if (isNew && before !== undefined) return `Attempt ${attempt}`;
   const missing = line.seq - (isNew ? 0 : before.seq) - 1;
-  return missing > 0 ? `${many(missing, 'line')} left out: the log was too long` : undefined;
+  return missing > 0 ? `${many(missing, 'line')} omitted: the log is too long` : undefined;
 }

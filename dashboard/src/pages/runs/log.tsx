@@ -1,4 +1,4 @@
-/** What a run has said, attempt by attempt, and as it is said. */
+/** The log of a run, by attempt, followed while the run is in progress. */
 import { Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import type { Job, LogLine } from 'flowhook-client';
@@ -19,7 +19,7 @@ export function RunLog({ job }: { job: Job }) {
   if (job.attempt === 0) {
     return (
       <Text size="sm" c="dimmed">
-        It has not started yet, so there is no log.
+        No log yet: the run has not started.
       </Text>
     );
   }
@@ -35,10 +35,10 @@ export function RunLog({ job }: { job: Job }) {
           onChange={(value) => setChosen(Number(value) === job.attempt ? undefined : Number(value))}
         />
       )}
-      {error !== null && <ErrorBox error={error} title="The log could not be read to its end" />}
+      {error !== null && <ErrorBox error={error} title="The rest of the log could not be loaded" />}
       {!isLoading && lines.length === 0 && error === null && job.finishedAt !== null ? (
         <Text size="sm" c="dimmed">
-          It wrote nothing. What a command writes to standard error and what a module logs appears here.
+          No output. The log shows what commands write to standard error and what modules log.
         </Text>
       ) : (
         <LogView
@@ -51,18 +51,17 @@ export function RunLog({ job }: { job: Job }) {
   );
 }
 
-/** The log of a run: of one attempt as a whole, or following the current one as it grows. */
 interface JobLog {
   lines: readonly Line[];
   error: Error | null;
   isLoading: boolean;
 }
 
-/** Lines that arrive within this many milliseconds are rendered together. */
+/** Lines that arrive within this time are rendered together. */
 const GATHER_MS = 100;
 const NOTHING: JobLog = { lines: [], error: null, isLoading: true };
 
-/** @param attempt one that has ended; undefined: the current one and those after it */
+/** @param attempt an attempt that has ended; undefined follows the current and later attempts */
 function useJobLog(job: Job, attempt: number | undefined): JobLog {
   const [log, setLog] = useState<JobLog>(NOTHING);
   const jobId = job.id;
@@ -79,7 +78,7 @@ function useJobLog(job: Job, attempt: number | undefined): JobLog {
       timer = undefined;
       lines = [...lines, ...fresh];
       fresh = [];
-      // Before the first line nobody knows yet whether there are any.
+      // Until the first line or the end of the log, it is unknown whether there are any lines.
       if (!signal.aborted) setLog({ lines, error: null, isLoading: lines.length === 0, ...changes });
     };
     const read = async () => {
@@ -106,7 +105,7 @@ function useJobLog(job: Job, attempt: number | undefined): JobLog {
   return log;
 }
 
-/** The whole log of one attempt, page by page. */
+/** All log lines of one attempt. */
 export async function* attemptLog(
   jobId: string,
   options: { attempt: number; signal?: AbortSignal },
@@ -120,19 +119,17 @@ export async function* attemptLog(
 }
 
 interface LogViewProps {
-  /** In the order in which they were written. */
   lines: readonly Line[];
   /** More lines are coming: the view follows the end while it is scrolled there. */
   isLive?: boolean;
-  /** What the downloaded file is called: `job_….log`. */
+  /** Of the download: `job_….log`. */
   fileName: string;
 }
 
 const LINE_PX = 19;
-/** Within this many pixels of the end counts as at the end. */
+/** A view within this distance of the end counts as scrolled to the end. */
 const NEAR_PX = 40;
 
-/** Search (`/`), wrap, newest first, follow, copy, download. */
 function LogView({ lines, isLive = false, fileName }: LogViewProps) {
   const [search, setSearch] = useState('');
   const [wraps, setWraps] = useState(true);
@@ -191,12 +188,12 @@ function LogView({ lines, isLive = false, fileName }: LogViewProps) {
           </ActionButton>
         </Group>
       </Group>
-      {/* biome-ignore lint/a11y/useSemanticElements: it is no form, and the section around it is the landmark */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be a form, and the section around it is already a landmark */}
       <div
         ref={box}
         className={styles.box}
         role="group"
-        aria-label="Lines of the log"
+        aria-label="Log lines"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
         tabIndex={0}
         onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
@@ -245,24 +242,24 @@ function LogView({ lines, isLive = false, fileName }: LogViewProps) {
   );
 }
 
-const ADDRESSES = /(https?:\/\/[^\s"'<>)\]}]+)/;
+const URLS = /(https?:\/\/[^\s"'<>)\]}]+)/;
 
-/** What a line says: addresses can be followed, what is searched for stands out. Always as text. */
+/** The text of a line, with links and highlighted search results; never markup. */
 function LogText({ text, search }: { text: string; search: string }) {
-  // With one group to split by, every second part is an address.
-  return text.split(ADDRESSES).map((part, index) => {
+  // The pattern has one group, so every second part is a URL.
+  return text.split(URLS).map((part, index) => {
     const key = `${index} ${part}`;
     return index % 2 === 0 ? (
-      <Found key={key} text={part} search={search} />
+      <Highlighted key={key} text={part} search={search} />
     ) : (
       <a key={key} href={part} target="_blank" rel="noopener noreferrer">
-        <Found text={part} search={search} />
+        <Highlighted text={part} search={search} />
       </a>
     );
   });
 }
 
-function Found({ text, search }: { text: string; search: string }) {
+function Highlighted({ text, search }: { text: string; search: string }) {
   if (search === '') return text;
   const parts: { text: string; at: number; isFound: boolean }[] = [];
   const lower = text.toLowerCase();

@@ -1,20 +1,20 @@
-/** What is said of doing the same with several runs. */
+/** The notification after an action on several runs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { outcomeWords } from './outcome-words.ts';
 
-const refused = (count: number) => ({ count, why: count === 0 ? undefined : 'It has ended' });
+const failed = (count: number) => ({ count, why: count === 0 ? undefined : 'The run has ended' });
 
-test('what succeeded is counted, and what did not says why', () => {
-  assert.equal(outcomeWords('queued', { done: 1, refused: refused(0) }), '1 run queued');
+test('counts successes, and gives the reason of failures', () => {
+  assert.equal(outcomeWords('queued', { done: 1, failed: failed(0) }), '1 run queued');
   assert.equal(
-    outcomeWords('queued', { done: 3, refused: refused(2) }),
-    '3 runs queued, 2 refused: It has ended',
+    outcomeWords('queued', { done: 3, failed: failed(2) }),
+    '3 runs queued, 2 failed: The run has ended',
   );
 });
 
-test('none is no success: it says why', () => {
-  assert.deepEqual(outcomeWords('canceled', { done: 0, refused: refused(2) }), {
-    nothing: 'No run canceled: It has ended',
+test('does not report a success if every call failed', () => {
+  assert.deepEqual(outcomeWords('canceled', { done: 0, failed: failed(2) }), {
+    nothing: 'No runs canceled: The run has ended',
   });
 });

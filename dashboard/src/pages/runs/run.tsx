@@ -1,5 +1,5 @@
-/** The page of one run: its state, timeline, log and changes. */
-import { Alert, Stack, Text } from '@mantine/core';
+/** The page of one run: facts, timeline, log and changes. */
+import { Alert, Box, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { type Job, type LogLine, NotFound } from 'flowhook-client';
@@ -13,11 +13,12 @@ import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { EmptyState, ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
+import { StateBadge, stateName } from '../../parts/state-badge.tsx';
 import { Duration, Prose, Time } from '../../parts/values.tsx';
 import { jobQuery } from '../../queries/jobs.ts';
 import { changesQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
+import styles from './log.module.css';
 import { attemptLog, RunLog } from './log.tsx';
 import { Counts, ORIGINS } from './runs.tsx';
 import { RunTimeline } from './timeline.tsx';
@@ -35,7 +36,9 @@ function Shown({ job }: { job: Job }) {
   useAnnouncedChange(
     job,
     (now, before) =>
-      before.finishedAt === null && now.finishedAt !== null && `Run of ${now.workflowId}: ${now.state}`,
+      before.finishedAt === null &&
+      now.finishedAt !== null &&
+      `Run of ${now.workflowId}: ${stateName(now.state)}`,
   );
   const { records } = job;
   const hasChanged = records !== null && records.added + records.changed + records.removed > 0;
@@ -56,7 +59,7 @@ function Shown({ job }: { job: Job }) {
         meta={
           <StateBadge
             state={job.state}
-            label={job.cancelRequestedAt === null || job.finishedAt !== null ? job.state : 'being canceled'}
+            label={job.cancelRequestedAt === null || job.finishedAt !== null ? undefined : 'Canceling'}
           />
         }
         actions={<Actions job={job} />}
@@ -71,13 +74,13 @@ function Shown({ job }: { job: Job }) {
           <RunLog job={job} />
         </Section>
         {hasChanged && job.version !== null && (
-          <Section title="What it changed">
+          <Section title="Changes">
             <RunChanges job={job} version={job.version} />
           </Section>
         )}
         {job.state === 'finished' && !hasChanged && (
-          <EmptyState title="It changed nothing">
-            It read the same records as the current version holds, so it published no new one.
+          <EmptyState title="No changes">
+            The records are the same as in the current version, so no new version was published.
           </EmptyState>
         )}
       </Stack>
@@ -89,23 +92,30 @@ function Failure({ job }: { job: Job }) {
   const { error, reason, state, nextAttemptAt } = job;
   if (error === null || state === 'finished') return null;
   const isCanceled = state === 'canceled';
+  // The first line summarizes the error; a stack trace or the output of the program may follow.
+  const [summary = '', ...details] = error.trimEnd().split('\n');
   return (
     <Alert
       color={isCanceled ? 'gray' : state === 'retrying' ? 'orange' : 'red'}
       icon={<Icon name={isCanceled ? 'ban' : 'warning'} />}
       title={
-        <span style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
-          <Prose text={error} />
+        <span style={{ overflowWrap: 'anywhere' }}>
+          <Prose text={summary} />
         </span>
       }
     >
+      {details.length > 0 && (
+        <Box component="pre" mt={0} mb="xs" fz="xs" ff="monospace" className={styles.details}>
+          {details.join('\n')}
+        </Box>
+      )}
       {reason !== null && !isCanceled && (
         <Text size="sm">
           <Prose text={HINTS[reason]} />
           {nextAttemptAt !== null && (
             <>
               {' '}
-              It is tried again <Time at={nextAttemptAt} as="at" />.
+              The next attempt starts <Time at={nextAttemptAt} as="at" />.
             </>
           )}
         </Text>
@@ -146,14 +156,15 @@ function Actions({ job }: { job: Job }) {
       <ActionButton icon="download" action={bundle}>
         Debug bundle
       </ActionButton>
-      {can('queue') && job.state === 'retrying' && <ActionButton action={runNow}>Try now</ActionButton>}
+      {can('queue') && job.state === 'retrying' && <ActionButton action={runNow}>Retry now</ActionButton>}
       {can('queue') && finishedAt === null && (
         <ActionButton
           action={cancel}
           asks={{
             title: 'Cancel this run?',
-            children: 'Its program is stopped, and publishes nothing.',
-            verb: 'Cancel the run',
+            children: 'The run is stopped and publishes nothing.',
+            verb: 'Cancel run',
+            keep: 'Keep running',
           }}
           color="red"
           disabled={job.cancelRequestedAt !== null}
@@ -170,16 +181,15 @@ function Actions({ job }: { job: Job }) {
   );
 }
 
-/** The key facts of a run. */
 function RunFacts({ job }: { job: Job }) {
   const { queuedAt, startedAt, finishedAt, attempt, origin, version, records, progress, nextAttemptAt } = job;
   const facts: Fact[] = [
     ['Queued', <Time key="queued" at={queuedAt} />],
-    ['Waited', <Duration key="waited" from={queuedAt} to={startedAt ?? finishedAt} />],
-    ['Took', <Duration key="took" from={startedAt} to={finishedAt} />],
+    ['Time in queue', <Duration key="waited" from={queuedAt} to={startedAt ?? finishedAt} />],
+    ['Duration', <Duration key="took" from={startedAt} to={finishedAt} />],
     [
       finishedAt === null ? 'Started' : 'Ended',
-      <Time key="ended" at={finishedAt ?? startedAt} none="not yet" />,
+      <Time key="ended" at={finishedAt ?? startedAt} none="Not yet" />,
     ],
     ['Attempt', nextAttemptAt === null ? count(attempt) : <Next key="next" job={job} />],
     ['Started by', ORIGINS[origin]],
@@ -187,7 +197,7 @@ function RunFacts({ job }: { job: Job }) {
   if (records !== null) facts.push(['Records', <Counts key="records" records={records} />]);
   else if (progress !== null) {
     const pages = progress.pages === null ? '' : `, ${many(progress.pages, 'page')}`;
-    facts.push(['So far', `${many(progress.records, 'record')}, ${bytes(progress.bytes)}${pages}`]);
+    facts.push(['Progress', `${many(progress.records, 'record')}, ${bytes(progress.bytes)}${pages}`]);
   }
   if (version !== null) facts.push(['Version', count(version)]);
   return <Facts facts={facts} />;
@@ -196,14 +206,14 @@ function RunFacts({ job }: { job: Job }) {
 function Next({ job: { attempt, nextAttemptAt } }: { job: Job }) {
   return (
     <>
-      {attempt}, again <Time at={nextAttemptAt} />
+      {attempt}, next <Time at={nextAttemptAt} as="at" />
     </>
   );
 }
 
 const SHOWN = 20;
 
-/** Only for a run that has published a version of its own. */
+/** The changes of a run that published a version. */
 function RunChanges({ job, version }: { job: Job; version: number }) {
   const { data, error } = useQuery(changesQuery({ workflowId: job.workflowId, version, most: SHOWN }));
   const all = (job.records?.added ?? 0) + (job.records?.changed ?? 0) + (job.records?.removed ?? 0) - SHOWN;
@@ -211,7 +221,7 @@ function RunChanges({ job, version }: { job: Job; version: number }) {
     return (
       <ErrorBox
         error={error}
-        title={error instanceof NotFound ? 'What it changed is no longer kept' : undefined}
+        title={error instanceof NotFound ? 'These changes are no longer kept' : undefined}
       />
     );
   return (
@@ -223,33 +233,34 @@ function RunChanges({ job, version }: { job: Job; version: number }) {
           params={{ workflowId: job.workflowId }}
           search={{ version: String(version) }}
         >
-          {all > 0 ? `All changes of version ${version}` : `Version ${version} among the others`}
+          {all > 0 ? `View all changes of version ${version}` : `View version ${version}`}
         </PageLink>
       </Text>
     </Stack>
   );
 }
 
-/** What can be done about a run that failed, by the reason that the service tells. */
+/** What to do about a failed run, by the reason of the failure. */
 const HINTS: Record<NonNullable<Job['reason']>, string> = {
-  error: 'The program failed: its last lines in the log say why.',
+  error: 'The program failed. The last lines of the log should say why.',
   source:
-    'What it reads from did not answer as expected. Look at the address and the key in the definition, and try the source with `flowhook workflows test`.',
-  lost: 'The server that ran it stopped or lost the database. Nothing was published; running it again is safe.',
-  timeout: 'It took longer than allowed. Raise `limits.timeout` in its definition, or make the run smaller.',
-  memory: 'It used more memory than allowed. Raise `limits.memory` in its definition, or read in pieces.',
-  output:
-    'What it wrote could not be read as records: every line must be one JSON object. The log shows the line.',
+    'The source did not respond as expected. Check the URL and the credentials in the definition, and test the source with `flowhook workflows test`.',
+  lost: 'The server that executed the run stopped or lost its database. Nothing was published, so running it again is safe.',
+  timeout:
+    'The run exceeded its time limit. Raise `limits.timeout` in the definition, or fetch less data per run.',
+  memory:
+    'The run exceeded its memory limit. Raise `limits.memory` in the definition, or process the data in parts.',
+  output: 'The output is not valid: every line must be one JSON object. The log shows the line.',
   guard:
-    'It would have replaced or removed too much, so nothing was published. If it is right, change `guards` in its definition and run it again.',
+    'The run would have replaced or removed too many records, so nothing was published. If the data is correct, change `guards` in the definition and run it again.',
   invalid_record:
-    'A record is not valid: each needs an `id`, and `name` and `email` must be texts. Fix the source, or set `key` or `onInvalid` in the definition.',
+    'Every record needs an `id`, and `name` and `email` must be strings. Fix the source, or set `key` or `onInvalid` in the definition.',
 };
 
-/** At most this many of the newest lines. */
+/** Lines of the log in a debug bundle. */
 const LOG_LINES = 1_000;
 
-/** JSON: the job, the end of its last log, its events, and its workflow. */
+/** JSON with the job, its workflow, its events, and the last log lines of its last attempt. */
 async function debugBundle(job: Job): Promise<string> {
   const [log, events, workflow] = await Promise.all([
     job.attempt === 0 ? [] : lastLines(job),

@@ -1,18 +1,19 @@
-/** Runs as they happen, of the team or of one workflow: the list, its columns, and what is done with chosen ones. */
+/** The list of runs, of the team or of one workflow, its columns, and actions on selected runs. */
 import { Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Job, JobOrigin, JobState } from 'flowhook-client';
 import { useMemo, useState } from 'react';
 import { flowhook, serviceUrl } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { curl } from '../../parts/copy.tsx';
+import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
+import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, useFilters, useSince } from '../../parts/filters.ts';
 import { count, lastLine, many, tookMs } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
+import { StateBadge, stateName } from '../../parts/state-badge.tsx';
 import { CountSigns, Dim, Duration, Numbers, Prose, Time } from '../../parts/values.tsx';
 import { jobCountsQuery, jobList } from '../../queries/jobs.ts';
 import { useList } from '../../queries/list.ts';
@@ -31,7 +32,7 @@ export function RunListPage() {
 
 const STATES: JobState[] = ['queued', 'running', 'retrying', 'finished', 'failed', 'canceled'];
 
-/** @param props.of the workflow whose runs these are; of all unless told */
+/** @param props.of a workflow (default: all workflows) */
 export function RunTable({ of }: { of?: string }) {
   const filters = useFilters('state', 'workflowId', 'origin', 'within');
   const { state, origin, within } = filters.values;
@@ -51,8 +52,7 @@ export function RunTable({ of }: { of?: string }) {
   const columns = useMemo(() => runColumns({ withWorkflow: of === undefined, longestMs }), [of, longestMs]);
   const ofStates = STATES.map((value) => ({
     value,
-    label:
-      counts === undefined ? value : `${value} (${count(counts[value])}${isMore(value, counts.complete)})`,
+    label: stateName(value) + (counts === undefined ? '' : countIn(value, counts)),
   }));
   return (
     <>
@@ -60,9 +60,7 @@ export function RunTable({ of }: { of?: string }) {
         filters={filters}
         fields={[
           { kind: 'many', name: 'state', label: 'State', options: ofStates },
-          ...(of === undefined
-            ? [{ kind: 'one' as const, name: 'workflowId' as const, label: 'Workflow', options: workflows }]
-            : []),
+          of === undefined && { kind: 'one', name: 'workflowId', label: 'Workflow', options: workflows },
           {
             kind: 'one',
             name: 'origin',
@@ -83,13 +81,13 @@ export function RunTable({ of }: { of?: string }) {
         filters={filters}
         empty={
           <EmptyState
-            title="Nothing has run yet"
+            title="No runs yet"
             command={curl({
               method: 'POST',
               path: `/v1/workflows/${of ?? workflows[0]?.value ?? 'people'}/queue`,
             })}
           >
-            A run begins when somebody queues a job: here, over the API at {serviceUrl}, or by a schedule.
+            Runs start on request, here or over the API at {serviceUrl}, or on a schedule.
           </EmptyState>
         }
       />
@@ -97,12 +95,13 @@ export function RunTable({ of }: { of?: string }) {
   );
 }
 
-/** What has ended is counted among the newest jobs only where there are many. */
-function isMore(state: JobState, isComplete: boolean): string {
-  return !isComplete && ['finished', 'failed', 'canceled'].includes(state) ? '+' : '';
+/** ` (3)`; ` (1,000+)` if the service counted only the newest of many ended runs. */
+function countIn(state: JobState, counts: Record<JobState, number> & { complete: boolean }): string {
+  const isMore = !counts.complete && ['finished', 'failed', 'canceled'].includes(state);
+  return ` (${count(counts[state])}${isMore ? '+' : ''})`;
 }
 
-/** @param by.withWorkflow not on the page of the workflow itself */
+/** @param by.withWorkflow false on the page of a workflow */
 export function runColumns({
   withWorkflow,
   longestMs,
@@ -121,27 +120,18 @@ export function runColumns({
         </PageLink>
       ),
     },
-    withWorkflow && {
-      id: 'workflow',
-      header: 'Workflow',
-      width: '200px',
-      cell: ({ workflowId }) => (
-        <PageLink to="/workflows/$workflowId" params={{ workflowId }} c="inherit" fw={500}>
-          {workflowId}
-        </PageLink>
-      ),
-    },
-    { id: 'queued', header: 'Queued', width: 'fits', cell: ({ queuedAt }) => <Time at={queuedAt} /> },
+    withWorkflow && workflowColumn<Job>(),
+    timeColumn('Queued', ({ queuedAt }) => queuedAt),
     {
-      id: 'took',
-      header: 'Took',
+      id: 'duration',
+      header: 'Duration',
       width: 'fits',
-      cell: (job) => <Took job={job} longestMs={longestMs} />,
+      cell: (job) => <RunDuration job={job} longestMs={longestMs} />,
     },
-    { id: 'outcome', header: 'Outcome', cell: (job) => <Outcome job={job} /> },
+    { id: 'result', header: 'Result', cell: (job) => <Result job={job} /> },
     {
       id: 'origin',
-      header: 'By',
+      header: 'Started by',
       width: 'fits',
       cell: ({ origin }) => <Dim>{ORIGINS[origin]}</Dim>,
     },
@@ -150,12 +140,12 @@ export function runColumns({
 
 export const ORIGINS: Record<Job['origin'], string> = {
   api: 'API',
-  schedule: 'schedule',
-  cli: 'command line',
-  push: 'push',
+  schedule: 'Schedule',
+  cli: 'Command line',
+  push: 'Push',
 };
 
-function Took({ job, longestMs }: { job: Job; longestMs: number }) {
+function RunDuration({ job, longestMs }: { job: Job; longestMs: number }) {
   if (job.startedAt === null) return '–';
   return (
     <Stack gap={2}>
@@ -172,8 +162,8 @@ function Took({ job, longestMs }: { job: Job; longestMs: number }) {
   );
 }
 
-/** Failures first: the sentence, not a code behind two clicks. */
-function Outcome({ job }: { job: Job }) {
+/** The error of a failed run, the records of a finished one, the progress of a running one. */
+function Result({ job }: { job: Job }) {
   const { state, error, records, progress, nextAttemptAt } = job;
   if (error !== null && state !== 'finished') {
     return (
@@ -189,7 +179,7 @@ function Outcome({ job }: { job: Job }) {
         </Text>
         {nextAttemptAt !== null && (
           <Dim style={{ whiteSpace: 'normal' }}>
-            again <Time at={nextAttemptAt} />
+            Next attempt <Time at={nextAttemptAt} as="at" />
           </Dim>
         )}
       </Stack>
@@ -202,21 +192,21 @@ function Outcome({ job }: { job: Job }) {
   return null;
 }
 
-/** `1,204 records  +3 ~1 −0`, in words for those who hear it. */
+/** `1,204 records  +3 ~1`. */
 export function Counts({ records }: { records: NonNullable<Job['records']> }) {
   const { total, added, changed, removed } = records;
   return (
     <Numbers>
       <span>{many(total, 'record')}</span>
-      {added + changed + removed === 0 ? <Dim>nothing changed</Dim> : <CountSigns records={records} />}
+      {added + changed + removed === 0 ? <Dim>unchanged</Dim> : <CountSigns records={records} />}
     </Numbers>
   );
 }
 
-/** How many calls are made at the same time. */
-const AT_ONCE = 4;
+/** The maximum number of simultaneous calls. */
+const PARALLEL = 4;
 
-/** @param props.onDone when all have been tried: nothing is chosen any more */
+/** @param props.onDone clears the selection */
 function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => void }) {
   const { can } = useSession();
   const unfinished = chosen.filter(({ finishedAt }) => finishedAt === null);
@@ -242,8 +232,9 @@ function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => 
           action={cancel}
           asks={{
             title: `Cancel ${many(unfinished.length, 'run')}?`,
-            children: 'Runs under way are stopped, and publish nothing.',
+            children: 'They are stopped and publish nothing.',
             verb: `Cancel ${many(unfinished.length, 'run')}`,
+            keep: 'Keep running',
           }}
         >
           Cancel {many(unfinished.length, 'run')}
@@ -254,15 +245,15 @@ function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => 
 }
 
 async function each(jobs: readonly Job[], act: (job: Job) => Promise<unknown>): Promise<Outcomes> {
-  const outcome: Outcomes = { done: 0, refused: { count: 0, why: undefined } };
-  for (let start = 0; start < jobs.length; start += AT_ONCE) {
-    const results = await Promise.allSettled(jobs.slice(start, start + AT_ONCE).map(act));
+  const outcome: Outcomes = { done: 0, failed: { count: 0, why: undefined } };
+  for (let start = 0; start < jobs.length; start += PARALLEL) {
+    const results = await Promise.allSettled(jobs.slice(start, start + PARALLEL).map(act));
     for (const result of results) {
       if (result.status === 'fulfilled') {
         outcome.done += 1;
       } else {
-        outcome.refused.count += 1;
-        outcome.refused.why ??= (result.reason as Error).message;
+        outcome.failed.count += 1;
+        outcome.failed.why ??= (result.reason as Error).message;
       }
     }
   }

@@ -1,4 +1,4 @@
-/** Where the time of a run went. */
+/** The timeline of a run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
@@ -26,21 +26,21 @@ function delivery(changes: Partial<Delivery>): Delivery {
   } as Delivery;
 }
 
-test('a run is waiting, running, and the deliveries of what it told', () => {
+test('shows the time in the queue, the run and its deliveries', () => {
   const sent = delivery({ lastAttempt: { at: '2026-01-01T00:00:04.000Z', message: 'Delivered' } as never });
   const bars = barsOf(job, [event], new Map([['evt_1', [sent]]]));
   assert.deepEqual(
     bars.map(({ label, state, fromMs, toMs }) => [label, state, fromMs, toMs]),
     [
-      ['Waited', 'queued', at('00'), at('01')],
-      ['Ran', 'finished', at('01'), at('03')],
-      ['finished', 'delivered', at('03'), at('04')],
+      ['In the queue', 'queued', at('00'), at('01')],
+      ['Running', 'finished', at('01'), at('03')],
+      ['workflow_finished', 'delivered', at('03'), at('04')],
     ],
   );
   assert.deepEqual(placeOf(bars[1] as never, axisOf(bars, at('59'))), { left: 25, width: 50 });
 });
 
-test('what still goes on reaches to now, and what took no time can be seen', () => {
+test('extends a running bar to the current time, and keeps short bars visible', () => {
   const running = { ...job, state: 'running', finishedAt: null } as Job;
   const bars = barsOf(running, [], new Map());
   const axis = axisOf(bars, at('11'));
@@ -50,7 +50,7 @@ test('what still goes on reaches to now, and what took no time can be seen', () 
   assert.ok(width > 0 && left + width <= 100);
 });
 
-test('a delivery that waits for days leaves the run to be seen', () => {
+test('keeps the run visible beside a delivery that waits for days', () => {
   const bars = barsOf(job, [event], new Map([['evt_1', [delivery({ state: 'waiting' })]]]));
   const nowMs = at('03') + 86_400_000;
   const axis = axisOf(bars, nowMs);
@@ -58,10 +58,10 @@ test('a delivery that waits for days leaves the run to be seen', () => {
   assert.deepEqual(placeOf({ fromMs: at('03'), toMs: nowMs }, axis), { left: 50, width: 50 });
 });
 
-test('one that was canceled before it ran has only waited', () => {
+test('shows only the time in the queue of a run that was canceled before it started', () => {
   const canceled = { ...job, state: 'canceled', startedAt: null } as Job;
   assert.deepEqual(
     barsOf(canceled, [], new Map()).map(({ label, toMs }) => [label, toMs]),
-    [['Waited', at('03')]],
+    [['In the queue', at('03')]],
   );
 });

@@ -1,4 +1,4 @@
-/** The timeline of a run, from the queue to its deliveries, as bars on one axis. */
+/** The timeline of a run, from the queue to its deliveries. */
 import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
 import type { State } from '../../parts/state-badge.tsx';
 
@@ -6,19 +6,19 @@ export interface Bar {
   key: string;
   label: string;
   state: State;
-  /** Epoch milliseconds; `toMs` null: it still goes on. */
+  /** In epoch milliseconds; `toMs` is null while the bar is growing. */
   fromMs: number;
   toMs: number | null;
-  /** Of the delivery that it is. */
+  /** Set if the bar is a delivery. */
   deliveryId?: string;
-  /** What came of it, in a few words. */
+  /** A message about the result. */
   outcome?: string | undefined;
 }
 
 /**
- * The bars of a run, in their order: waiting, running, and each delivery of what it told.
+ * The bars of a run in order: queue, run, and the deliveries of its events.
  *
- * @param deliveries of its events, by the id of the event
+ * @param deliveries by event id
  */
 export function barsOf(
   job: Job,
@@ -29,10 +29,10 @@ export function barsOf(
   const startedMs = ms(job.startedAt);
   const endMs = ms(job.finishedAt);
   const bars: Bar[] = [
-    { key: 'queue', label: 'Waited', state: 'queued', fromMs: queuedMs, toMs: startedMs ?? endMs },
+    { key: 'queue', label: 'In the queue', state: 'queued', fromMs: queuedMs, toMs: startedMs ?? endMs },
   ];
   if (startedMs !== null) {
-    const label = job.attempt > 1 ? `Ran, ${job.attempt} attempts` : 'Ran';
+    const label = job.attempt > 1 ? `Running (${job.attempt} attempts)` : 'Running';
     const state = job.finishedAt === null ? 'running' : job.state;
     bars.push({ key: 'run', label, state, fromMs: startedMs, toMs: endMs, outcome: job.reason ?? undefined });
   }
@@ -46,7 +46,7 @@ function barOf(event: FlowhookEvent, delivery: Delivery): Bar {
   const { state, lastAttempt } = delivery;
   return {
     key: delivery.id,
-    label: event.type.replace('workflow_', ''),
+    label: event.type,
     state,
     fromMs: Date.parse(delivery.createdAt),
     toMs: state === 'waiting' ? null : (ms(lastAttempt?.at ?? null) ?? Date.parse(delivery.createdAt)),
@@ -55,7 +55,7 @@ function barOf(event: FlowhookEvent, delivery: Delivery): Bar {
   };
 }
 
-/** The range of the axis. It ends early enough that the run stays visible beside a delivery that waits for days. */
+/** The range of the axis: at most twice the run, so that a delivery that waits for days does not hide the run. */
 export function axisOf(bars: readonly Bar[], nowMs: number): { fromMs: number; toMs: number } {
   const fromMs = Math.min(...bars.map((bar) => bar.fromMs));
   const toMs = Math.max(...bars.map((bar) => bar.toMs ?? nowMs));

@@ -1,4 +1,4 @@
-/** The timeline of a run, drawn. */
+/** The timeline of a run as bars. */
 import { Group, Text } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import type { Job } from 'flowhook-client';
@@ -44,7 +44,7 @@ function Drawn({ bars, nowMs }: { bars: readonly Bar[]; nowMs: number }) {
               {label}
             </PageLink>
           ),
-        said: (
+        remark: (
           <Group gap="xs" wrap="nowrap" title={outcome}>
             <span className="numbers">{duration(Math.max(0, (toMs ?? nowMs) - fromMs))}</span>
             {deliveryId === undefined ? (

@@ -1,4 +1,4 @@
-/** What is wrong with the installation, what comes of it and what to do: needs attention first. */
+/** The findings of the doctor's checks, those that need attention first. */
 import { Anchor, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemFinding } from 'flowhook-client';
@@ -9,10 +9,9 @@ import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { systemChecksQuery } from '../../queries/team.ts';
 import styles from './checks.module.css';
-import { checkTitle, sortFindings } from './findings.ts';
 
 const STATES = { ok: 'active', warning: 'failing', error: 'failed', skipped: 'absent' } as const;
-const LABELS = { ok: 'fine', warning: 'warning', error: 'error', skipped: 'not checked' };
+const LABELS = { ok: 'OK', warning: 'Warning', error: 'Error', skipped: 'Skipped' };
 
 export function Checks() {
   const { data, error, isFetching, refetch } = useQuery(systemChecksQuery());
@@ -34,18 +33,21 @@ export function Checks() {
       </Section>
     );
   }
-  const { troubles, fine, skipped } = sortFindings(data.findings);
+  const withStatus = (status: SystemFinding['status']) =>
+    data.findings.filter((finding) => finding.status === status);
+  const problems = [...withStatus('error'), ...withStatus('warning')];
+  const [passed, skipped] = [withStatus('ok'), withStatus('skipped')];
   return (
     <Section title="Checks" actions={again}>
       <Stack gap="md">
-        {troubles.length === 0 ? (
+        {problems.length === 0 ? (
           <StateBadge state="active" label="Nothing needs attention" />
         ) : (
-          <Findings label="Needs attention" findings={troubles} />
+          <Findings label="Needs attention" findings={problems} />
         )}
         <Group gap="sm" justify="space-between">
           <Text size="sm" c="dimmed" className="numbers">
-            {fine.length} fine, {skipped.length} skipped; checked at <Time at={data.examinedAt} />
+            {passed.length} passed, {skipped.length} skipped. Checked <Time at={data.examinedAt} as="at" />
           </Text>
           <ActionButton
             variant="subtle"
@@ -59,17 +61,17 @@ export function Checks() {
         </Group>
         {isWhole && (
           <div id={rest}>
-            <Findings label="All other checks" findings={[...fine, ...skipped]} />
+            <Findings label="All other checks" findings={[...passed, ...skipped]} />
           </div>
         )}
         <Text size="sm" c="dimmed">
-          <code>npx flowhook doctor</code> runs the same checks from a shell, even if the service does not
-          start; <code>--full</code> reads the whole database, <code>--online</code> tests outgoing
-          connections. The{' '}
+          <code>npx flowhook doctor</code> runs the same checks in a shell, even if the service does not
+          start. Add <code>--full</code> to read the whole database, and <code>--online</code> to test
+          outgoing connections. See also{' '}
           <Anchor inherit href="/docs/guide/operate/backup.html" underline="always">
-            guide
-          </Anchor>{' '}
-          has the commands for backups.
+            backups
+          </Anchor>
+          .
         </Text>
       </Stack>
     </Section>
@@ -81,14 +83,14 @@ function Findings({ label, findings }: { label: string; findings: readonly Syste
     <ul className={styles.findings} aria-label={label}>
       {findings.map((finding) => (
         <li key={finding.check} className={styles.finding}>
-          <One finding={finding} />
+          <Finding finding={finding} />
         </li>
       ))}
     </ul>
   );
 }
 
-function One({ finding: { check, status, what, why, fix } }: { finding: SystemFinding }) {
+function Finding({ finding: { check, status, what, why, fix } }: { finding: SystemFinding }) {
   return (
     <Stack gap={2}>
       <Group gap="sm">
@@ -110,11 +112,17 @@ function One({ finding: { check, status, what, why, fix } }: { finding: SystemFi
       {fix !== null && (
         <Text size="sm">
           <Text span inherit fw={500}>
-            What to do:{' '}
+            Fix:{' '}
           </Text>
           <Prose text={fix} />
         </Text>
       )}
     </Stack>
   );
+}
+
+/** `disk-space-data` → `Disk space data`. */
+function checkTitle(check: string): string {
+  const words = check.replaceAll('-', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }

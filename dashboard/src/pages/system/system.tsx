@@ -2,13 +2,12 @@
 import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { System } from 'flowhook-client';
-import type { ReactNode } from 'react';
 import { IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
 import { bytes, count, duration } from '../../parts/format.ts';
-import { EmptyState, ErrorBox, PageHeader, Section } from '../../parts/page.tsx';
+import { EmptyState, ErrorBox, type Fact, Facts, PageHeader, Section } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { listOf } from '../../queries/list.ts';
@@ -22,24 +21,22 @@ export function SystemPage() {
     <>
       <PageHeader title="System" />
       {can('operator') ? (
-        <Standing />
+        <Instance />
       ) : (
-        <EmptyState
-          title="Only for operators of the instance"
-          command="flowhook keys create --scopes operator"
-        >
-          It takes a key with the scope <code>operator</code>, which the first key of an instance has.
+        <EmptyState title="Your key cannot see the system" command="flowhook keys create --scopes operator">
+          This page needs the scope <code>operator</code>, which the first key of an instance has. Create
+          another such key on the server:
         </EmptyState>
       )}
     </>
   );
 }
 
-function Standing() {
+function Instance() {
   const { data: system, error, refetch } = useQuery(systemQuery());
   if (system === undefined) {
     if (error !== null) return <ErrorBox error={error} onRetry={() => void refetch()} />;
-    return <Waiting />;
+    return <Placeholder />;
   }
   return (
     <Stack gap="lg">
@@ -59,33 +56,14 @@ function Standing() {
   );
 }
 
-/** As large as the cards: what comes does not push anything away. */
-function Waiting() {
+/** As large as the cards, so that the page does not jump. */
+function Placeholder() {
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="md" aria-busy="true">
       <Skeleton h={246} />
       <Skeleton h={246} />
       <Skeleton h={246} />
     </SimpleGrid>
-  );
-}
-
-type Fact = [name: string, value: ReactNode];
-
-function Facts({ facts }: { facts: readonly Fact[] }) {
-  return (
-    <Stack component="dl" gap={4} m={0}>
-      {facts.map(([name, value]) => (
-        <SimpleGrid key={name} spacing="xs" style={{ gridTemplateColumns: 'minmax(0, 2fr) minmax(0, 3fr)' }}>
-          <Text component="dt" size="sm" c="dimmed">
-            {name}
-          </Text>
-          <Text component="dd" size="sm" m={0} className="numbers" style={{ overflowWrap: 'anywhere' }}>
-            {value}
-          </Text>
-        </SimpleGrid>
-      ))}
-    </Stack>
   );
 }
 
@@ -100,7 +78,7 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
         ['Node', system.node],
         ['Platform', system.platform],
         ['Role', system.role],
-        ['Running for', duration(system.uptimeSeconds * 1_000)],
+        ['Uptime', duration(system.uptimeSeconds * 1_000)],
         ['Address', system.url],
         ['Node id', <IdText key="id" id={system.nodeId} isShort />],
       ],
@@ -108,14 +86,14 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
     {
       title: 'Database',
       facts: [
-        ['Kind', `${database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${database.version}`],
+        ['Type', `${database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${database.version}`],
         ['Size', bytes(database.bytes)],
         ...(database.walBytes === null ? [] : [['Write-ahead log', bytes(database.walBytes)] as Fact]),
-        ['Schema', count(database.schema)],
+        ['Schema version', count(database.schema)],
       ],
     },
     {
-      title: 'Runs, of all teams',
+      title: 'Runs of all teams',
       facts: [
         ['Running', count(jobs.running)],
         ['Queued', count(jobs.queued) + more(jobs.complete)],
@@ -123,15 +101,15 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
       ],
     },
     {
-      title: 'Deliveries, of all teams',
+      title: 'Deliveries of all teams',
       facts: [
         ['Waiting', count(deliveries.waiting) + more(deliveries.complete)],
-        ['The oldest since', <Time key="oldest" at={deliveries.oldestWaitingAt} none="–" />],
-        ['Open circuits', count(deliveries.openCircuits)],
+        ['Oldest waiting', <Time key="oldest" at={deliveries.oldestWaitingAt} />],
+        ['Webhooks backing off', count(deliveries.openCircuits)],
       ],
     },
     {
-      title: 'Event loop delay, last minute',
+      title: 'Event loop delay (last minute)',
       facts: [
         ['Median', milliseconds(eventLoop.p50Ms)],
         ['99th percentile', milliseconds(eventLoop.p99Ms)],
@@ -143,7 +121,7 @@ function cardsOf(system: System): { title: string; facts: Fact[] }[] {
       facts: [
         ['Resident', bytes(memory.residentBytes)],
         ['Heap in use', `${bytes(memory.heapUsedBytes)} of ${bytes(memory.heapTotalBytes)}`],
-        ['Outside the heap', bytes(memory.externalBytes)],
+        ['External', bytes(memory.externalBytes)],
       ],
     },
   ];
@@ -178,14 +156,14 @@ const COLUMNS: Column<Setting>[] = [
     isWrapped: true,
     cell: ({ value }) => (
       <Text span inherit ff="monospace" c={value === null ? 'dimmed' : 'inherit'}>
-        {value ?? 'none'}
+        {value ?? 'None'}
       </Text>
     ),
   },
-  { id: 'origin', header: 'From', width: '150px', cell: ({ origin, from }) => from ?? origin },
+  { id: 'origin', header: 'Set by', width: '150px', cell: ({ origin, from }) => from ?? origin },
   {
     id: 'sentence',
-    header: 'What it is',
+    header: 'Description',
     isWrapped: true,
     cell: ({ sentence }) => <Prose text={sentence} />,
   },
@@ -193,7 +171,7 @@ const COLUMNS: Column<Setting>[] = [
 
 const ORIGINS: Setting['origin'][] = ['flag', 'environment', 'file', 'default'];
 
-/** The settings that hold, and where each comes from. */
+/** The settings in effect, and where each is set. */
 function Settings({ settings }: { settings: readonly Setting[] }) {
   const filters = useFilters('q', 'from');
   const { q = '', from } = filters.values;
@@ -213,7 +191,7 @@ function Settings({ settings }: { settings: readonly Setting[] }) {
       <FilterBar
         filters={filters}
         fields={[
-          { kind: 'search', name: 'q', label: 'Search the settings' },
+          { kind: 'search', name: 'q', label: 'Search settings' },
           { kind: 'many', name: 'from', label: 'Set by', options },
         ]}
       />
@@ -224,7 +202,7 @@ function Settings({ settings }: { settings: readonly Setting[] }) {
         columns={COLUMNS}
         idOf={({ name }) => name}
         maxHeight="none"
-        empty={<EmptyState title="No setting matches" onClear={filters.clear} />}
+        empty={<EmptyState title="No settings match these filters" onClear={filters.clear} />}
       />
     </Section>
   );

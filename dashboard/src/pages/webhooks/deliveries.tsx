@@ -1,4 +1,4 @@
-/** What a webhook was sent, live, and sending some or much of it once more. */
+/** The deliveries of a webhook, and actions that resend some or many of them. */
 import { Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -6,28 +6,24 @@ import type { Delivery, DeliveryState, WebhookDetail } from 'flowhook-client';
 import { useMemo, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
+import { countColumn, timeColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
-import { count, many } from '../../parts/format.ts';
+import { many } from '../../parts/format.ts';
 import { EmptyState, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
+import { StateBadge, stateOptions } from '../../parts/state-badge.tsx';
 import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { deliveryList, webhookQuery } from '../../queries/webhooks.ts';
 import { isAfter, waitOf } from './health.ts';
 import { ReplayDialog, ReplayProgress } from './replay.tsx';
 
-const STATES = [
-  { value: 'waiting', label: 'waiting' },
-  { value: 'delivered', label: 'delivered' },
-  { value: 'dead', label: 'given up' },
-  { value: 'canceled', label: 'canceled' },
-];
-/** Of one call. */
-const MOST = 100;
+const STATES = stateOptions(['waiting', 'delivered', 'dead', 'canceled']);
+/** The maximum number of deliveries per call. */
+const MAX_PER_CALL = 100;
 const COLUMNS = deliveryColumns({ withWebhook: false });
 
 export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
@@ -57,7 +53,7 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
           { kind: 'one', name: 'within', label: 'Time', options: PERIODS },
         ]}
       >
-        <ReplayChosen webhookId={webhook.id} chosen={chosen} onDone={() => setIds(new Set())} />
+        <ResendSelected webhookId={webhook.id} chosen={chosen} onDone={() => setIds(new Set())} />
         <CopyAsCurl
           path={`/v1/integrations/webhooks/${webhook.id}/deliveries${stringifySearch({ state: filters.values.state, since })}`}
         />
@@ -73,22 +69,20 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
         selection={{ ids, onChange: setIds }}
         filters={filters}
         empty={
-          <EmptyState title="No deliveries yet">
-            “Send test event” above sends one now. Others follow with the events that it is subscribed to.
-          </EmptyState>
+          <EmptyState title="No deliveries yet">Click “Send test event” above to send one now.</EmptyState>
         }
       />
       <ReplayDialog
         webhook={webhook}
         isOpen={isAsking}
         onClose={asking.close}
-        onBegun={(made) => replays.set({ replay: made.id })}
+        onStarted={(made) => replays.set({ replay: made.id })}
       />
     </>
   );
 }
 
-function ReplayChosen({
+function ResendSelected({
   webhookId,
   chosen,
   onDone,
@@ -97,30 +91,29 @@ function ReplayChosen({
   chosen: readonly Delivery[];
   onDone: () => void;
 }) {
-  const replay = useAction({
+  const resend = useAction({
     run: async () => {
       const sent = new Set<string>();
-      for (let start = 0; start < chosen.length; start += MOST) {
-        const some = chosen.slice(start, start + MOST).map(({ id }) => id);
+      for (let start = 0; start < chosen.length; start += MAX_PER_CALL) {
+        const some = chosen.slice(start, start + MAX_PER_CALL).map(({ id }) => id);
         for (const id of await flowhook.webhooks.replay(webhookId, some)) sent.add(id);
       }
-      // Several of one event are sent once.
+      // Several deliveries of one event are sent once.
       return sent.size;
     },
     changes: ['deliveries'],
-    done: (made) =>
-      made === 0 ? { nothing: 'Nothing was sent again' } : `${many(made, 'delivery')} on the way again`,
+    done: (made) => (made === 0 ? { nothing: 'Nothing was resent' } : `Resending ${many(made, 'delivery')}`),
     onDone,
   });
   if (chosen.length === 0) return null;
   return (
-    <ActionButton isMain icon="send" action={replay}>
-      Send {many(chosen.length, 'delivery')} again
+    <ActionButton isMain icon="send" action={resend}>
+      Resend {many(chosen.length, 'delivery')}
     </ActionButton>
   );
 }
 
-/** @param by.withWebhook shows the webhook, for deliveries of one event; otherwise the event, for those of one webhook */
+/** @param by.withWebhook true for deliveries of one event, false for those of one webhook, which shows the event instead */
 export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): (Column<Delivery> | false)[] {
   return [
     {
@@ -154,19 +147,13 @@ export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): (Col
         </>
       ),
     },
-    { id: 'created', header: 'Created', width: 'fits', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      id: 'attempts',
-      header: 'Attempts',
-      width: 'fits',
-      align: 'end',
-      cell: ({ attempt }) => <span className="numbers">{count(attempt)}</span>,
-    },
-    { id: 'outcome', header: 'Outcome', cell: (delivery) => <Outcome delivery={delivery} /> },
+    timeColumn('Created', ({ createdAt }) => createdAt),
+    countColumn('Attempts', ({ attempt }) => attempt),
+    { id: 'result', header: 'Result', cell: (delivery) => <Result delivery={delivery} /> },
   ];
 }
 
-function Outcome({ delivery }: { delivery: Delivery }) {
+function Result({ delivery }: { delivery: Delivery }) {
   const { state, lastAttempt } = delivery;
   return (
     <Stack gap={0} miw={0}>
@@ -190,24 +177,24 @@ function Outcome({ delivery }: { delivery: Delivery }) {
   );
 }
 
-/** Its id, until it is known where it goes, and when it is gone. */
+/** The URL of a webhook; its id while loading, and if the webhook was deleted. */
 function UrlOf({ webhookId }: { webhookId: string }) {
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
   return webhook === undefined ? webhookId : <UrlText url={webhook.url} />;
 }
 
-/** When the next attempt is made, and what holds it back. */
+/** When the next attempt is due, and what delays it. */
 function NextTry({ delivery }: { delivery: Delivery }) {
   const { data: webhook } = useQuery({ ...webhookQuery(delivery.webhookId), retry: false });
   const now = useNow();
   const wait = waitOf(delivery, webhook, now);
-  if (wait === undefined) return 'is being sent';
+  if (wait === undefined) return 'Sending';
   const { why, at } = wait;
-  if (webhook?.state === 'paused') return 'until the webhook is resumed';
+  if (webhook?.state === 'paused') return 'Until the webhook is resumed';
   if (why !== null) {
     return (
       <span title={why}>
-        held back
+        On hold
         {isAfter(at, now) && (
           <>
             , next attempt <Time at={at} as="at" />
@@ -218,18 +205,18 @@ function NextTry({ delivery }: { delivery: Delivery }) {
   }
   return (
     <>
-      {delivery.lastAttempt === null ? 'first' : 'again'} <Time at={at} />
+      {delivery.lastAttempt === null ? 'First' : 'Next'} attempt <Time at={at} as="at" />
     </>
   );
 }
 
-/** @param props.what that goes out: `The next attempt` unless told */
-export function NextAttempt({ at, what = 'The next attempt' }: { at: string | null; what?: string }) {
+/** `Next attempt in 3 min.` */
+export function NextAttempt({ at, what = 'Next attempt' }: { at: string | null; what?: string }) {
   const now = useNow();
   if (at === null) return null;
   return (
     <>
-      {what} goes out {isAfter(at, now) ? <Time at={at} as="at" /> : 'now'}.
+      {what} {isAfter(at, now) ? <Time at={at} as="at" /> : 'now'}.
     </>
   );
 }

@@ -1,8 +1,8 @@
-/** How well an endpoint does. */
+/** Health of a webhook, reasons for waiting, and polling of a replay. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Usage, UsageBucket, WebhookDetail } from 'flowhook-client';
-import { healthOf, lastWords, lookAgainMs, percent, shortEvent, standing, waitOf } from './health.ts';
+import { healthOf, lastFailure, percent, pollAfterMs, shortEvent, standing, waitOf } from './health.ts';
 
 const hour = (deliveries: Partial<NonNullable<UsageBucket['deliveries']>>): UsageBucket => ({
   start: '2026-11-21T00:00:00.000Z',
@@ -22,7 +22,7 @@ const usage = (...buckets: UsageBucket[]): Usage => ({
   buckets,
 });
 
-test('health adds the hours up, and takes the latency of the newest one that has any', () => {
+test('adds up the hours, and takes the latency of the latest hour that has one', () => {
   assert.deepEqual(
     healthOf(
       usage(
@@ -35,15 +35,15 @@ test('health adds the hours up, and takes the latency of the newest one that has
   );
 });
 
-test('nothing sent is no rate at all', () => {
+test('has no success rate without attempts', () => {
   assert.equal(healthOf(usage(hour({}))).success, null);
 });
 
-test('a share is rounded down: 100 % means that nothing failed', () => {
-  assert.deepEqual([1, 0.99999, 0.983, 0.5, 0].map(percent), ['100 %', '99.9 %', '98.3 %', '50 %', '0 %']);
+test('rounds percentages down, so that 100% means no failures', () => {
+  assert.deepEqual([1, 0.99999, 0.983, 0.5, 0].map(percent), ['100%', '99.9%', '98.3%', '50%', '0%']);
 });
 
-test('a pause goes before a failure, and tells its reason', () => {
+test('reports a pause and its reason before a failure', () => {
   const active = { state: 'active', pausedAt: null, pausedReason: null, failingSince: null } as const;
   assert.deepEqual(standing(active), { state: 'active', since: null, why: null });
   assert.deepEqual(standing({ ...active, failingSince: 'T1' }), { state: 'failing', since: 'T1', why: null });
@@ -53,19 +53,19 @@ test('a pause goes before a failure, and tells its reason', () => {
   );
 });
 
-test('names of events are shortened by what most have in common', () => {
+test('shortens event types by their common prefix', () => {
   assert.deepEqual(['workflow_failed', 'webhook_test', '*'].map(shortEvent), ['failed', 'webhook_test', '*']);
 });
 
-test('the last words are those of the newest attempt that failed, whichever delivery it was of', () => {
+test('finds the message of the latest failed attempt of all deliveries', () => {
   const attempt = (at: string, outcome: 'ok' | 'http', message: string) => ({
     lastAttempt: { at, outcome, status: null, message },
   });
   assert.equal(
-    lastWords([attempt('1', 'http', 'old'), attempt('3', 'ok', 'fine'), attempt('2', 'http', 'newer')]),
+    lastFailure([attempt('1', 'http', 'old'), attempt('3', 'ok', 'fine'), attempt('2', 'http', 'newer')]),
     'newer',
   );
-  assert.equal(lastWords([{ lastAttempt: null }]), null);
+  assert.equal(lastFailure([{ lastAttempt: null }]), null);
 });
 
 const NOW = Date.parse('2026-11-21T10:05:00.000Z');
@@ -83,40 +83,40 @@ const settings = { ordered: false, ratePerSecond: null, timeoutMs: 15_000, heade
 const well = { state: 'active', settings, breaker: CLOSED, failingSince: null } as const;
 const fresh = { state: 'waiting', nextAttemptAt: PAST, lastAttempt: null } as const;
 
-test('what is sent at once waits for nothing', () => {
+test('has no reason to wait for a delivery that is sent now', () => {
   assert.equal(waitOf(fresh, well, NOW), undefined);
   assert.equal(waitOf(fresh, undefined, NOW), undefined);
   assert.equal(waitOf({ ...fresh, state: 'delivered' }, { ...well, state: 'paused' }, NOW), undefined);
 });
 
-test('a retry waits for its time', () => {
+test('waits for the scheduled time of a retry', () => {
   assert.deepEqual(waitOf({ ...fresh, nextAttemptAt: LATE }, well, NOW), { why: null, at: LATE });
 });
 
-test('behind an endpoint that is held back, the later of the two times counts', () => {
+test('waits for the later of the retry and the backoff of the endpoint', () => {
   const held = { ...well, breaker: OPEN, failingSince: PAST };
   assert.deepEqual(waitOf(fresh, held, NOW), { why: OPEN.reason, at: SOON });
   assert.deepEqual(waitOf({ ...fresh, nextAttemptAt: LATE }, held, NOW), { why: OPEN.reason, at: LATE });
 });
 
-test('a pause, an order and a rate are told', () => {
+test('gives a pause, the order of deliveries and a rate limit as reasons', () => {
   assert.match(waitOf(fresh, { ...well, state: 'paused', breaker: OPEN }, NOW)?.why ?? '', /paused/);
   const ordered = { ...well, settings: { ...settings, ordered: true } };
   assert.equal(waitOf(fresh, ordered, NOW), undefined);
   const behind = { ...ordered, failingSince: PAST, breaker: { ...CLOSED, nextAttemptAt: LATE } };
   assert.equal(waitOf(fresh, behind, NOW)?.at, LATE);
   const rated = { ...well, settings: { ...settings, ratePerSecond: 0.5 } };
-  assert.match(waitOf(fresh, rated, NOW)?.why ?? '', /0\.5 requests a second/);
+  assert.match(waitOf(fresh, rated, NOW)?.why ?? '', /0\.5 requests per second/);
 });
 
 const replay = { state: 'done', outcome: { underWay: 1 } } as const;
 
-test('a replay that takes long to read is read less often, and one that is over is not', () => {
-  assert.equal(lookAgainMs({ replay, tookMs: 0, looks: 1 }), 1_000);
-  assert.equal(lookAgainMs({ replay, tookMs: 0, looks: 60 }), 5_000);
-  assert.equal(lookAgainMs({ replay: undefined, tookMs: 10, looks: 0 }), 1_010);
-  // The service is busy with it for a sixth of the time at most.
-  assert.equal(lookAgainMs({ replay, tookMs: 430, looks: 1 }), 430 + 5 * 430);
-  assert.equal(lookAgainMs({ replay, tookMs: 2_000, looks: 60 }), 12_000);
-  assert.equal(lookAgainMs({ replay: { ...replay, outcome: { underWay: 0 } }, tookMs: 0, looks: 1 }), false);
+test('polls a slow replay less often, and stops when it has ended', () => {
+  assert.equal(pollAfterMs({ replay, tookMs: 0, polls: 1 }), 1_000);
+  assert.equal(pollAfterMs({ replay, tookMs: 0, polls: 60 }), 5_000);
+  assert.equal(pollAfterMs({ replay: undefined, tookMs: 10, polls: 0 }), 1_010);
+  // Polling may keep the service busy for at most a sixth of the time.
+  assert.equal(pollAfterMs({ replay, tookMs: 430, polls: 1 }), 430 + 5 * 430);
+  assert.equal(pollAfterMs({ replay, tookMs: 2_000, polls: 60 }), 12_000);
+  assert.equal(pollAfterMs({ replay: { ...replay, outcome: { underWay: 0 } }, tookMs: 0, polls: 1 }), false);
 });

@@ -1,4 +1,4 @@
-/** How a webhook stands, why a delivery waits, and how a replay is watched. */
+/** The health of a webhook, why a delivery waits, and how often the progress of a replay is polled. */
 import type { Delivery, Replay, Usage, WebhookDetail } from 'flowhook-client';
 import { restMs } from '../../queries/read-again.ts';
 
@@ -7,9 +7,9 @@ export interface Health {
   failedAttempts: number;
   /** Given up. */
   dead: number;
-  /** Of all attempts, 0 to 1; null when there were none. */
+  /** The share of successful attempts, 0 to 1; null without attempts. */
   success: number | null;
-  /** Of the newest hour in which something was delivered: milliseconds of the 95th of 100 answers. */
+  /** The 95th percentile of response times in the latest hour with deliveries, in milliseconds. */
   p95Ms: number | null;
 }
 
@@ -27,13 +27,13 @@ export function healthOf(usage: Usage): Health {
   return health;
 }
 
-/** `100 %`, `98.3 %`: rounded down, so that a failure is never rounded away. */
+/** `100%`, `98.3%`: rounded down, so that 100% means no failures. */
 export function percent(share: number): string {
   const tenths = Math.floor(share * 1_000 + 1e-9);
-  return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)} %`;
+  return `${tenths % 10 === 0 ? tenths / 10 : (tenths / 10).toFixed(1)}%`;
 }
 
-/** Its state, since when, and why. */
+/** The state of a webhook, since when, and why. */
 export function standing(
   webhook: Pick<WebhookDetail, 'state' | 'pausedAt' | 'pausedReason' | 'failingSince'>,
 ): {
@@ -47,33 +47,33 @@ export function standing(
   return { state, since: null, why: null };
 }
 
-/** Without `workflow_`, which almost all types begin with. */
+/** An event type without the prefix `workflow_`, which most types have. */
 export function shortEvent(type: string): string {
   return type.startsWith('workflow_') ? type.slice('workflow_'.length) : type;
 }
 
-/** What the newest attempt that failed came to, of some deliveries. */
-export function lastWords(deliveries: readonly Pick<Delivery, 'lastAttempt'>[]): string | null {
+/** The message of the latest failed attempt among some deliveries. */
+export function lastFailure(deliveries: readonly Pick<Delivery, 'lastAttempt'>[]): string | null {
   const failed = deliveries.flatMap(({ lastAttempt }) =>
     lastAttempt === null || lastAttempt.outcome === 'ok' ? [] : [lastAttempt],
   );
   return failed.sort((a, b) => b.at.localeCompare(a.at))[0]?.message ?? null;
 }
 
-/** Why a delivery that waits is not sent now, and when the next attempt goes out. */
+/** Why a waiting delivery is not sent now, and when the next attempt is due. */
 export interface Wait {
-  /** A sentence without a full stop, in the words of the service or ours; null: it merely waits for its next attempt. */
+  /** A sentence without a period; null if the delivery only waits for its next scheduled attempt. */
   why: string | null;
   /**
-   * When the next attempt goes out, of this delivery or of one before it: ISO 8601; null: not known, or not before the
-   * webhook is resumed.
+   * When the next attempt is due, of this delivery or of one before it, in ISO 8601; null if unknown or if the webhook is
+   * paused.
    */
   at: string | null;
 }
 
 /**
- * @param webhook undefined: it is gone, or not read yet
- * @returns undefined when it is about to be sent
+ * @param webhook undefined if it was deleted or is still loading
+ * @returns undefined if the delivery is sent now
  */
 export function waitOf(
   delivery: Pick<Delivery, 'state' | 'nextAttemptAt' | 'lastAttempt'>,
@@ -90,16 +90,16 @@ export function waitOf(
   if (isAfter(nextAttemptAt, nowMs)) return { why: null, at: nextAttemptAt };
   if (webhook?.settings.ordered === true && webhook.failingSince !== null) {
     return {
-      why: 'A delivery before it failed, and this webhook sends one after the other',
+      why: 'An earlier delivery failed, and this webhook delivers in order',
       at: breaker?.nextAttemptAt ?? null,
     };
   }
   const rate = webhook?.settings.ratePerSecond ?? null;
-  if (rate !== null) return { why: `It waits for its turn: at most ${rate} requests a second`, at: null };
+  if (rate !== null) return { why: `The rate limit allows ${rate} requests per second`, at: null };
   return undefined;
 }
 
-/** Whether a time is still to come; its attempt may go out a moment later. */
+/** Whether a time is in the future. */
 export function isAfter(time: string | null, nowMs: number): boolean {
   return time !== null && Date.parse(time) > nowMs;
 }
@@ -109,34 +109,34 @@ function laterOf(one: string | null, other: string | null): string | null {
   return Date.parse(one) > Date.parse(other) ? one : other;
 }
 
-/** How many readings come soon after one another. Attempts of what is held back may take hours. */
+/** The first polls follow quickly. Later ones are slower, because a webhook that backs off may take hours. */
 const SOON = 60;
 const SOON_MS = 1_000;
 const LATER_MS = 5_000;
 
-type Looked = Pick<Replay, 'state'> & { outcome: Pick<Replay['outcome'], 'underWay'> };
+type Polled = Pick<Replay, 'state'> & { outcome: Pick<Replay['outcome'], 'underWay'> };
 
-/** Whether nothing of it will change any more. */
-export function isOver({ state, outcome }: Looked): boolean {
+/** Whether the replay and all its deliveries have ended. */
+export function isOver({ state, outcome }: Polled): boolean {
   return state === 'done' && outcome.underWay === 0;
 }
 
 /**
- * Milliseconds from the beginning of a reading to the next one; false: there is none.
+ * Milliseconds from the start of one poll to the next; false ends polling.
  *
- * @param input.replay undefined: it was not read yet
- * @param input.tookMs how long the reading took: of 100,000 deliveries it costs the service half a second
- * @param input.looks how often it was read
+ * @param input.replay undefined before the first poll
+ * @param input.tookMs duration of the last poll: with 100,000 deliveries it takes the service half a second
+ * @param input.polls number of polls so far
  */
-export function lookAgainMs({
+export function pollAfterMs({
   replay,
   tookMs,
-  looks,
+  polls,
 }: {
-  replay: Looked | undefined;
+  replay: Polled | undefined;
   tookMs: number;
-  looks: number;
+  polls: number;
 }): number | false {
   if (replay !== undefined && isOver(replay)) return false;
-  return tookMs + restMs({ tookMs, leastMs: looks < SOON ? SOON_MS : LATER_MS });
+  return tookMs + restMs({ tookMs, leastMs: polls < SOON ? SOON_MS : LATER_MS });
 }

@@ -1,4 +1,4 @@
-/** Sends everything since a time once more that has not arrived, or what is in chosen states; says first how many. */
+/** Resends deliveries of a period in selected states, after showing how many there are. */
 import { Alert, Checkbox, Group, List, Loader, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { DeliveryState, Replay, ReplayPlan, WebhookDetail } from 'flowhook-client';
@@ -6,20 +6,25 @@ import { useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionForm, useAction } from '../../parts/action.tsx';
 import { PERIODS, sinceOf } from '../../parts/filters.ts';
-import { absolute, count, many } from '../../parts/format.ts';
+import { absolute, count, many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
+import { stateName } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { ask } from '../../queries/list.ts';
 import { replayPlanQuery } from '../../queries/webhooks.ts';
-import { isOver, lookAgainMs } from './health.ts';
+import { isOver, pollAfterMs } from './health.ts';
 
 const CUSTOM = 'custom';
 const FAILING = 'failing';
 const STATES: { value: DeliveryState; label: string; description: string }[] = [
-  { value: 'waiting', label: 'waiting', description: 'Each is tried now, instead of at its next attempt' },
-  { value: 'dead', label: 'given up', description: 'No attempt was answered with 2xx' },
-  { value: 'canceled', label: 'canceled', description: 'They were never sent' },
-  { value: 'delivered', label: 'delivered', description: 'The receiver lost what it had received' },
+  { value: 'waiting', label: 'Waiting', description: 'Sent now instead of at the next scheduled attempt' },
+  { value: 'dead', label: 'Given up', description: 'No attempt got a 2xx response' },
+  {
+    value: 'canceled',
+    label: 'Canceled',
+    description: 'The webhook was unsubscribed before they were delivered',
+  },
+  { value: 'delivered', label: 'Delivered', description: 'If the receiver lost what it received' },
 ];
 const NOT_ARRIVED: DeliveryState[] = ['waiting', 'dead'];
 
@@ -27,18 +32,18 @@ interface ReplayDialogProps {
   webhook: WebhookDetail;
   isOpen: boolean;
   onClose: () => void;
-  onBegun: (replay: Replay) => void;
+  onStarted: (replay: Replay) => void;
 }
 
 export function ReplayDialog(props: ReplayDialogProps) {
   return (
-    <Modal opened={props.isOpen} onClose={props.onClose} title="Replay deliveries since a time">
+    <Modal opened={props.isOpen} onClose={props.onClose} title="Replay deliveries">
       {props.isOpen && <Form {...props} />}
     </Modal>
   );
 }
 
-function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
+function Form({ webhook, onClose, onStarted }: ReplayDialogProps) {
   const { id } = webhook;
   const failingSince = failingFrom(webhook);
   const [period, setPeriod] = useState(failingSince === null ? '24h' : FAILING);
@@ -49,9 +54,9 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
   const options = [
     ...(failingSince === null
       ? []
-      : [{ value: FAILING, label: `Since it began to fail (after ${absolute(failingSince, 'local')})` }]),
+      : [{ value: FAILING, label: `Since it started failing (${absolute(failingSince, 'local')})` }]),
     ...PERIODS.map(({ value, label }) => ({ value, label })),
-    { value: CUSTOM, label: 'Since …' },
+    { value: CUSTOM, label: 'Custom start' },
   ];
   const [openedMs] = useState(() => Date.now());
   const since = sinceWhen({ period, from, failingSince, nowMs: openedMs });
@@ -67,7 +72,7 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
     changes: ['deliveries'],
     onDone: (made) => {
       onClose();
-      onBegun(made);
+      onStarted(made);
     },
   });
   return (
@@ -92,7 +97,7 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
       }
     >
       <Text size="sm">
-        Each is sent with the webhook-id that it has had: a receiver that remembers ids handles none twice.
+        Each event keeps its webhook-id, so a receiver that remembers ids processes no event twice.
       </Text>
       <Select
         label="Created"
@@ -104,15 +109,15 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
       {period === CUSTOM && (
         <TextInput
           type="datetime-local"
-          label="Since"
-          description="In your own time zone"
+          label="Start"
+          description="In your time zone"
           value={from}
           onChange={({ currentTarget }) => setFrom(currentTarget.value)}
           required
         />
       )}
       <Checkbox.Group
-        label="In the state"
+        label="State"
         value={states}
         onChange={(values) => setStates(values as DeliveryState[])}
       >
@@ -129,7 +134,7 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
       </Checkbox.Group>
       {webhook.state === 'paused' && (
         <Alert color="orange" icon={<Icon name="pause" />} title="The webhook is paused">
-          Nothing is sent until it is resumed.
+          Nothing is sent until you resume it.
         </Alert>
       )}
       {query.error !== null && <Alert color="red" title={query.error.message} />}
@@ -137,14 +142,14 @@ function Form({ webhook, onClose, onBegun }: ReplayDialogProps) {
   );
 }
 
-/** Every attempt has failed at deliveries that were created since then; null while some succeed. */
+/** A time before the creation of the first failed delivery; null if the webhook is not failing. */
 function failingFrom({ failingSince, lastSuccessAt, createdAt }: WebhookDetail): string | null {
   if (failingSince === null) return null;
-  // What failed first was created before it failed; the last success is known to a minute.
+  // A delivery is created before it fails. The time of the last success is accurate to a minute.
   return lastSuccessAt === null ? createdAt : new Date(Date.parse(lastSuccessAt) - 60_000).toISOString();
 }
 
-/** Undefined while no time is given. */
+/** Undefined while no valid time is entered. */
 function sinceWhen(input: {
   period: string;
   from: string;
@@ -164,8 +169,9 @@ function numberOf({ byState, isComplete }: ReplayPlan, state: DeliveryState): st
 
 function nothingWords({ byState }: ReplayPlan): string {
   const others = STATES.filter(({ value }) => byState[value] > 0);
-  if (others.length === 0) return 'Nothing was created since then';
-  return `Nothing to send: ${others.map(({ value, label }) => `${count(byState[value])} ${label}`).join(', ')}`;
+  if (others.length === 0) return 'No deliveries in this period';
+  const counts = others.map(({ value, label }) => `${count(byState[value])} ${uncapitalized(label)}`);
+  return `Not selected: ${counts.join(', ')}`;
 }
 
 const replayQuery = (webhookId: string, replayId: string) =>
@@ -177,13 +183,13 @@ const replayQuery = (webhookId: string, replayId: string) =>
       return { replay, tookMs: performance.now() - startMs };
     },
     {
-      // An interval counts from the beginning of one reading to that of the next.
+      // An interval runs from the start of one poll to the start of the next.
       refetchInterval: ({ state: { data, dataUpdateCount } }) =>
-        lookAgainMs({ replay: data?.replay, tookMs: data?.tookMs ?? 0, looks: dataUpdateCount }),
+        pollAfterMs({ replay: data?.replay, tookMs: data?.tookMs ?? 0, polls: dataUpdateCount }),
     },
   );
 
-/** The progress of a replay, which runs in the service whether or not anybody watches, and what arrived of it. */
+/** The progress and the result of a replay, which runs in the service even if nobody watches it. */
 export function ReplayProgress({
   webhookId,
   replayId,
@@ -213,22 +219,27 @@ export function ReplayProgress({
   );
 }
 
-/** Green only if everything has arrived. */
+/** Green only if every event was delivered. */
 function looksOf(
   replay: Replay | undefined,
   error: Error | null,
 ): { color: string; icon: 'check' | 'refresh' | 'warning'; title: string } {
-  if (error !== null) return { color: 'red', icon: 'warning', title: 'The replay cannot be read' };
+  if (error !== null) return { color: 'red', icon: 'warning', title: 'The replay could not be loaded' };
   if (replay === undefined || !isOver(replay)) {
-    return { color: 'blue', icon: 'refresh', title: 'The replay is going on' };
+    return { color: 'blue', icon: 'refresh', title: 'Replay in progress' };
   }
   const { arrived, failed } = replay.outcome;
-  if (replay.made === 0) return { color: 'gray', icon: 'warning', title: 'There was nothing to send' };
+  if (replay.made === 0) return { color: 'gray', icon: 'warning', title: 'Nothing to replay' };
   if (failed > 0) {
     return { color: 'red', icon: 'warning', title: `${many(failed, 'delivery')} failed again` };
   }
-  if (arrived < replay.made) return { color: 'orange', icon: 'warning', title: 'Not all have arrived' };
-  return { color: 'green', icon: 'check', title: `All ${count(arrived)} have arrived` };
+  if (arrived < replay.made)
+    return {
+      color: 'orange',
+      icon: 'warning',
+      title: `${many(replay.made - arrived, 'delivery')} did not arrive`,
+    };
+  return { color: 'green', icon: 'check', title: `${many(arrived, 'delivery')} arrived` };
 }
 
 function Outcome({ replay }: { replay: Replay }) {
@@ -236,11 +247,11 @@ function Outcome({ replay }: { replay: Replay }) {
   const { arrived, failed, underWay, canceled, superseded, failures } = outcome;
   const parts = (
     [
-      [arrived, 'arrived'],
+      [arrived, 'delivered'],
       [failed, 'failed'],
-      [underWay, 'under way'],
+      [underWay, 'in progress'],
       [canceled, 'canceled'],
-      [superseded, 'sent again by a later replay'],
+      [superseded, 'resent by a later replay'],
     ] as const
   ).flatMap(([number, what]) => (number === 0 ? [] : [`${count(number)} ${what}`]));
   return (
@@ -248,9 +259,8 @@ function Outcome({ replay }: { replay: Replay }) {
       <Group gap="xs">
         {!isOver(replay) && <Loader size={12} aria-hidden="true" />}
         <Text size="sm">
-          {made > 0 && `${many(made, 'event')} sent again: ${parts.join(', ')}. `}
-          Selected were those that were{' '}
-          {states.map((state) => (state === 'dead' ? 'given up' : state)).join(' or ')}, created between{' '}
+          {made > 0 && `${many(made, 'event')} resent: ${parts.join(', ')}. `}
+          Selection: {states.map((state) => uncapitalized(stateName(state))).join(' or ')}, created between{' '}
           <Time at={since} as="itself" /> and <Time at={until} as="itself" />.
         </Text>
       </Group>
@@ -259,7 +269,7 @@ function Outcome({ replay }: { replay: Replay }) {
           {failures.map(({ status, message, count: times, retried }) => (
             <List.Item key={`${status} ${message}`} style={{ overflowWrap: 'anywhere' }}>
               {count(times)} × <Prose text={message} />
-              {retried > 0 && ` (${retried === times ? 'tried' : `${count(retried)} tried`} again later)`}
+              {retried > 0 && ` (${retried === times ? '' : `${count(retried)} `}to be retried)`}
             </List.Item>
           ))}
         </List>

@@ -1,4 +1,4 @@
-/** How a webhook is called, with which headers and which secret, changed in its place. */
+/** The settings of a webhook: timeout, rate limit, order, custom headers and secret. */
 import {
   Alert,
   Anchor,
@@ -22,7 +22,7 @@ import { Section } from '../../parts/page.tsx';
 import { Time } from '../../parts/values.tsx';
 import { headersFrom } from './typed.ts';
 
-/** Keyed by the settings: what others change is taken over. */
+/** Keyed by the settings, so that changes by others show up. */
 export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
   const { id, settings } = webhook;
   const [ordered, setOrdered] = useState(settings.ordered);
@@ -41,21 +41,20 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
   const save = useAction({
     run: () => flowhook.webhooks.update(id, now),
     changes: ['webhooks'],
-    done: () => 'Saved: it applies from the next attempt',
+    done: () => 'Saved. The next attempt uses these settings.',
   });
   return (
     <>
-      <Section title="How it is called">
+      <Section title="Delivery">
         <ActionForm
           action={save}
           verb="Save"
           isReady={timeoutS !== '' && JSON.stringify(before) !== JSON.stringify(now)}
         >
-          {' '}
           <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" maw={560}>
             <NumberInput
-              label="Timeout of a request"
-              description="1 to 30 s; then it counts as failed"
+              label="Request timeout"
+              description="1 to 30 s"
               suffix=" s"
               value={timeoutS}
               onChange={setTimeoutS}
@@ -64,9 +63,9 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
               decimalScale={3}
             />
             <NumberInput
-              label="Maximum requests per second"
-              description="Empty: no limit"
-              placeholder="no limit"
+              label="Rate limit"
+              description="Requests per second, 0.01 to 1,000"
+              placeholder="No limit"
               value={rate}
               onChange={setRate}
               min={0.01}
@@ -75,19 +74,19 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
             />
           </SimpleGrid>
           <Switch
-            label="Deliver in the order of the events"
-            description="One delivery at a time; one that fails holds up the rest"
+            label="Deliver events in order"
+            description="One delivery at a time. A failing delivery blocks the ones behind it."
             checked={ordered}
             onChange={({ currentTarget }) => setOrdered(currentTarget.checked)}
           />
         </ActionForm>
       </Section>
-      <OwnHeaders webhook={webhook} />
+      <CustomHeaders webhook={webhook} />
     </>
   );
 }
 
-function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
+function CustomHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
   const [text, setText] = useState('');
   const names = settings.headers;
   const change = useAction({
@@ -96,27 +95,27 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
         flowhook.webhooks.update(id, { headers: lines === null ? null : headersFrom(lines) }),
       ),
     changes: ['webhooks'],
-    done: (_, lines) => (lines === null ? 'The headers are removed' : 'Saved: they are sent from now on'),
+    done: (_, lines) => (lines === null ? 'Headers removed' : 'Saved. The next attempt sends these headers.'),
   });
   return (
     <Section title="Custom headers">
       <ActionForm
         action={{ act: () => change.act(text), isActing: change.isActing }}
-        verb="Save the headers"
+        verb="Save headers"
         isReady={text.trim() !== ''}
         beside={
           names?.length !== 0 && (
             <ActionButton action={() => change.act(null)} disabled={change.isActing}>
-              Remove them
+              Remove all
             </ActionButton>
           )
         }
       >
         <Text size="sm" c="dimmed">
           {names === null
-            ? 'They cannot be read with the current encryption key: set them again.'
+            ? 'The current encryption key cannot decrypt the headers. Set them again.'
             : names.length === 0
-              ? 'It has none.'
+              ? 'None. Add headers that every delivery should have, such as credentials.'
               : 'Sent with every delivery: '}
           {names?.map((name, index) => (
             <span key={name}>
@@ -124,10 +123,10 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
               <code>{name}</code>
             </span>
           ))}
-          {names !== null && names.length > 0 && '. Their values are never shown again.'}
+          {names !== null && names.length > 0 && '. Their values are never shown.'}
         </Text>
         <Textarea
-          label={names?.length === 0 ? 'Send with every delivery' : 'Replace them all with'}
+          label={names?.length === 0 ? 'Headers' : 'Replace all headers with'}
           placeholder={'authorization: Bearer …\nx-receiver: alarms'}
           value={text}
           onChange={({ currentTarget }) => setText(currentTarget.value)}
@@ -144,7 +143,7 @@ function OwnHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }) {
 const OVERLAP_H = 24;
 const MAX_OVERLAP_H = 168;
 
-/** The secret that the receiver verifies with: shown when asked for, and replaced without a gap. */
+/** The secret that signs deliveries: shown on request, and rotated with an overlap. */
 export function WebhookSecret({ webhookId }: { webhookId: string }) {
   const [secret, setSecret] = useState<string>();
   const [overlapUntil, setOverlapUntil] = useState<string>();
@@ -172,23 +171,23 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
       <Stack gap="sm">
         {secret === undefined ? (
           <Text size="sm" c="dimmed">
-            Every delivery is signed with it (Standard Webhooks, HMAC-SHA256). The receiver needs it to{' '}
+            This secret signs every delivery (Standard Webhooks, HMAC-SHA256). Your receiver needs it to{' '}
             <Anchor inherit href="/docs/guide/guides/verify-webhooks.html" underline="always">
               verify the sender
             </Anchor>
-            : treat it like a password.
+            . Treat it like a password.
           </Text>
         ) : (
-          <CommandLine command={secret} label="Copy the secret" />
+          <CommandLine command={secret} label="Copy secret" />
         )}
         {overlapUntil !== undefined && (
           <Alert color="gray" icon={<Icon name="clock" />} p="xs">
             This is the new secret. Deliveries are also signed with the old one, which expires{' '}
-            <Time at={overlapUntil} />: configure the new one in the receiver before then.
+            <Time at={overlapUntil} as="at" />. Configure the new secret in your receiver before then.
           </Alert>
         )}
       </Stack>
-      <Modal opened={isRotating} onClose={rotating.close} title="Rotate the secret">
+      <Modal opened={isRotating} onClose={rotating.close} title="Rotate secret">
         {isRotating && (
           <RotateForm
             webhookId={webhookId}
@@ -225,12 +224,12 @@ function RotateForm({
   return (
     <ActionForm action={rotate} verb="Rotate" isReady={hours !== ''} onBack={onClose}>
       <Text size="sm">
-        The webhook gets a new secret. Meanwhile every delivery carries a signature of each, so that the
-        receiver can be changed at any time in between.
+        This creates a new secret. During the overlap, deliveries are signed with both secrets, so you can
+        update your receiver at any time.
       </Text>
       <NumberInput
-        label="Also sign with the old one for"
-        description="0 hours if it has leaked: it ends at once"
+        label="Overlap"
+        description="0 to 168 h. Use 0 if the old secret leaked: it then expires immediately."
         suffix=" h"
         value={hours}
         onChange={setHours}

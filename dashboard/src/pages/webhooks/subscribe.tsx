@@ -1,4 +1,4 @@
-/** The dialog that subscribes a URL to events of a workflow, with remarks on the URL. */
+/** The dialog that subscribes a URL to the events of a workflow. */
 import {
   Alert,
   Anchor,
@@ -17,7 +17,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { EventKind } from 'flowhook-client';
 import { type ReactNode, useState } from 'react';
 import { flowhook } from '../../client.ts';
-import { ActionButton, ActionForm, say, useAction } from '../../parts/action.tsx';
+import { ActionButton, ActionForm, notify, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { ErrorBox } from '../../parts/page.tsx';
@@ -33,18 +33,18 @@ const REFUSED = 'Deliveries will be refused';
 interface SubscribeDefaults {
   workflowId?: string | undefined;
   url?: string;
-  /** The page stays where it is, instead of showing the webhook. */
+  /** Stays on the page instead of opening that of the webhook. */
   stays?: boolean;
 }
 
-/** Call `open` from a button, and render `dialog` at the end of the page. */
+/** The caller renders `dialog`, and calls `open` from a button. */
 export function useSubscribeDialog(defaults: SubscribeDefaults = {}): {
   open: () => void;
   dialog: ReactNode;
 } {
   const [isOpen, { open, close }] = useDisclosure(false);
   const dialog = (
-    <Modal opened={isOpen} onClose={close} title="Subscribe a webhook" size="lg">
+    <Modal opened={isOpen} onClose={close} title="New webhook" size="lg">
       <SubscribeForm defaults={defaults} onClose={close} />
     </Modal>
   );
@@ -70,13 +70,13 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
       const input = { url: url.trim(), events };
       if (workflowId !== EVERY_WORKFLOW) return flowhook.webhooks.subscribe({ workflowId, ...input });
       const { id } = await flowhook.webhooks.subscribeToAll(input);
-      return { webhookId: id, message: `Subscribed: webhook ${id}.` };
+      return { webhookId: id, message: `Webhook ${id} is subscribed` };
     },
     changes: ['webhooks'],
     onDone: (done) => {
-      // What stands in its way is not for a message that goes away.
+      // A warning must stay visible, unlike a notification.
       if (done.message.includes(REFUSED)) return setMade(done);
-      say(done.message);
+      notify(done.message);
       show(done.webhookId);
     },
   });
@@ -92,12 +92,16 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
   if (made !== undefined) {
     return (
       <Stack gap="md">
-        <Alert icon={<Icon name="warning" />} color="orange" title="It is subscribed, but cannot be reached">
+        <Alert
+          icon={<Icon name="warning" />}
+          color="orange"
+          title="Subscribed, but the URL cannot be reached"
+        >
           <Prose text={made.message} />
         </Alert>
         <Group justify="flex-end">
           <ActionButton isMain action={() => show(made.webhookId)}>
-            Go to the webhook
+            View webhook
           </ActionButton>
         </Group>
       </Stack>
@@ -121,7 +125,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
       <Stack gap={4}>
         <TextInput
           label="URL"
-          description="Called with POST and JSON for every event"
+          description="Receives a POST request with JSON for every event"
           placeholder="https://example.com/hooks/flowhook"
           type="url"
           value={url}
@@ -150,12 +154,12 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
 
 const ALL_EVENTS = '*';
 
-/** Selects the events of a webhook: all, or types from the catalogue, each with a sample body. */
+/** Selects the events of a webhook: all, or single types, each with an example. */
 function EventChoice({
   chosen,
   onChange,
 }: {
-  /** Types, or `*` alone. */
+  /** Types, or only `*`. */
   chosen: readonly string[];
   onChange: (chosen: string[]) => void;
 }) {
@@ -169,11 +173,11 @@ function EventChoice({
       {error !== null && <ErrorBox error={error} onRetry={() => void refetch()} />}
       <Stack gap="xs">
         <Checkbox
-          label="All events, including those of later versions"
+          label="All events, including types added later"
           checked={isAll}
           onChange={({ currentTarget }) => onChange(currentTarget.checked ? [ALL_EVENTS] : [])}
         />
-        {types.filter(isChosenFrom).map((kind) => (
+        {types.filter(isSelectable).map((kind) => (
           <Kind
             key={kind.type}
             kind={kind}
@@ -187,8 +191,8 @@ function EventChoice({
   );
 }
 
-/** A test reaches whichever webhook it is sent to. */
-function isChosenFrom({ type }: EventKind): boolean {
+/** A test event needs no subscription. */
+function isSelectable({ type }: EventKind): boolean {
   return type !== 'webhook_test';
 }
 
@@ -219,16 +223,16 @@ function Kind({
           type="button"
           size="xs"
           aria-expanded={isOpen}
-          aria-label={`Sample of ${type}`}
+          aria-label={`Example of ${type}`}
           onClick={() => setIsOpen(!isOpen)}
         >
-          {isOpen ? 'Hide' : 'Sample'}
+          {isOpen ? 'Hide' : 'Example'}
         </Anchor>
       </Group>
       <Collapse expanded={isOpen}>
         {isOpen && (
           <Text component="div" mt="xs">
-            <JsonView value={example} label={`A body of ${type}`} maxHeight="220px" />
+            <JsonView value={example} label={`Example body of ${type}`} maxHeight="220px" />
           </Text>
         )}
       </Collapse>

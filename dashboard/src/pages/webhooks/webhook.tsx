@@ -1,4 +1,4 @@
-/** The page of one webhook: its state, deliveries, and settings. */
+/** The page of one webhook: its state, deliveries, health and settings. */
 import { Alert, Modal, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -57,13 +57,13 @@ function Shown({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
-/** To what has arrived, where the URL is one of our inspectors. */
+/** A link to the inspector, if the URL is one. */
 function InspectorLink({ url }: { url: string }) {
   const inspectorId = /\/inspect\/(insp_\w+)/.exec(url)?.[1];
   if (inspectorId === undefined) return null;
   return (
     <PageLink to="/inspector/$inspectorId" params={{ inspectorId }} fz="sm">
-      See what arrives
+      View in inspector
     </PageLink>
   );
 }
@@ -117,8 +117,8 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
           </span>
         }
       >
-        What is due waits until it is resumed. What has waited for some four days is given up, and can be sent
-        again with “Replay”.
+        Deliveries wait until you resume it. Those that wait for about four days are given up; resend them
+        with “Replay”.
       </Alert>
     );
   }
@@ -130,7 +130,7 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
       title={
         lastSuccessAt === null ? (
           <>
-            No attempt has succeeded yet: the first one failed <Time at={since} as="at" />
+            No attempt has succeeded yet. The first one failed <Time at={since} as="at" />
           </>
         ) : (
           <>
@@ -140,18 +140,18 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
       }
     >
       {breaker.reason === null ? (
-        'Each delivery is tried again at growing intervals. '
+        'Failed deliveries are retried with increasing delays. '
       ) : (
         <>
-          Held back <Time at={breaker.since} as="since" />: <Prose text={uncapitalized(breaker.reason)} />.{' '}
+          Backing off <Time at={breaker.since} as="since" />: <Prose text={uncapitalized(breaker.reason)} />.{' '}
         </>
       )}
       {breaker.nextAttemptAt === null ? (
-        'No delivery waits: the next event is the next attempt.'
+        'No delivery is waiting, so the next event triggers the next attempt.'
       ) : (
         <NextAttempt at={breaker.nextAttemptAt} />
       )}{' '}
-      Once one succeeds, the others follow; those that were given up can be sent again with “Replay”.
+      Waiting deliveries follow after the first success; resend those that were given up with “Replay”.
     </Alert>
   );
 }
@@ -166,7 +166,7 @@ function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
         [
           'Workflow',
           workflowId === null ? (
-            'all'
+            'All'
           ) : (
             <PageLink key="workflow" to="/workflows/$workflowId" params={{ workflowId }}>
               {workflowId}
@@ -176,19 +176,18 @@ function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
         [
           'Events',
           <span key="events" title={events.join('\n')}>
-            {events.includes('*') ? 'all' : events.map(shortEvent).join(', ')}
+            {events.includes('*') ? 'All' : events.map(shortEvent).join(', ')}
           </span>,
         ],
-        ['Success, 24 h', health === undefined || health.success === null ? '–' : percent(health.success)],
+        ['Success (24 h)', health === undefined || health.success === null ? '–' : percent(health.success)],
         ['Response time (p95)', health === undefined || health.p95Ms === null ? '–' : duration(health.p95Ms)],
-        ['Last delivered', <Time key="last" at={lastSuccessAt} none="never" />],
+        ['Last delivered', <Time key="last" at={lastSuccessAt} none="Never" />],
         ['Subscribed', <Time key="created" at={createdAt} />],
       ]}
     />
   );
 }
 
-/** What can be done with a webhook. */
 function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   const { id, url, state } = webhook;
   const navigate = useNavigate();
@@ -203,12 +202,12 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   const resume = useAction({
     run: () => flowhook.webhooks.resume(id),
     changes,
-    done: () => 'Resumed: what was waiting is sent now',
+    done: () => 'Resumed. Waiting deliveries are sent now.',
   });
   const unsubscribe = useAction({
     run: () => flowhook.webhooks.unsubscribe(id),
     done: ({ message }) => message,
-    // Away from it first: it cannot be read again.
+    // Leaves the page first: the webhook can no longer be fetched.
     onDone: () =>
       void navigate({ to: '/webhooks' }).then(() => {
         for (const kind of changes) readAgain({ kind, ids: null });
@@ -236,8 +235,8 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
               <Text inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
                 {url}
               </Text>
-              is no longer called, and its waiting deliveries are canceled. If it is subscribed again, it gets
-              a new secret.
+              It receives no more events, and its waiting deliveries are canceled. If you subscribe the URL
+              again, it gets a new secret.
             </>
           ),
           verb: 'Unsubscribe',
@@ -261,16 +260,18 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
     run: () =>
       flowhook.webhooks.pause(webhookId, reason.trim() === '' ? {} : { reason: reason.trim().slice(0, 200) }),
     changes: ['webhooks', 'deliveries'],
-    done: () => 'Paused: deliveries wait until it is resumed',
+    done: () => 'Paused. Deliveries wait until you resume the webhook.',
     onDone: onClose,
   });
   return (
     <ActionForm action={pause} verb="Pause" onBack={onClose}>
-      <Text size="sm">Nothing is lost: deliveries wait, and are sent when it is resumed.</Text>
+      <Text size="sm">
+        Deliveries wait while the webhook is paused, for about four days, and are sent when you resume it.
+      </Text>
       <TextInput
         label="Reason"
-        description="Shown to those who find it paused"
-        placeholder="The CRM is being moved"
+        description="Optional. Shown on the webhook while it is paused."
+        placeholder="CRM migration"
         value={reason}
         onChange={({ currentTarget }) => setReason(currentTarget.value)}
         maxLength={200}
@@ -280,7 +281,6 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
   );
 }
 
-/** The last 24 hours of a webhook, by the hour: what arrived, and how long its answers took. */
 function WebhookCharts({ webhookId }: { webhookId: string }) {
   const { data, error, refetch } = useQuery(dayUsageQuery({ webhookId }));
   if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;

@@ -1,4 +1,4 @@
-/** Webhooks of the team or of one workflow, and how they stand. */
+/** The list of webhooks, of the team or of one workflow, with their state and health. */
 import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { WebhookDetail } from 'flowhook-client';
@@ -6,21 +6,22 @@ import { type ReactNode, useMemo } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
-import { curl } from '../../parts/copy.tsx';
+import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
+import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
 import { count, duration } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { StateBadge, stateColor, tone } from '../../parts/state-badge.tsx';
-import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { StateBadge, stateColor, stateOptions, tone } from '../../parts/state-badge.tsx';
+import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask, useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { webhookList } from '../../queries/webhooks.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
-import { healthOf, isAfter, lastWords, percent, shortEvent, standing } from './health.ts';
+import { healthOf, isAfter, lastFailure, percent, shortEvent, standing } from './health.ts';
 import { useSubscribeDialog } from './subscribe.tsx';
 
 export function WebhookListPage() {
@@ -33,7 +34,7 @@ export function WebhookListPage() {
         actions={
           can('webhooks') && (
             <ActionButton isMain icon="plus" action={open}>
-              Subscribe
+              New webhook
             </ActionButton>
           )
         }
@@ -44,10 +45,10 @@ export function WebhookListPage() {
   );
 }
 
-const STATES = ['active', 'failing', 'paused'].map((value) => ({ value, label: value }));
+const STATES = stateOptions(['active', 'failing', 'paused']);
 
 interface WebhookTableProps {
-  /** The workflow whose webhooks these are; all of the team unless told. */
+  /** A workflow (default: all workflows). */
   of?: string;
   /** At the end of the line of filters. */
   actions?: ReactNode;
@@ -71,9 +72,7 @@ function Table({ of, actions }: WebhookTableProps) {
         filters={filters}
         fields={[
           { kind: 'many', name: 'state', label: 'State', options: STATES },
-          ...(of === undefined
-            ? [{ kind: 'one' as const, name: 'workflowId' as const, label: 'Workflow', options: workflows }]
-            : []),
+          of === undefined && { kind: 'one', name: 'workflowId', label: 'Workflow', options: workflows },
         ]}
       >
         {actions}
@@ -97,8 +96,8 @@ function Table({ of, actions }: WebhookTableProps) {
               },
             })}
           >
-            A webhook is a URL of yours that is called when something happens: a run finished or failed,
-            records changed. Subscribe one here, or with a command.
+            A webhook calls your URL when something happens: a run finishes or fails, or records change.
+            Create one here or with this command:
           </EmptyState>
         }
       />
@@ -106,14 +105,14 @@ function Table({ of, actions }: WebhookTableProps) {
   );
 }
 
-/** What an attempt of a failing webhook came to; as often as usage is counted, which is often enough. */
-const lastWordsQuery = (webhookId: string) =>
-  ask(['usage', 'last words', webhookId], async (signal) => {
+/** The message of the latest failed attempt. The kind `usage` refetches it rarely. */
+const lastFailureQuery = (webhookId: string) =>
+  ask(['usage', 'last failure', webhookId], async (signal) => {
     const { items } = await flowhook.webhooks.deliveries(webhookId, { limit: 10, signal }).page();
-    return lastWords(items);
+    return lastFailure(items);
   });
 
-/** @param by.withWorkflow not on the page of the workflow itself */
+/** @param by.withWorkflow false on the page of a workflow */
 function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): (Column<WebhookDetail> | false)[] {
   return [
     {
@@ -129,70 +128,52 @@ function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): (Column<We
       ),
     },
     { id: 'state', header: 'State', width: 'fits', cell: (webhook) => <Standing webhook={webhook} /> },
-    withWorkflow && {
-      id: 'workflow',
-      header: 'Workflow',
-      width: '120px',
-      cell: ({ workflowId }) =>
-        workflowId === null ? (
-          <Dim>all</Dim>
-        ) : (
-          <PageLink to="/workflows/$workflowId" params={{ workflowId }} c="inherit" title={workflowId}>
-            {workflowId}
-          </PageLink>
-        ),
-    },
+    withWorkflow && { ...workflowColumn<WebhookDetail>('All'), width: '120px' },
     { id: 'events', header: 'Events', width: '150px', cell: ({ events }) => <EventNames events={events} /> },
     {
       id: 'success',
-      header: 'Success, 24 h',
+      header: 'Success (24 h)',
       width: 'fits',
       cell: ({ id }) => <DaySuccess webhookId={id} />,
     },
-    { id: 'p95', header: 'p95', width: 'fits', cell: ({ id }) => <DayLatency webhookId={id} /> },
-    {
-      id: 'last',
-      header: 'Delivered',
-      width: 'fits',
-      cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} none="never" />,
-    },
+    { id: 'p95', header: 'Response (p95)', width: 'fits', cell: ({ id }) => <DayLatency webhookId={id} /> },
+    timeColumn('Last delivered', ({ lastSuccessAt }) => lastSuccessAt, 'Never'),
   ];
 }
 
-/** The state, and since when, where it is not as it should be. */
+/** The state; of a failing or paused webhook also since when. */
 function Standing({ webhook }: { webhook: WebhookDetail }) {
   const { state, since, why } = standing(webhook);
   const { reason, nextAttemptAt } = webhook.breaker;
-  const isHeld = state === 'failing' && reason !== null;
+  const isBackingOff = state === 'failing' && reason !== null;
   return (
     <Stack gap={0}>
       <StateBadge
         state={state}
-        label={isHeld ? 'failing, held back' : state}
-        title={isHeld ? reason : (why ?? undefined)}
+        label={isBackingOff ? 'Failing, backing off' : undefined}
+        title={isBackingOff ? reason : (why ?? undefined)}
       />
       {since !== null && (
         <Text span size="xs" c="dimmed">
           <Time at={since} as="since" />
         </Text>
       )}
-      {isHeld && <NextTry at={nextAttemptAt} />}
+      {isBackingOff && <NextTry at={nextAttemptAt} />}
     </Stack>
   );
 }
 
 function NextTry({ at }: { at: string | null }) {
-  const isToCome = isAfter(at, useNow());
+  const isFuture = isAfter(at, useNow());
   return (
     <Text span size="xs" c="dimmed">
-      {at === null ? 'nothing waits' : <>next try {isToCome ? <Time at={at} as="at" /> : 'now'}</>}
+      {at === null ? 'No delivery waiting' : <>Next attempt {isFuture ? <Time at={at} as="at" /> : 'now'}</>}
     </Text>
   );
 }
 
-/** Two of them, and how many more. */
 function EventNames({ events }: { events: readonly string[] }) {
-  if (events.includes('*')) return <span title="Every type of event">all</span>;
+  if (events.includes('*')) return <span title="All event types">All</span>;
   const shown = events.slice(0, 2).map(shortEvent).join(', ');
   return (
     <span title={events.join('\n')}>
@@ -204,10 +185,10 @@ function EventNames({ events }: { events: readonly string[] }) {
 
 function Trouble({ webhook }: { webhook: WebhookDetail }) {
   const { state, why } = standing(webhook);
-  const { data: message } = useQuery({ ...lastWordsQuery(webhook.id), enabled: state === 'failing' });
+  const { data: message } = useQuery({ ...lastFailureQuery(webhook.id), enabled: state === 'failing' });
   if (state === 'active') return null;
   const sentence =
-    state === 'failing' ? (message ?? webhook.breaker.reason ?? ' ') : (why ?? 'Paused by hand');
+    state === 'failing' ? (message ?? webhook.breaker.reason ?? ' ') : (why ?? 'Paused manually');
   return (
     <Text
       span
@@ -221,10 +202,10 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
-/** Its share of attempts that succeeded, and hour by hour what arrived and what failed. */
+/** The share of successful attempts, and a bar per hour with successes and failures. */
 function DaySuccess({ webhookId }: { webhookId: string }) {
   const { data: usage } = useQuery(dayUsageQuery({ webhookId }));
-  // As high as it will be.
+  // Keeps the height of the row while loading.
   if (usage === undefined) return '\u00a0';
   const { delivered, failedAttempts, dead, success } = healthOf(usage);
   const words = `Last 24 hours: ${count(delivered)} delivered, ${count(failedAttempts)} failed attempts, ${count(dead)} given up`;
@@ -234,7 +215,7 @@ function DaySuccess({ webhookId }: { webhookId: string }) {
     bad: deliveries?.failedAttempts ?? 0,
   }));
   const most = Math.max(1, ...hours.map(({ good, bad }) => good + bad));
-  // One failure among thousands is still seen.
+  // One failure among thousands must stay visible.
   const share = (value: number) => (value === 0 ? 0 : Math.max(0.1, value / most));
   return (
     <Group gap="sm" wrap="nowrap" title={words}>
@@ -262,7 +243,6 @@ function DaySuccess({ webhookId }: { webhookId: string }) {
   );
 }
 
-/** How long its answers take. */
 function DayLatency({ webhookId }: { webhookId: string }) {
   const { data: usage } = useQuery(dayUsageQuery({ webhookId }));
   const p95Ms = usage === undefined ? null : healthOf(usage).p95Ms;

@@ -1,4 +1,4 @@
-/** The first three steps, each with a button and a command, ticked once their result exists. */
+/** The first three steps of a new team, each with a button and a command, checked off once their result exists. */
 import {
   Anchor,
   CloseButton,
@@ -18,8 +18,9 @@ import type { Workflow } from 'flowhook-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { CommandLine, curl } from '../../parts/copy.tsx';
-import { many } from '../../parts/format.ts';
+import { CommandLine } from '../../parts/copy.tsx';
+import { curl } from '../../parts/curl.ts';
+import { many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ButtonLink, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
@@ -34,19 +35,19 @@ import { countDone, runnableOf, type StepsDone, stepsOf } from './steps.ts';
 /** About the height of the steps, so that the page does not jump when they appear. */
 const HEIGHT = 300;
 
-/** Above the overview, until everything is done or one puts it away in this browser. */
+/** Above the overview, until all steps are done or the user hides them in this browser. */
 export function FirstStepsNote() {
   const { team } = useSession();
-  const [isAway, setAway] = useLocalStorage({
+  const [isHidden, setHidden] = useLocalStorage({
     key: `flowhook-first-steps-${team.id}`,
     defaultValue: false,
     getInitialValueInEffect: false,
   });
-  return isAway ? null : <Steps onAway={() => setAway(true)} />;
+  return isHidden ? null : <Steps onHide={() => setHidden(true)} />;
 }
 
-/** @param props.onAway puts it away for good; without it, it stays also when everything is done */
-function Steps({ onAway }: { onAway?: () => void }) {
+/** @param props.onHide hides the steps permanently; without it they stay even when all are done */
+function Steps({ onHide }: { onHide?: () => void }) {
   const { can } = useSession();
   const workflows = useList(someWorkflows());
   const webhooks = useList({ ...anyWebhook(), enabled: can('webhooks') });
@@ -58,11 +59,11 @@ function Steps({ onAway }: { onAway?: () => void }) {
   useEffect(() => {
     if (isKnown) setWasDone((before) => before ?? done === 3);
   }, [isKnown, done]);
-  // Who came with everything done is not bothered; who does the last step sees it ticked.
-  const isNeedless = onAway !== undefined && wasDone === true;
+  // Hidden if all steps were done before; a user who does the last step here sees it checked off.
+  const isNeedless = onHide !== undefined && wasDone === true;
   useEffect(() => {
-    if (isNeedless) onAway?.();
-  }, [isNeedless, onAway]);
+    if (isNeedless) onHide?.();
+  }, [isNeedless, onHide]);
   if (workflows.error !== null && workflows.rows.length === 0) return null;
   if (!isKnown) return <Skeleton h={HEIGHT} />;
   if (isNeedless) return null;
@@ -77,7 +78,7 @@ function Steps({ onAway }: { onAway?: () => void }) {
             {done === 3 ? 'All done' : `${done} of 3 done`}
           </Text>
         </Group>
-        {onAway !== undefined && <CloseButton size="sm" aria-label="Hide the first steps" onClick={onAway} />}
+        {onHide !== undefined && <CloseButton size="sm" aria-label="Hide the first steps" onClick={onHide} />}
       </Group>
       <SimpleGrid
         component="ol"
@@ -95,7 +96,6 @@ function Steps({ onAway }: { onAway?: () => void }) {
   );
 }
 
-/** The first step: running a workflow, or making one. */
 function RunStep({
   steps: { toRun, hasRun },
   workflows,
@@ -111,9 +111,9 @@ function RunStep({
     return (
       <Step
         number={1}
-        title="Make a workflow"
+        title="Create a workflow"
         isDone={hasRun}
-        action={<ButtonLink to="/workflows">To the workflows</ButtonLink>}
+        action={<ButtonLink to="/workflows">Go to workflows</ButtonLink>}
         commands={{
           curl: curl({
             method: 'PUT',
@@ -123,7 +123,7 @@ function RunStep({
           cli: 'npx flowhook workflows new https://example.com/people',
         }}
       >
-        It says where records come from: a page, an API, a program, or pushes.
+        A workflow defines where records come from: a web page, an API, a program, or your own pushes.
       </Step>
     );
   }
@@ -138,7 +138,7 @@ function RunStep({
         <>
           {options.length > 1 && (
             <Select
-              aria-label="The workflow"
+              aria-label="Workflow"
               data={options}
               value={toRun.id}
               onChange={(id) => id !== null && onChoose(id)}
@@ -164,24 +164,23 @@ function RunStep({
         cli: `npx flowhook run ${toRun.id} --wait`,
       }}
     >
-      A run fetches records and publishes them at once, or not at all.
+      A run fetches all records and publishes them together, or none if it fails.
       {!can('queue') && (
         <>
           {' '}
-          This key lacks the scope <code>queue</code>.
+          Your key lacks the scope <code>queue</code>.
         </>
       )}
     </Step>
   );
 }
 
-/** The second step: looking at the records of a run. */
 function DataStep({ steps: { toRead, toRun, hasData } }: { steps: StepsDone }) {
   const workflowId = toRead?.id ?? toRun?.id ?? 'people';
   return (
     <Step
       number={2}
-      title="Look at its data"
+      title="View its data"
       isDone={hasData}
       action={
         toRead !== undefined && (
@@ -196,15 +195,14 @@ function DataStep({ steps: { toRead, toRun, hasData } }: { steps: StepsDone }) {
       }}
     >
       {toRead === undefined
-        ? 'Records can be read here as soon as a run has published some: as JSON, line by line, or as CSV.'
-        : 'The newest version, whole: as JSON, line by line, or as CSV.'}
+        ? 'Records appear as soon as a run has published them. Read them as JSON, NDJSON or CSV.'
+        : 'Read all records of the latest version as JSON, NDJSON or CSV.'}
     </Step>
   );
 }
 
 const RECEIVER = 'https://example.com/hook';
 
-/** The third step: subscribing a webhook. */
 function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
   const { can } = useSession();
   const navigate = useNavigate();
@@ -217,7 +215,7 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
       return inspector;
     },
     changes: ['inspectors', 'webhooks'],
-    done: () => 'The inspector is subscribed: send a test event, or run the workflow, and see what arrives',
+    done: () => 'Inspector subscribed. Send a test event or run the workflow to see requests arrive.',
     onDone: ({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } }),
   });
   const workflowId = toRun?.id ?? 'people';
@@ -229,7 +227,7 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
       action={
         can('webhooks') && (
           <>
-            <ActionButton isMain={!hasWebhook} icon="inspector" action={{ act: act, isActing: isActing }}>
+            <ActionButton isMain={!hasWebhook} icon="inspector" action={{ act, isActing }}>
               Try with an inspector
             </ActionButton>
             <ButtonLink to="/webhooks">Webhooks</ButtonLink>
@@ -246,10 +244,11 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
       }}
     >
       {can('webhooks') ? (
-        'A webhook is called when something happens: signed, and retried until it succeeds. An inspector is a URL that shows you what it receives.'
+        'A webhook calls your URL when something happens. Requests are signed, and retried if they fail. No receiver yet? An inspector is a URL that shows what it receives.'
       ) : (
         <>
-          A webhook is called when something happens. It takes a key with the scope <code>webhooks</code>.
+          A webhook calls your URL when something happens. This needs a key with the scope{' '}
+          <code>webhooks</code>.
         </>
       )}
     </Step>
@@ -260,9 +259,7 @@ interface StepProps {
   number: number;
   title: string;
   isDone: boolean;
-  /** One or two sentences. */
   children: ReactNode;
-  /** Buttons. */
   action?: ReactNode;
   commands?: { curl: string; cli: string } | undefined;
 }
@@ -296,7 +293,7 @@ function Step({ number, title, isDone, children, action, commands }: StepProps) 
             data={WAYS}
             value={way}
             onChange={setWay}
-            aria-label={`How to do it at a shell: ${title}`}
+            aria-label={`Command to ${uncapitalized(title)}`}
             className={styles.ways}
           />
           <CommandLine command={way === 'curl' ? commands.curl : commands.cli} />
@@ -306,7 +303,7 @@ function Step({ number, title, isDone, children, action, commands }: StepProps) 
   );
 }
 
-/** The welcome page: the first steps of a new team, also when they are done. */
+/** The first steps of a new team, even when they are done. */
 export function WelcomePage() {
   const { can, team } = useSession();
   return (
@@ -315,34 +312,34 @@ export function WelcomePage() {
         title="Welcome"
         description={
           <>
-            Workflows of <b>{team.name}</b> run as jobs, jobs publish records, records are read over HTTP, and
-            webhooks are called.
+            Workflows of <b>{team.name}</b> fetch records, programs read the records over HTTP, and webhooks
+            report what changed.
           </>
         }
       />
       <Stack gap="md">
         <Steps />
         <Text size="sm" c="dimmed">
-          Commands take the key from the variable <code>FLOWHOOK_KEY</code>
+          Commands read the key from the environment variable <code>FLOWHOOK_KEY</code>
           {can('admin') && (
             <>
               {' '}
               (
               <PageLink to="/keys" underline="always">
-                make one
+                create one
               </PageLink>
               )
             </>
           )}
-          . Everything that the service can do is in the{' '}
+          . See also the{' '}
+          <Anchor inherit href="/docs/guide/" underline="always">
+            guide
+          </Anchor>{' '}
+          and the{' '}
           <Anchor inherit href="/docs" underline="always">
             API reference
           </Anchor>
-          ; how to use it, in the{' '}
-          <Anchor inherit href="/docs/guide/" underline="always">
-            guide
-          </Anchor>
-          . <b>?</b> shows the keys of the dashboard, <b>Ctrl+K</b> finds everything by its name.
+          . Press <b>?</b> for keyboard shortcuts, and <b>Ctrl+K</b> for quick search.
         </Text>
       </Stack>
     </>

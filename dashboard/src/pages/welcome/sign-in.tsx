@@ -1,12 +1,12 @@
-/** Signing in with an API key, which the page gives away at once and keeps nowhere. */
+/** The sign-in page. The API key is exchanged for a session immediately and never stored. */
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { signIn } from '../../session.tsx';
 
 /**
- * @param props.mistake why a one-time link did not sign in
- * @param props.hasEnded there was a session: what was shown comes back after it
+ * @param props.mistake why a one-time link failed
+ * @param props.hasEnded whether a session has just ended, after which the page is restored
  */
 export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded: boolean }) {
   const [key, setKey] = useState('');
@@ -21,18 +21,18 @@ export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded
         <Stack component="form" onSubmit={submit} gap="md">
           <Title order={1}>Sign in to Flowhook</Title>
           {mistake !== null && error === null && (
-            <Alert color="yellow" title="The link did not sign you in">
+            <Alert color="yellow" title="The sign-in link did not work">
               {mistake}
             </Alert>
           )}
           {hasEnded && error === null && (
             <Alert role="status" color="yellow" title="Your session has ended">
-              It was too old, or its key was revoked. Sign in again to continue where you were.
+              It expired, or its key was revoked. Sign in again to continue where you left off.
             </Alert>
           )}
           <PasswordInput
             label="API key"
-            description="It is exchanged for a session of this browser and stored nowhere else."
+            description="Exchanged for a session in this browser. The key itself is not stored."
             value={key}
             onChange={(event) => setKey(event.currentTarget.value)}
             error={error?.message}
@@ -48,8 +48,8 @@ export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded
             Sign in
           </Button>
           <Text size="sm" c="dimmed">
-            The first start of the service printed a key. <Code>npx flowhook dashboard</Code> prints a link
-            that signs you in, <Code>npx flowhook keys create</Code> makes another key.{' '}
+            The service printed a key on its first start. <Code>npx flowhook dashboard</Code> prints a sign-in
+            link, and <Code>npx flowhook keys create</Code> creates another key.{' '}
             <Anchor href="/docs/guide/" underline="always">
               Guide
             </Anchor>

@@ -1,4 +1,4 @@
-/** The steps of a first hour, ticked by what is there. */
+/** Which of the first steps are done. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countDone, type StepWorkflow, stepsOf } from './steps.ts';
@@ -13,7 +13,7 @@ const workflow = (id: string, rest: Partial<StepWorkflow> = {}): StepWorkflow =>
   ...rest,
 });
 
-test('of a new team nothing is done, and the first workflow that can be run is offered', () => {
+test('offers the first runnable workflow of a new team, where no step is done', () => {
   const steps = stepsOf(
     [workflow('inbox', { source: { type: 'push' } }), workflow('held', { paused: true }), workflow('people')],
     0,
@@ -23,18 +23,18 @@ test('of a new team nothing is done, and the first workflow that can be run is o
   assert.equal(steps.toRead, undefined);
 });
 
-test('a choice is kept, unless it cannot be run', () => {
+test('keeps the chosen workflow, unless it cannot be run', () => {
   const workflows = [workflow('a'), workflow('b'), workflow('c', { paused: true })];
   assert.equal(stepsOf(workflows, 0, 'b').toRun?.id, 'b');
   assert.equal(stepsOf(workflows, 0, 'c').toRun?.id, 'a');
 });
 
-test('a run that found nothing has run, but left nothing to look at', () => {
+test('counts a run without records as a run, but not as data', () => {
   const steps = stepsOf([workflow('a', { version: 1 })], 0);
   assert.deepEqual([steps.hasRun, steps.hasData, steps.hasWebhook], [true, false, false]);
 });
 
-test('with records and a webhook everything is done', () => {
+test('is complete with records and a webhook', () => {
   const steps = stepsOf([workflow('a'), workflow('b', { version: 2, records: 5 })], 1);
   assert.equal(countDone(steps), 3);
   assert.equal(steps.toRead?.id, 'b');

@@ -1,24 +1,23 @@
-/** Which of the first three steps a team has done. */
+/** Which of the first three steps are done. */
 import type { Workflow } from 'flowhook-client';
 
-/** What the steps need of a workflow. */
 export type StepWorkflow = Pick<Workflow, 'id' | 'name' | 'paused' | 'version' | 'records'> & {
   source: { type: string };
 };
 
 export interface StepsDone {
-  /** One has published something. */
+  /** A workflow has published a version. */
   hasRun: boolean;
-  /** There are records to look at. */
+  /** A workflow has records. */
   hasData: boolean;
   hasWebhook: boolean;
-  /** The workflow that is offered to be run; undefined: there is none that can. */
+  /** The workflow to run; undefined if none can be run. */
   toRun: StepWorkflow | undefined;
-  /** The workflow whose records are shown. */
+  /** The workflow whose records to show. */
   toRead: StepWorkflow | undefined;
 }
 
-/** @param chosen the id of the workflow that one has chosen to run */
+/** @param chosen id of the workflow that the user chose to run */
 export function stepsOf(
   workflows: readonly StepWorkflow[],
   webhooks: number,
@@ -37,7 +36,7 @@ export function stepsOf(
   };
 }
 
-/** Those that can be run by a press: not paused, and not waiting for what others push. */
+/** Workflows that can be run on request: not paused, and not of type `push`. */
 export function runnableOf<W extends StepWorkflow>(workflows: readonly W[]): W[] {
   return workflows.filter(({ paused, source }) => !paused && source.type !== 'push');
 }

@@ -1,4 +1,4 @@
-/** What changed from version to version: the versions, and the changes of the one that is chosen. */
+/** The versions of a workflow, and the changes of the selected one. */
 import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
@@ -59,7 +59,7 @@ export function ChangesTab() {
     >
       {chosen === undefined && !list.hasMore ? (
         <EmptyState title={`Version ${number} is no longer kept`} onClear={filters.clear}>
-          Old versions are removed after a while; their changes were sent to the webhooks of that time.
+          Old versions are deleted after a while.
         </EmptyState>
       ) : (
         <VersionChanges
@@ -85,7 +85,7 @@ function VersionLine({ version: { number, publishedAt, records } }: { version: V
           <Time at={publishedAt} />
         </Text>
       </Group>
-      <CountSigns withNothing records={records} />
+      <CountSigns withZeros records={records} />
     </>
   );
 }
@@ -94,10 +94,10 @@ const TYPES = ['added', 'changed', 'removed'] as const;
 const LABELS = { added: 'Added', changed: 'Changed', removed: 'Removed' };
 const FIRST = 100;
 const MORE = 500;
-/** Each is some elements of the page. */
+/** The maximum number of changes on the page. */
 const MOST = 3_000;
 
-/** The changes that made one version: all, or those of a kind. */
+/** The changes of one version, all or of one type. */
 function VersionChanges({
   workflowId,
   number,
@@ -106,7 +106,7 @@ function VersionChanges({
 }: {
   workflowId: string;
   number: number;
-  /** undefined: it is not among those that are loaded. */
+  /** Undefined if it is not loaded. */
   version: Version | undefined;
   filters: Filters<'version' | 'type'>;
 }) {
@@ -133,7 +133,7 @@ function VersionChanges({
         <Group gap="xs">
           {version !== undefined && (
             <ButtonLink to="/runs/$jobId" params={{ jobId: version.jobId }}>
-              Its run
+              View run
             </ButtonLink>
           )}
           <ButtonLink
@@ -141,13 +141,13 @@ function VersionChanges({
             params={{ workflowId }}
             search={{ version: String(number) }}
           >
-            Its records
+            View records
           </ButtonLink>
           <CopyAsCurl path={path} />
         </Group>
       </Group>
       <SegmentedControl
-        aria-label="Kind of change"
+        aria-label="Type of change"
         data={[
           { value: '', label: 'All' },
           ...TYPES.map((each) => ({
@@ -162,7 +162,7 @@ function VersionChanges({
       {error !== null && (
         <ErrorBox
           error={error}
-          title={error instanceof NotFound ? 'What it changed is no longer kept' : undefined}
+          title={error instanceof NotFound ? 'These changes are no longer kept' : undefined}
           onRetry={() => void refetch()}
         />
       )}
@@ -193,22 +193,22 @@ function Found({
   isFetching: boolean;
   onMore: () => void;
 }) {
-  const isGivenUp = !isAll && scanned >= MAX_SCANNED;
+  const isIncomplete = !isAll && scanned >= MAX_SCANNED;
   if (changes.length === 0 && isAll) {
-    return <EmptyState title={type === undefined ? 'Nothing changed' : `Nothing was ${type}`} />;
+    return <EmptyState title={type === undefined ? 'No changes' : `No records were ${type}`} />;
   }
   return (
     <Stack gap="sm">
       <ChangeList changes={changes} />
       <Group gap="sm">
         <Text size="xs" c="dimmed" className="numbers">
-          {isGivenUp
-            ? `Only the first ${count(MAX_SCANNED)} changes were searched: the API returns all of them.`
+          {isIncomplete
+            ? `Only the first ${count(MAX_SCANNED)} changes were searched. The API returns all of them.`
             : isAll
               ? many(changes.length, 'change')
-              : `The first ${many(changes.length, 'change')}`}
+              : `First ${many(changes.length, 'change')}`}
         </Text>
-        {!isAll && !isGivenUp && most < MOST && (
+        {!isAll && !isIncomplete && most < MOST && (
           <ActionButton action={{ act: onMore, isActing: isFetching }}>Show {count(MORE)} more</ActionButton>
         )}
       </Group>

@@ -1,4 +1,4 @@
-/** The records of a version: search, sorting, a detail view, and export. */
+/** The records of a version, with search, sorting, a detail view and export. */
 import {
   Button,
   Checkbox,
@@ -18,7 +18,8 @@ import type { DataRecord, Version, Workflow } from 'flowhook-client';
 import { useEffect, useMemo, useState } from 'react';
 import { ActionButton } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
-import { Copy, CopyAsCurl, curl } from '../../parts/copy.tsx';
+import { Copy, CopyAsCurl } from '../../parts/copy.tsx';
+import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { useFilters } from '../../parts/filters.ts';
@@ -55,7 +56,7 @@ function Records({ workflow }: { workflow: Workflow }) {
   const fields = useMemo(() => fieldsOf(list.rows), [list.rows]);
   const shown = shownFields(fields, chosenFields(chosen));
   const shownKey = JSON.stringify(shown);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the fields are an array that is made anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the array of fields is new on each render
   const columns = useMemo(
     () => recordColumns({ fields: shown, rows: list.rows, onOpen: setOpened }),
     [shownKey, list.rows],
@@ -68,7 +69,7 @@ function Records({ workflow }: { workflow: Workflow }) {
   const query = new URLSearchParams({
     ...(version === newest ? {} : { version: String(version) }),
     ...(q === undefined ? {} : { q }),
-    // The service tells the names apart by commas.
+    // The API takes comma-separated names.
     ...(chosen === undefined || shown.some((name) => name.includes(',')) ? {} : { fields: shown.join(',') }),
   }).toString();
   return (
@@ -93,23 +94,22 @@ function Records({ workflow }: { workflow: Workflow }) {
       {chosenVersion > 0 && version !== newest && (
         <Group gap="sm" mb="sm">
           <Text size="sm">
-            This is version {count(version)}; the newest is {count(newest)}.
+            You are viewing version {count(version)}. The latest is {count(newest)}.
           </Text>
           <ActionButton variant="light" action={() => setVersion(undefined)}>
-            Show version {count(newest)}
+            View latest version
           </ActionButton>
         </Group>
       )}
       <div className={styles.table} role="status" aria-label="New versions">
         {chosenVersion === 0 && version < newest && (
-          // Over the rows: they do not move.
           <Button
             className={styles.pill}
             radius="xl"
             leftSection={<Icon name="arrowUp" size={14} />}
             onClick={() => setVersion(undefined)}
           >
-            Version {count(newest)} is out: show it
+            View new version {count(newest)}
           </Button>
         )}
       </div>
@@ -138,7 +138,7 @@ function Records({ workflow }: { workflow: Workflow }) {
         <Group gap="sm" mt="xs">
           <Text size="xs" c="dimmed">
             {list.hasMore
-              ? `Sorted among the ${many(list.rows.length, 'record')} loaded so far, not among all.`
+              ? `Only the ${many(list.rows.length, 'record')} loaded so far are sorted.`
               : `Sorted by ${sort.replace(/^-/, '')}.`}
           </Text>
           {list.hasMore && (
@@ -147,7 +147,7 @@ function Records({ workflow }: { workflow: Workflow }) {
             </ActionButton>
           )}
           <ActionButton variant="subtle" action={() => filters.set({ sort: undefined })}>
-            Original order
+            Clear sorting
           </ActionButton>
         </Group>
       )}
@@ -156,7 +156,7 @@ function Records({ workflow }: { workflow: Workflow }) {
   );
 }
 
-/** While records are sorted, scrolling loads no more: they would be inserted between the rows that are being read. */
+/** Scrolling loads no more records while they are sorted: new ones would appear between the rows being read. */
 const HELD = { hasMore: false, isLoadingMore: false };
 
 /** Why there are no records. */
@@ -171,39 +171,38 @@ export function DataEmpty({
   version: number;
   onClear: () => void;
 }) {
-  if (q !== undefined) return <EmptyState title={`No record contains “${q}”`} onClear={onClear} />;
-  if (newest > 0) return <EmptyState title={`Version ${version} holds no records`} />;
+  if (q !== undefined) return <EmptyState title={`No records contain “${q}”`} onClear={onClear} />;
+  if (newest > 0) return <EmptyState title={`Version ${version} has no records`} />;
   const path = `/v1/workflows/${encodeURIComponent(id)}`;
   if (source.type === 'push') {
     const json = [{ id: '1', name: 'Ada Lovelace', email: 'ada@example.com' }];
     return (
       <EmptyState title="No records yet" command={curl({ method: 'POST', path: `${path}/push`, json })}>
-        Its records are pushed: send some, and they can be read at once.
+        This workflow receives records by push. Send some:
       </EmptyState>
     );
   }
   if (currentJob !== null) {
     return (
       <EmptyState
-        title="Its first run has not ended"
+        title="First run in progress"
         action={
           <PageLink to="/runs/$jobId" params={{ jobId: currentJob.id }}>
-            Look at the run
+            View run
           </PageLink>
         }
       >
-        Its records appear here once it has.
+        Records appear here when the run succeeds.
       </EmptyState>
     );
   }
   return (
     <EmptyState title="No records yet" command={curl({ method: 'POST', path: `${path}/queue` })}>
-      They come with its first successful run.
+      Records appear here after the first successful run. Start one:
     </EmptyState>
   );
 }
 
-/** Which fields are shown as columns. */
 function ColumnPicker({
   fields,
   shown,
@@ -211,7 +210,7 @@ function ColumnPicker({
 }: {
   fields: readonly string[];
   shown: readonly string[];
-  /** undefined: as they are shown unless told. */
+  /** Undefined restores the default columns. */
   onChange: (fields: readonly string[] | undefined) => void;
 }) {
   const others = fields.filter((name) => name !== 'id');
@@ -257,14 +256,13 @@ function ColumnPicker({
   );
 }
 
-/** Selects the version to show. */
 function VersionPicker({
   versions,
   newest,
   version,
   onChange,
 }: {
-  /** Those that are kept, the newest first, as far as they are loaded. */
+  /** The loaded versions, newest first. */
   versions: readonly Version[];
   newest: number;
   version: number;
@@ -291,12 +289,12 @@ function VersionPicker({
 }
 
 const FORMATS = [
-  { format: 'csv', label: 'CSV, for tables' },
-  { format: 'json', label: 'JSON, one array' },
-  { format: 'ndjson', label: 'NDJSON, a record a line' },
+  { format: 'csv', label: 'CSV' },
+  { format: 'json', label: 'JSON (one array)' },
+  { format: 'ndjson', label: 'NDJSON (one record per line)' },
 ] as const;
 
-/** Exports the records: the browser downloads them from the service as a file, however many there are. */
+/** Downloads the records as a file, directly from the service. */
 function ExportMenu({
   workflowId,
   version,
@@ -305,9 +303,9 @@ function ExportMenu({
 }: {
   workflowId: string;
   version: number;
-  /** The parameters that what is shown was asked with. */
+  /** The query parameters of the shown records. */
   query: string;
-  /** Nothing is searched for. */
+  /** Whether there is no search. */
   isWhole: boolean;
 }) {
   if (version === 0) return null;
@@ -319,9 +317,7 @@ function ExportMenu({
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>
-          {isWhole ? 'All records of this version' : 'The records found, at most 1,000'}
-        </Menu.Label>
+        <Menu.Label>{isWhole ? 'All records of this version' : 'Matching records, at most 1,000'}</Menu.Label>
         {FORMATS.map(({ format, label }) => (
           <Menu.Item
             key={format}
@@ -337,12 +333,11 @@ function ExportMenu({
   );
 }
 
-/** An id may hold anything: what is safe in every file system stays. */
+/** Replaces characters that are not safe in every file system. */
 function fileName(workflowId: string): string {
   return workflowId.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
 }
 
-/** One record as a whole, beside the table. */
 function RecordDrawer({ record, onClose }: { record: DataRecord | null; onClose: () => void }) {
   return (
     <Drawer
@@ -356,7 +351,7 @@ function RecordDrawer({ record, onClose }: { record: DataRecord | null; onClose:
             <Text span fw={600} truncate title={record.id}>
               Record {record.id}
             </Text>
-            <Copy value={record.id} label="Copy its id" />
+            <Copy value={record.id} label="Copy id" />
           </Group>
         )
       }
@@ -368,7 +363,7 @@ function RecordDrawer({ record, onClose }: { record: DataRecord | null; onClose:
   );
 }
 
-/** The newest version, until somebody begins to read: then that one stays. */
+/** Follows the newest version until the user starts to read, then stays with that version. */
 export function useFollowed(newest: number): [version: number, set: (version: number) => void] {
   const [followed, setFollowed] = useState(newest);
   useEffect(() => {
@@ -377,7 +372,7 @@ export function useFollowed(newest: number): [version: number, set: (version: nu
   return [followed, setFollowed];
 }
 
-/** Scrolled, looking at one, or somewhere in the table. */
+/** Whether the user has scrolled, focused the table, or opened a record. */
 function isReading(): boolean {
   const box = document.querySelector('[data-scrolls]');
   return (

@@ -1,4 +1,4 @@
-/** What the workflow is made of: as it was written, and with every default. Those of the API are changed here. */
+/** The definition of a workflow, as written and with defaults. Definitions from the API can be edited here. */
 import { Alert, Group, SegmentedControl, Skeleton, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -7,7 +7,6 @@ import { Conflict, type Definition, type WorkflowDefinition } from 'flowhook-cli
 import { useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import styles from '../../parts/code.module.css';
 import { JsonView, SourceText } from '../../parts/code.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
@@ -17,13 +16,13 @@ import { tone } from '../../parts/state-badge.tsx';
 import { ask, queryClient } from '../../queries/list.ts';
 import { definitionQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
+import styles from './definition.module.css';
 import { lineDiff, parsedDefinition } from './definition.ts';
 
 export function DefinitionTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { can } = useSession();
-  if (!can('admin'))
-    return <NeedsScope scope="admin" what="definitions: they may name accounts and addresses" />;
+  if (!can('admin')) return <NeedsScope scope="admin" what="definitions" />;
   return <Shown key={workflowId} workflowId={workflowId} />;
 }
 
@@ -37,10 +36,10 @@ function Shown({ workflowId }: { workflowId: string }) {
     <Stack gap="sm" maw={960}>
       <Group justify="space-between" gap="sm">
         <SegmentedControl
-          aria-label="Shown"
+          aria-label="View"
           data={[
             { value: 'written', label: 'As written' },
-            { value: 'defaults', label: 'With every default' },
+            { value: 'defaults', label: 'With defaults' },
           ]}
           value={isWritten ? 'written' : 'defaults'}
           onChange={(value) => set({ as: value === 'defaults' ? value : undefined })}
@@ -52,7 +51,7 @@ function Shown({ workflowId }: { workflowId: string }) {
       {isWritten ? (
         <Written workflowId={workflowId} data={data} />
       ) : (
-        <JsonView value={data.definition} label="The definition with every default" maxHeight="70vh" />
+        <JsonView value={data.definition} label="Definition with defaults" maxHeight="70vh" />
       )}
     </Stack>
   );
@@ -63,17 +62,21 @@ function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefin
   if (origin === 'api') return <DefinitionEditor workflowId={workflowId} data={data} />;
   if (text === null) {
     return (
-      <EmptyState title={`The file ${file} is not on this server, or cannot be read`}>
-        The definition that was applied keeps running; “With every default” shows it.
+      <EmptyState title={`This server cannot read the file ${file}`}>
+        The applied definition stays in use. “With defaults” shows it.
       </EmptyState>
     );
   }
   return (
     <>
       {applied === false && (
-        <Alert color="orange" icon={<Icon name="warning" />} title="The file is newer than what runs">
+        <Alert
+          color="orange"
+          icon={<Icon name="warning" />}
+          title="The file has changes that are not applied yet"
+        >
           <Stack gap="xs">
-            <Text size="sm">“With every default” shows what runs. To apply the file:</Text>
+            <Text size="sm">“With defaults” shows the definition in use. To apply the file:</Text>
             <CommandLine command="npx flowhook workflows validate && npx flowhook apply" />
           </Stack>
         </Alert>
@@ -81,10 +84,10 @@ function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefin
       <SourceText
         text={text}
         language={file?.endsWith('.mts') ? 'typescript' : 'yaml'}
-        label={`The file ${file}`}
+        label={`File ${file}`}
       />
       <Text size="xs" c="dimmed">
-        To change it, edit its file in the workflows directory, where changes can be reviewed and reverted.
+        To change this workflow, edit its file in the workflows directory.
       </Text>
     </>
   );
@@ -92,7 +95,7 @@ function Written({ workflowId, data }: { workflowId: string; data: WorkflowDefin
 
 const CHECK_MS = 400;
 
-/** What the service thinks of an edit. Nothing is changed by asking. */
+/** The service's check of an edited definition, which changes nothing. */
 const checkQuery = (workflowId: string, text: string) =>
   ask(
     ['definition check', workflowId, text],
@@ -103,26 +106,22 @@ const checkQuery = (workflowId: string, text: string) =>
         await flowhook.workflows.check(workflowId, parsed.definition as Definition, { signal });
         return null;
       } catch (error) {
-        // What the service says of the definition; that it could not be asked is something else.
-        if (isOfDefinition(error)) return (error as Error).message;
+        // Other errors mean that the check itself failed.
+        if (isMistake(error)) return (error as Error).message;
         throw error;
       }
     },
-    {
-      staleTime: 'static',
-      gcTime: 10_000,
-    },
+    { staleTime: 'static', gcTime: 10_000 },
   );
 
-/** The definition of a workflow of the API, for changing: checked by the service, compared with what is saved. */
+/** Edits the definition of a workflow that was created over the API, with a live check and a diff. */
 function DefinitionEditor({ workflowId, data }: { workflowId: string; data: WorkflowDefinition }) {
   const [saved, setSaved] = useState(data);
   const [edited, setEdited] = useState<string | null>(null);
   const text = saved.text ?? '';
   const isChanged = edited !== null && edited.trimEnd() !== text.trimEnd();
-  // Leaving would lose it.
   useBlocker({
-    shouldBlockFn: () => isChanged && !window.confirm('Leave without saving the definition?'),
+    shouldBlockFn: () => isChanged && !window.confirm('Discard your changes to the definition?'),
     enableBeforeUnload: isChanged,
   });
   const [settled] = useDebouncedValue(edited ?? text, CHECK_MS);
@@ -137,7 +136,7 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
       return await flowhook.workflows.definition(workflowId);
     },
     changes: ['workflows'],
-    done: () => 'Saved: the definition takes effect with the next run',
+    done: () => 'Saved. The next run uses this definition.',
     onDone: (now) => {
       queryClient.setQueryData(definitionQuery(workflowId).queryKey, now);
       setSaved(now);
@@ -148,16 +147,9 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
   if (edited === null) {
     return (
       <Stack gap="sm">
-        {saved.text === null ? (
-          <Alert color="gray" icon={<Icon name="help" />} title="Its original text is not known">
-            It was created before the text was kept. Send it over the API once more to be able to edit it
-            here.
-          </Alert>
-        ) : (
-          <SourceText text={saved.text} language="json" label="The definition" />
-        )}
+        <SourceText text={text} language="json" label="Definition" />
         <Group gap="xs">
-          {saved.text !== null && <ActionButton action={() => setEdited(saved.text)}>Edit</ActionButton>}
+          <ActionButton action={() => setEdited(text)}>Edit</ActionButton>
           <Archive workflowId={workflowId} />
         </Group>
       </Stack>
@@ -167,7 +159,7 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
   return (
     <Stack gap="sm">
       <Textarea
-        aria-label="The definition, as JSON"
+        aria-label="Definition (JSON)"
         value={edited}
         onChange={(event) => setEdited(event.currentTarget.value)}
         autosize
@@ -182,20 +174,20 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
       />
       <Status isChanged={isChanged} isChecked={isChecked} mistake={check.data ?? null} error={check.error} />
       {isStale && (
-        <Alert color="orange" icon={<Icon name="warning" />} title="Somebody else has changed it meanwhile">
-          Copy what you have written, and reload the page to start from the current definition.
+        <Alert color="orange" icon={<Icon name="warning" />} title="Someone else changed this definition">
+          Copy your text, then reload the page to start from the current definition.
         </Alert>
       )}
       <Group gap="xs">
         <ActionButton isMain action={save} disabled={!isChanged || !isChecked || check.data !== null}>
           Save
         </ActionButton>
-        <ActionButton action={() => setEdited(null)}>{isChanged ? 'Discard' : 'Back'}</ActionButton>
+        <ActionButton action={() => setEdited(null)}>{isChanged ? 'Discard' : 'Cancel'}</ActionButton>
       </Group>
       {isChanged && (
         <section>
           <Title order={2} size="h4" mb="xs">
-            What changes
+            Your changes
           </Title>
           <DiffView before={text} after={edited} />
         </section>
@@ -218,7 +210,7 @@ function Archive({ workflowId }: { workflowId: string }) {
       asks={{
         title: `Archive ${workflowId}?`,
         children:
-          'It no longer runs and cannot be read. Its records and webhooks are kept in case it is created again.',
+          'The workflow stops running, and its records are no longer available. They are kept, with its webhooks, in case you create it again.',
         verb: 'Archive',
       }}
     >
@@ -247,26 +239,25 @@ function Status({
       c={isWrong ? tone('bad') : isValid ? tone('good') : 'dimmed'}
       style={{ overflowWrap: 'anywhere' }}
     >
-      {!isChanged && 'Nothing is changed yet.'}
-      {isChanged && error !== null && `It could not be checked: ${error.message}`}
-      {isChanged && error === null && (isChecked ? (mistake ?? 'It is valid.') : 'Checking…')}
+      {!isChanged && 'No changes yet'}
+      {isChanged && error !== null && `The check failed: ${error.message}`}
+      {isChanged && error === null && (isChecked ? (mistake ?? 'Valid') : 'Checking…')}
     </Text>
   );
 }
 
-function isOfDefinition(error: unknown): boolean {
+function isMistake(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   return code === 'definition_invalid' || code === 'body_invalid' || code === 'body_too_large';
 }
 
 const SIGNS = { same: ' ', added: '+', removed: '−' };
 
-/** What an edit changes, line by line. */
 function DiffView({ before, after }: { before: string; after: string }) {
   return (
-    <section className={styles.sourceBox} aria-label="What changes">
+    <section className={styles.box} aria-label="Your changes">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <pre className={styles.sourceText} tabIndex={0}>
+      <pre className={styles.text} tabIndex={0}>
         {lineDiff(before, after).map(({ kind, text }, index) => {
           const line = (
             <>

@@ -1,18 +1,19 @@
-/** The dialog for a new workflow: as a file, from a shell, or, with an admin key, by a form. */
+/** The dialog for a new workflow: a form for admin keys, and commands that create a file. */
 import { Alert, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
+import { NotFound } from 'flowhook-client';
 import { useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { Prose } from '../../parts/values.tsx';
 import { useSession } from '../../session.tsx';
-import { type Draft, definitionFrom, mistakesIn } from './definition.ts';
+import { type Draft, definitionFrom } from './definition.ts';
 
 const EMPTY: Draft = {
   id: '',
   name: '',
-  type: 'push',
+  type: 'http',
   url: '',
   parse: '',
   records: '',
@@ -24,21 +25,20 @@ const EMPTY: Draft = {
 
 export function NewWorkflow({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { can } = useSession();
-  const mayMake = can('admin');
+  const isAdmin = can('admin');
   return (
     <Modal opened={isOpen} onClose={onClose} title="New workflow" size="lg">
-      <Tabs defaultValue={mayMake ? 'here' : 'file'}>
+      <Tabs defaultValue={isAdmin ? 'here' : 'file'}>
         <Tabs.List mb="md">
-          <Tabs.Tab value="here">Create it here</Tabs.Tab>
-          <Tabs.Tab value="file">As a file</Tabs.Tab>
+          <Tabs.Tab value="here">Create here</Tabs.Tab>
+          <Tabs.Tab value="file">Create a file</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="here">
-          {mayMake ? (
+          {isAdmin ? (
             <DraftForm onClose={onClose} />
           ) : (
             <Text size="sm" c="dimmed">
-              This key lacks the scope <b>admin</b>. Sign in with one that has it, or define the workflow as a
-              file.
+              Your key lacks the scope <b>admin</b>. Sign in with a key that has it, or create a file.
             </Text>
           )}
         </Tabs.Panel>
@@ -55,17 +55,17 @@ function ByFile() {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        A workflow that runs a program, or code in TypeScript, is a file in the workflows directory of the
-        service, in the folder of the team: <b>{team.slug}</b>. On its machine:
+        Workflows that run a program or TypeScript code are files in the workflows directory of the service,
+        in the team's folder <b>{team.slug}</b>. Run these commands on the server.
       </Text>
       <Text size="xs" c="dimmed">
-        Write a file to start from
+        Create a file
       </Text>
       <CommandLine
         command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json --every 1h`}
       />
       <Text size="xs" c="dimmed">
-        Look for mistakes, and try it without publishing anything
+        Check it, and test it without publishing anything
       </Text>
       <CommandLine
         command={`npx flowhook workflows validate\nnpx flowhook workflows test workflows/${team.slug}/people.yaml`}
@@ -80,83 +80,76 @@ function ByFile() {
 
 function DraftForm({ onClose }: { onClose: () => void }) {
   const [draft, setDraft] = useState(EMPTY);
-  const [isTried, setIsTried] = useState(false);
   const navigate = useNavigate();
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
-  const mistakes = isTried ? mistakesIn(draft) : {};
-  const { act, isActing, error } = useAction({
+  const create = useAction({
     run: async () => {
       const id = draft.id.trim();
-      if (await isTaken(id)) throw new Error(`There already is a workflow with the id ${id}`);
+      if (await exists(id))
+        throw new Error(`A workflow with the id ${id} already exists. Choose another id.`);
       return flowhook.workflows.put(id, definitionFrom(draft));
     },
     changes: ['workflows'],
-    isRefusalShown: true,
+    isErrorShown: true,
     done: ({ name }) => `${name} was created`,
     onDone: ({ id }) => {
       onClose();
       void navigate({ to: '/workflows/$workflowId/data', params: { workflowId: id } });
     },
   });
-  const submit = () => {
-    setIsTried(true);
-    if (Object.keys(mistakesIn(draft)).length === 0) act();
-  };
   const text = (name: Exclude<keyof Draft, 'type' | 'mode' | 'parse'>) => ({
     value: draft[name],
     onChange: (event: { currentTarget: { value: string } }) => set({ [name]: event.currentTarget.value }),
-    error: mistakes[name],
   });
-  const isHttp = draft.type === 'http';
   return (
-    <ActionForm action={{ act: submit, isActing }} verb="Create the workflow" onBack={onClose}>
-      {error !== null && (
-        <Alert color="red" role="alert" title="It was not created">
+    <ActionForm action={create} verb="Create workflow" onBack={onClose}>
+      {create.error !== null && (
+        <Alert color="red" role="alert" title="The workflow was not created">
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            <Prose text={error.message} />
+            <Prose text={create.error.message} />
           </Text>
         </Alert>
       )}
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
+        <TextInput
+          label="Id"
+          description="Part of its URLs. Cannot be changed later."
+          placeholder="people"
+          data-autofocus
+          required
+          maxLength={200}
+          pattern="[^\/\\]+"
+          title="Slashes are not allowed"
+          {...text('id')}
+        />
+        <TextInput label="Name" description="Default: the id" placeholder="People" {...text('name')} />
+      </SimpleGrid>
       <Select
-        label="Where its records come from"
+        label="Source"
         data={[
-          { value: 'push', label: 'They are pushed over the API' },
-          { value: 'http', label: 'They are read from an address: JSON, CSV, HTML, XML' },
+          { value: 'http', label: 'A URL: JSON, CSV, HTML or XML' },
+          { value: 'push', label: 'Records pushed over the API' },
         ]}
         value={draft.type}
         onChange={(value) => set({ type: value === 'http' ? 'http' : 'push' })}
         allowDeselect={false}
       />
-      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
-        <TextInput
-          label="Id"
-          description="Part of its URLs; it cannot be changed"
-          placeholder="people"
-          data-autofocus
-          withAsterisk
-          {...text('id')}
-        />
-        <TextInput
-          label="Name"
-          description="For people; the id if empty"
-          placeholder="People"
-          {...text('name')}
-        />
-      </SimpleGrid>
-      {isHttp && (
+      {draft.type === 'http' && (
         <>
           <TextInput
-            label="Address"
+            label="URL"
+            type="url"
             placeholder="https://example.com/people.json"
-            inputMode="url"
-            withAsterisk
+            required
+            pattern="https?://.+"
+            title="A URL that starts with http:// or https://"
             {...text('url')}
           />
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
             <Select
-              label="Read as"
-              description="Detected unless set"
-              placeholder="json"
+              label="Format"
+              description="Default: detected"
+              placeholder="Detect"
               data={['json', 'ndjson', 'csv', 'html', 'xml']}
               value={draft.parse === '' ? null : draft.parse}
               onChange={(value) => set({ parse: value ?? '' })}
@@ -164,21 +157,23 @@ function DraftForm({ onClose }: { onClose: () => void }) {
             />
             <TextInput
               label="Records"
-              description="Where they are in the answer"
+              description="Where they are in the response"
               placeholder="$.data.items"
               {...text('records')}
             />
           </SimpleGrid>
           <TextInput
             label="Fields"
-            description="Each with where its value is found"
+            description="Comma-separated, each with the path of its value"
             placeholder="id = $.contact_id, name = $.title"
             {...text('fields')}
           />
           <TextInput
-            label="Every"
-            description="How often it runs by itself; empty: only on request"
+            label="Schedule"
+            description="How often it runs. Default: only on request"
             placeholder="15m"
+            pattern="\d+(ms|s|m|h|d)"
+            title="A duration, such as 30s, 15m or 2h"
             {...text('every')}
           />
         </>
@@ -186,17 +181,17 @@ function DraftForm({ onClose }: { onClose: () => void }) {
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="md" verticalSpacing="sm">
         <TextInput
           label="Key"
-          description="Fields that make a record's id"
+          description="Fields that identify a record"
           placeholder="email"
           {...text('key')}
         />
         <Select
           label="Mode"
-          description="What happens to earlier records"
+          description="What happens to existing records"
           data={[
-            { value: 'replace', label: 'replace: the rest is removed' },
-            { value: 'upsert', label: 'upsert: the rest stays' },
-            { value: 'append', label: 'append: only new ones are added' },
+            { value: 'replace', label: 'Replace: remove missing records' },
+            { value: 'upsert', label: 'Upsert: keep missing records' },
+            { value: 'append', label: 'Append: only add new records' },
           ]}
           value={draft.mode}
           onChange={(value) => set({ mode: (value ?? 'replace') as Draft['mode'] })}
@@ -208,9 +203,12 @@ function DraftForm({ onClose }: { onClose: () => void }) {
 }
 
 /** `put` would change an existing workflow, which a form for new ones must not do. */
-async function isTaken(workflowId: string): Promise<boolean> {
-  for await (const { id } of flowhook.workflows.list({ q: workflowId, limit: 1_000 })) {
-    if (id === workflowId) return true;
+async function exists(workflowId: string): Promise<boolean> {
+  try {
+    await flowhook.workflows.get(workflowId);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFound) return false;
+    throw error;
   }
-  return false;
 }

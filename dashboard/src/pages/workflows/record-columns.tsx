@@ -1,16 +1,16 @@
-/** The fields of records as columns. Values come from outside: they are rendered as text, never as markup. */
+/** The fields of records as columns. Values are untrusted: they are rendered as text, never as markup. */
 import { Anchor } from '@mantine/core';
 import type { DataRecord } from 'flowhook-client';
 import type { Column } from '../../parts/rows.tsx';
 import { Dim } from '../../parts/values.tsx';
 import { addressIn, inWords, valueIn } from './records.ts';
 
-/** A row may be wide; a cell is read in the record itself. */
+/** Longer values are cut; the detail view shows them in full. */
 const MAX_CHARACTERS = 300;
 const CHARACTER_PX = 8.1;
-const LEAST_PX = 90;
-const MOST_PX = 320;
-/** How wide a column is, these tell. */
+const MIN_PX = 90;
+const MAX_PX = 320;
+/** The number of rows that determine the width of a column. */
 const MEASURED = 50;
 
 export function recordColumns({
@@ -74,5 +74,5 @@ function Cell({ value }: { value: unknown }) {
 
 function widthOf(field: string, rows: readonly DataRecord[]): number {
   const longest = Math.max(field.length + 2, ...rows.map((row) => inWords(valueIn(row, field)).length));
-  return Math.round(Math.min(MOST_PX, Math.max(LEAST_PX, longest * CHARACTER_PX + 24)));
+  return Math.round(Math.min(MAX_PX, Math.max(MIN_PX, longest * CHARACTER_PX + 24)));
 }

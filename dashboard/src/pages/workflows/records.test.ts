@@ -1,9 +1,9 @@
-/** Records as rows and columns. */
+/** Columns and sorting of records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressIn, chosenFields, fieldsOf, shownFields, sorted, valueIn } from './records.ts';
 
-test('what every record may have comes first, then the others as they come', () => {
+test('lists id, name and email first, then other fields in order of appearance', () => {
   const records = [
     { zip: 1, id: 'a', email: 'a@example.com' },
     { id: 'b', age: 3 },
@@ -11,14 +11,14 @@ test('what every record may have comes first, then the others as they come', () 
   assert.deepEqual(fieldsOf(records), ['id', 'email', 'zip', 'age']);
 });
 
-test('a few columns unless they are chosen, and always the id', () => {
+test('shows a few columns by default, or the chosen ones, and always the id', () => {
   const fields = ['id', ...Array.from({ length: 30 }, (_, at) => `f${at}`)];
   assert.equal(shownFields(fields, undefined).length, 10);
   assert.deepEqual(shownFields(fields, chosenFields('f3,f1')), ['id', 'f1', 'f3']);
   assert.deepEqual(chosenFields('a%2Cb,100%'), ['a,b', '100%']);
 });
 
-test('numbers are sorted by size, words as people do, and what is missing stands last', () => {
+test('sorts numbers by value, text naturally, and missing values last', () => {
   const records = [{ id: 'a', n: 10 }, { id: 'b' }, { id: 'c', n: 9 }];
   const ids = (by: string | undefined) => sorted(records, by).map(({ id }) => id);
   assert.deepEqual(
@@ -36,12 +36,12 @@ test('numbers are sorted by size, words as people do, and what is missing stands
   );
 });
 
-test('a field may be called as what every object has', () => {
+test('reads a field with the name of an inherited property', () => {
   assert.equal(valueIn({ id: 'a', constructor: 'x' }, 'constructor'), 'x');
   assert.equal(valueIn({ id: 'b' }, 'constructor'), undefined);
 });
 
-test('only addresses of the web are followed', () => {
+test('links only http and https URLs', () => {
   assert.equal(addressIn('https://example.com/a'), 'https://example.com/a');
   for (const value of ['javascript:alert(1)', 'data:text/html,x', 'see https://example.com', 7, null]) {
     assert.equal(addressIn(value), null);

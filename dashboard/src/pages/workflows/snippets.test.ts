@@ -1,4 +1,4 @@
-/** Calls in several languages. */
+/** Code samples for a workflow. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { LANGUAGES, snippets } from './snippets.ts';
 
 const subject = { workflowId: 'people\'s $(id) "x"', url: 'http://127.0.0.1:8080', isPush: false };
 
-test('every language reads, acts and subscribes', () => {
+test('reads, runs and subscribes in every language', () => {
   for (const { value } of LANGUAGES) {
     for (const isPush of [false, true]) {
       const all = snippets(value, { ...subject, workflowId: 'people', isPush });
@@ -19,15 +19,15 @@ test('every language reads, acts and subscribes', () => {
   }
 });
 
-test('whatever the id holds, a shell takes it as it is', () => {
+test('quotes any workflow id for the shell', () => {
   for (const { code } of snippets('curl', subject)) {
-    // A curl that says what it was called with.
+    // A fake curl that prints its arguments.
     const script = `curl() { printf '%s\\n' "$@"; }\n${code}`;
-    const said = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
+    const printed = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
     assert.ok(
-      said.includes(`/v1/workflows/${encodeURIComponent(subject.workflowId)}/`) ||
-        said.includes(JSON.stringify(subject.workflowId)),
-      said,
+      printed.includes(`/v1/workflows/${encodeURIComponent(subject.workflowId)}/`) ||
+        printed.includes(JSON.stringify(subject.workflowId)),
+      printed,
     );
   }
 });

@@ -1,4 +1,4 @@
-/** The tabs of a workflow that are short: its runs, its webhooks, and the calls of programs. */
+/** The tabs of a workflow for runs, webhooks and API calls. */
 import { Anchor, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
@@ -18,14 +18,13 @@ import { LANGUAGES, type Language, snippets } from './snippets.ts';
 export function RunsTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { data: workflow } = useQuery(workflowQuery(workflowId));
-  // It cannot be queued: nothing of what a table of runs proposes would work.
+  // A workflow of type `push` cannot be queued, as an empty table of runs would suggest.
   if (workflow?.source.type === 'push' && workflow.lastJob === null && workflow.currentJob === null) {
     return <DataEmpty workflow={workflow} q={undefined} version={0} onClear={() => {}} />;
   }
   return <RunTable of={workflowId} />;
 }
 
-/** The webhooks of one workflow. */
 export function WebhooksTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { can } = useSession();
@@ -37,7 +36,7 @@ export function WebhooksTab() {
         actions={
           can('webhooks') && (
             <ActionButton isMain icon="plus" action={open}>
-              Subscribe
+              New webhook
             </ActionButton>
           )
         }
@@ -47,7 +46,7 @@ export function WebhooksTab() {
   );
 }
 
-/** How programs read, run and follow this workflow: with its id and the address of this service. */
+/** Code samples with the id of the workflow and the address of the service. */
 export function ApiTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { data: workflow } = useQuery(workflowQuery(workflowId));
@@ -63,22 +62,22 @@ export function ApiTab() {
     <Stack gap="lg" maw={900}>
       <Stack gap="xs" align="flex-start">
         <SegmentedControl
-          aria-label="With"
+          aria-label="Language"
           data={[...LANGUAGES]}
           value={language}
           onChange={(value) => set({ with: value === 'curl' ? undefined : (value as Language) })}
           style={{ flexWrap: 'wrap' }}
         />
         <Text size="sm" c="dimmed">
-          The key is read from the environment: <code>export FLOWHOOK_KEY=…</code>{' '}
+          The samples read the key from the environment: <code>export FLOWHOOK_KEY=…</code>{' '}
           {can('admin') && (
             <PageLink to="/keys" underline="always">
-              Make a key for it
+              Create a key
             </PageLink>
           )}{' '}
-          For Zapier, n8n and others there are{' '}
+          For Python, Zapier, n8n and others, see{' '}
           <Anchor inherit href="/docs/guide/guides/clients.html" underline="always">
-            integrations
+            clients and integrations
           </Anchor>
           .
         </Text>
@@ -93,7 +92,7 @@ export function ApiTab() {
               {note}
             </Text>
           )}
-          <CommandLine command={code} label={`Copy: ${title}`} />
+          <CommandLine command={code} label={`Copy code: ${title}`} />
         </section>
       ))}
     </Stack>

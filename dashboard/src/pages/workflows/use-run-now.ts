@@ -1,9 +1,9 @@
-/** Queues a run, with a clear message when there already is one. */
+/** Queues a run, and explains if there already is one. */
 import { Conflict } from 'flowhook-client';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
 
-/** @param name how the workflow is called in what is said */
+/** @param name of the workflow, for the notification */
 export function useRunNow(workflowId: string, name: string) {
   return useAction({
     run: () =>
@@ -15,8 +15,8 @@ export function useRunNow(workflowId: string, name: string) {
     done: (queued) =>
       queued === undefined
         ? {
-            nothing: `${name} already has a run that has not ended, so no other was queued. Run it again once that has ended.`,
+            nothing: `${name} already has a run in progress, so no other was queued. Run it again when that one has ended.`,
           }
-        : `${name}: a run is queued`,
+        : `Run of ${name} queued`,
   });
 }

@@ -1,4 +1,4 @@
-/** The page of one workflow: its state, its actions, and its tabs. */
+/** The page of one workflow: its state, actions and tabs. */
 import { Alert, Box, Group, Skeleton, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
@@ -6,12 +6,12 @@ import { NotFound, type Workflow } from 'flowhook-client';
 import type { ReactNode } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { count, lastLine } from '../../parts/format.ts';
+import { absolute, count, lastLine } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { ButtonLink, EmptyState, ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Time } from '../../parts/values.tsx';
+import { Prose, Time } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
 import { scheduleWords } from './definition.ts';
@@ -30,7 +30,7 @@ export function WorkflowPage() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { data: workflow, error, refetch } = useQuery(workflowQuery(workflowId));
   const navigate = useNavigate();
-  // On the way to another page the address already is another one.
+  // Null during a navigation to another page, when the path has already changed.
   const tab = useLocation({
     select: ({ pathname }) => Object.keys(TABS).find((name) => pathname.endsWith(`/${name}`)) ?? null,
   });
@@ -43,7 +43,7 @@ export function WorkflowPage() {
   return (
     <>
       <PageHeader
-        // Another workflow is another page: the focus goes to its heading.
+        // The key moves the focus to the heading of another workflow.
         key={workflowId}
         title={workflow?.name ?? workflowId}
         up={<PageLink to="/workflows">Workflows</PageLink>}
@@ -84,10 +84,15 @@ function State({ workflow: { paused, pausedAt, currentJob, lastJob } }: { workfl
   const job = currentJob ?? lastJob;
   return (
     <Group gap="sm">
-      {paused && <StateBadge state="paused" title={pausedAt === null ? undefined : `Since ${pausedAt}`} />}
+      {paused && (
+        <StateBadge
+          state="paused"
+          title={pausedAt === null ? undefined : `Since ${absolute(pausedAt, 'local')}`}
+        />
+      )}
       {job !== null && (
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
-          <StateBadge state={job.state} title="The run" />
+          <StateBadge state={job.state} title="View run" />
         </PageLink>
       )}
     </Group>
@@ -101,7 +106,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
   const pause = useAction({
     run: () => (paused ? flowhook.workflows.resume(id) : flowhook.workflows.pause(id)),
     changes: ['workflows'],
-    done: (now) => (now.paused ? `${name} is paused: it takes and starts no runs` : `${name} runs again`),
+    done: (now) => (now.paused ? `${name} is paused and starts no runs` : `${name} is active again`),
   });
   const mayRun = can('queue') && source.type !== 'push' && !paused && currentJob === null;
   useShortcut('r', 'Run now', () => mayRun && run.act());
@@ -118,7 +123,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
           icon="play"
           action={run}
           disabled={paused}
-          title={paused ? 'It is paused: resume it first' : undefined}
+          title={paused ? 'The workflow is paused. Resume it first.' : undefined}
         >
           Run now
         </ActionButton>
@@ -129,24 +134,25 @@ function Actions({ workflow }: { workflow: Workflow }) {
           params={{ jobId: currentJob.id }}
           leftSection={<Icon name="eye" size={14} />}
         >
-          {currentJob.state === 'running' ? 'Running: show it' : `Already ${currentJob.state}: show it`}
+          View current run
         </ButtonLink>
       )}
     </>
   );
 }
 
-/** Why the last run failed, on every tab: after a failure the data is older than expected. */
+/** Why the last run failed, on every tab: the data is then older than expected. */
 function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
   if (lastJob?.state !== 'failed' || lastJob.error === null) return null;
   return (
     <Alert color="red" icon={<Icon name="warning" />} py="xs" mb="md" role="status">
       <Group gap="xs">
         <span style={{ overflowWrap: 'anywhere' }}>
-          The last run failed <Time at={lastJob.finishedAt} />: {lastLine(lastJob.error)}
+          The last run failed <Time at={lastJob.finishedAt} as="at" />:{' '}
+          <Prose text={lastLine(lastJob.error)} />
         </span>
         <PageLink to="/runs/$jobId" params={{ jobId: lastJob.id }} underline="always" c="inherit">
-          Why
+          View run
         </PageLink>
       </Group>
     </Alert>
@@ -156,21 +162,21 @@ function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
 function Unknown({ workflowId }: { workflowId: string }) {
   return (
     <>
-      <PageHeader title="No such workflow" />
+      <PageHeader title="Workflow not found" />
       <EmptyState
-        title={`There is no workflow with the id ${workflowId}`}
+        title={`No workflow has the id ${workflowId}`}
         action={<ButtonLink to="/workflows">All workflows</ButtonLink>}
       >
-        It was archived, or belongs to another team. Putting its file back into the workflows directory brings
-        it back with its records.
+        It may have been archived, or it belongs to another team. To restore an archived workflow with its
+        records, put its file back into the workflows directory.
       </EmptyState>
     </>
   );
 }
 
-const NAMES = ['Records', 'Version', 'Source', 'Mode', 'Runs', 'Next run'] as const;
+const NAMES = ['Records', 'Version', 'Source', 'Mode', 'Schedule', 'Next run'] as const;
 
-/** What a workflow is, on a line. Its place is kept while it loads. */
+/** The key facts of a workflow, with placeholders while they load. */
 function WorkflowFacts({ workflow }: { workflow: Workflow | undefined }) {
   const facts = workflow && factsOf(workflow);
   return (
@@ -189,10 +195,10 @@ function factsOf(workflow: Workflow): Record<(typeof NAMES)[number], ReactNode> 
   const { records, version, source, mode, nextRunAt, schedule, paused } = workflow;
   return {
     Records: count(records),
-    Version: version === 0 ? 'none yet' : count(version),
+    Version: version === 0 ? 'None yet' : count(version),
     Source: source.type,
     Mode: mode,
-    Runs: scheduleWords(workflow),
-    'Next run': paused ? 'once it is resumed' : schedule === null ? '–' : <Time at={nextRunAt} />,
+    Schedule: scheduleWords(workflow),
+    'Next run': paused ? 'Paused' : schedule === null ? '–' : <Time at={nextRunAt} />,
   };
 }

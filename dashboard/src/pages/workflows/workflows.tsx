@@ -1,4 +1,4 @@
-/** All workflows: how each stands, when it runs next, and how its last runs went. */
+/** The list of workflows, with their last, next and recent runs. */
 import { ActionIcon, Group, Stack, Text, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Workflow } from 'flowhook-client';
@@ -12,7 +12,7 @@ import { absolute, count, duration, lastLine, many, tookMs } from '../../parts/f
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { StateBadge, stateColor, stateName } from '../../parts/state-badge.tsx';
 import { Dim, Prose, Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { type WebhookBadge, webhookBadgesQuery } from '../../queries/webhooks.ts';
@@ -38,7 +38,7 @@ export function WorkflowListPage() {
   return (
     <>
       <PageHeader title="Workflows" actions={make} />
-      <FilterBar filters={filters} fields={[{ kind: 'search', name: 'q', label: 'Search names and ids' }]} />
+      <FilterBar filters={filters} fields={[{ kind: 'search', name: 'q', label: 'Search by name or id' }]} />
       <DataTable
         label="Workflows"
         noun="workflow"
@@ -51,8 +51,8 @@ export function WorkflowListPage() {
             command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json`}
             action={make}
           >
-            A workflow is a source of records that runs on request or on a schedule. It is a file in the
-            workflows directory, or is created here.
+            A workflow fetches records on request or on a schedule. Create one here, or add a file to the
+            workflows directory:
           </EmptyState>
         }
       />
@@ -61,7 +61,7 @@ export function WorkflowListPage() {
   );
 }
 
-/** @param by.badges of webhooks, by workflow; undefined: they may not be seen */
+/** @param by.badges undefined if the key cannot see webhooks */
 function workflowColumns({
   badges,
   mayRun,
@@ -79,7 +79,7 @@ function workflowColumns({
       width: 'fits',
       align: 'end',
       cell: ({ version, records }) =>
-        version === 0 ? <Dim>none yet</Dim> : <span className="numbers">{count(records)}</span>,
+        version === 0 ? <Dim>None yet</Dim> : <span className="numbers">{count(records)}</span>,
     },
     {
       id: 'runs',
@@ -129,7 +129,7 @@ function Name({ workflow: { id, name, paused } }: { workflow: Workflow }) {
 function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) {
   const job = currentJob ?? lastJob;
   if (job === null) {
-    return <Dim>never ran</Dim>;
+    return <Dim>Never</Dim>;
   }
   const error = lastJob?.state === 'failed' ? lastJob.error : null;
   return (
@@ -143,7 +143,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
         </Dim>
       </Group>
       {error !== null && (
-        // As wide as the column that the time makes, and not the other way round.
+        // Must not widen the column.
         <Text span size="xs" c="var(--mantine-color-error)" truncate title={error} w={0} miw="100%">
           <Prose text={lastLine(error)} />
         </Text>
@@ -155,23 +155,23 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
 function NextRun({ workflow }: { workflow: Workflow }) {
   const { nextRunAt, schedule, paused, source } = workflow;
   if (schedule === null) {
-    return <Dim>{source.type === 'push' ? 'when pushed' : 'on demand'}</Dim>;
+    return <Dim>{source.type === 'push' ? 'When pushed' : 'On demand'}</Dim>;
   }
   if (paused) return '–';
-  return isDue(nextRunAt, Date.now()) ? <Dim>due now</Dim> : <Time at={nextRunAt} />;
+  return isDue(nextRunAt, Date.now()) ? <Dim>Now</Dim> : <Time at={nextRunAt} />;
 }
 
 function Webhooks({ workflowId, badge }: { workflowId: string; badge: WebhookBadge | undefined }) {
   if (badge === undefined) return null;
   const { total, inTrouble } = badge;
-  const says = many(total, 'webhook') + (inTrouble === 0 ? '' : `, ${count(inTrouble)} in trouble`);
+  const label = many(total, 'webhook') + (inTrouble === 0 ? '' : `, ${count(inTrouble)} failing or paused`);
   return (
     <PageLink
       to="/workflows/$workflowId/webhooks"
       params={{ workflowId }}
       c="inherit"
-      aria-label={says}
-      title={says}
+      aria-label={label}
+      title={label}
     >
       <Group component="span" display="inline-flex" gap={6} wrap="nowrap">
         <Icon
@@ -187,7 +187,6 @@ function Webhooks({ workflowId, badge }: { workflowId: string; badge: WebhookBad
 
 function RunButton({ workflow: { id, name, paused, source } }: { workflow: Workflow }) {
   const run = useRunNow(id, name);
-  // Nothing runs there: its records come by themselves.
   if (source.type === 'push') return null;
   const label = paused ? `${name} is paused` : `Run ${name} now`;
   return (
@@ -205,24 +204,24 @@ function RunButton({ workflow: { id, name, paused, source } }: { workflow: Workf
   );
 }
 
-/** The last runs, the oldest on the left: how each ended, and how long it took. A taller bar took longer. */
+/** The last runs, oldest first: the color is the state, the height the duration. */
 function LastRuns({ runs }: { runs: NonNullable<Workflow['recentJobs']> }) {
   const shown = runs.slice(0, RECENT_JOBS).reverse();
   const longestMs = Math.max(1, ...shown.map((run) => tookMs(run) ?? 0));
   const states = Object.groupBy(shown, ({ state }) => state);
   return (
     <SmallBars
-      label={`Last ${shown.length} runs: ${Object.entries(states)
+      label={`Last ${many(shown.length, 'run')}: ${Object.entries(states)
         .map(([state, some]) => `${some.length} ${state}`)
         .join(', ')}`}
       widthPx={6}
       places={RECENT_JOBS}
       bars={shown.map((run) => {
         const ms = tookMs(run);
-        const took = ms === null ? '' : `, took ${duration(ms)}`;
+        const took = ms === null ? '' : `, ${duration(ms)}`;
         return {
           key: run.id,
-          title: `${run.state}, ${absolute(run.startedAt ?? run.queuedAt, 'local')}${took}`,
+          title: `${stateName(run.state)}, ${absolute(run.startedAt ?? run.queuedAt, 'local')}${took}`,
           parts: [{ share: 0.2 + 0.8 * Math.sqrt((ms ?? 0) / longestMs), color: stateColor(run.state) }],
         };
       })}

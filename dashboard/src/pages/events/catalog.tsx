@@ -1,4 +1,4 @@
-/** Every type of event: when it comes, an example, and the JSON Schema of its body. */
+/** Every event type: when it is sent, an example, and the JSON Schema of its body. */
 import { Accordion, Group, Loader, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { EventKind } from 'flowhook-client';
@@ -11,13 +11,13 @@ import { PageTabs } from '../../parts/page-tabs.tsx';
 import { Prose } from '../../parts/values.tsx';
 import { eventTypesQuery } from '../../queries/events.ts';
 
-export function CataloguePage() {
+export function CatalogPage() {
   const { data: kinds, error, refetch } = useQuery(eventTypesQuery());
   const filters = useFilters('type');
   return (
     <>
       <PageHeader title="Events" actions={<CopyAsCurl path="/v1/events/types" />} />
-      <PageTabs of="Events" shown="Catalogue" />
+      <PageTabs of="Events" shown="Catalog" />
       {error !== null && <ErrorBox error={error} onRetry={() => void refetch()} />}
       {kinds === undefined && error === null && <Loader aria-label="Loading" size="sm" m="xl" />}
       <Accordion
@@ -53,7 +53,7 @@ function Kind({ kind: { type, aliases, schema, example } }: { kind: EventKind })
     <Stack gap="sm">
       <Group justify="space-between">
         <SegmentedControl
-          aria-label={`What is shown of ${type}`}
+          aria-label={`View of ${type}`}
           data={[
             { value: 'example', label: 'Example' },
             { value: 'schema', label: 'JSON Schema' },
@@ -63,13 +63,13 @@ function Kind({ kind: { type, aliases, schema, example } }: { kind: EventKind })
         />
         <Text size="sm">
           <PageLink to="/events" search={{ type }}>
-            Those that happened
+            Events of this type
           </PageLink>
         </Text>
       </Group>
       {aliases.length > 0 && (
         <Text size="sm" c="dimmed">
-          Webhooks may also subscribe it as {aliases.join(', ')}.
+          Subscriptions also accept the {aliases.length === 1 ? 'alias' : 'aliases'} {aliases.join(', ')}.
         </Text>
       )}
       <JsonView
