@@ -1,4 +1,4 @@
-/** Claims on PostgreSQL while callers of one team queue jobs as fast as they can: whether they find those that are due. */
+/** Claims on PostgreSQL, while clients of one team queue jobs as fast as they can: do claims find the due jobs? */
 import { silentLogger } from '../src/observe/log.ts';
 import { Poller } from '../src/std/chore.ts';
 import { heldOf, makeWorkflow } from '../src/store/conformance/setup.ts';
@@ -11,24 +11,24 @@ import { shuffled } from './shuffled.ts';
 import { openTables } from './tables.ts';
 
 const CALLERS = [8, 64];
-/** Jobs that run at once. */
+/** Jobs that run at the same time. */
 const SLOTS = 4;
 const FOR_MS = 8_000;
-/** Jobs that are due before the first claim. */
+/** Due jobs before the first claim. */
 const BACKLOG = 500;
 /** More than can be queued in a round. */
 const WORKFLOWS_A_ROUND = 120_000;
 const workflowOf = shuffled(WORKFLOWS_A_ROUND);
-/** The engine's. */
+/** As in the job engine. */
 const POLL_MS = 1_000;
 const CLAIM = { nodeId: 'node-of-the-claims', leaseMs: 30_000, perTeam: SLOTS };
 const PUBLISH = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined, fields: [] };
 
 const benchmark: Benchmark = {
   about:
-    `One node on PostgreSQL (${DURABILITY}) claims for its ${SLOTS} slots when the job engine would, for ${FOR_MS / 1_000} s, while ${CALLERS.join(' or ')} callers ` +
-    'of one team queue a job each, again and again, each of another workflow, in random order. A job ends as soon as it is claimed, by publishing nothing; ' +
-    'others are always due. "found nothing" counts the claims of free slots that claimed no job; "a free slot waited" is the time from the end of a job to the claim of the next one for its slot.',
+    `One node on PostgreSQL (${DURABILITY}) claims jobs for ${SLOTS} slots like the job engine, for ${FOR_MS / 1_000} s, while ${CALLERS.join(' or ')} clients ` +
+    'of one team keep queueing jobs of other workflows, in random order. A claimed job ends immediately without publishing anything, and ' +
+    'other jobs are always due. "found nothing": the share of claims with free slots that claimed no job. "a free slot waited": the time from the end of a job to the claim of the next job for its slot.',
   units: {
     claims: '/s',
     'found nothing': '%',
@@ -91,7 +91,7 @@ async function contestant(
       const before = queued;
       const fromMs = performance.now();
       claims.start();
-      // Ends before what failed is told: whoever claims needs the store.
+      // Stops the claims before an error is thrown, because they need the store.
       let figures: Record<string, number> = {};
       try {
         await together(() => performance.now() - fromMs >= FOR_MS);
@@ -107,14 +107,14 @@ async function contestant(
   };
 }
 
-/** Claims jobs for free slots and ends them, as the job engine does. There must always be jobs that are due. */
+/** Claims jobs for free slots and ends them, as the job engine does. Some jobs must always be due. */
 class Claims {
   readonly #store: Store;
   readonly #teamId: string;
   readonly #poller: Poller;
   #unwatch: (() => void) | undefined;
   #fromMs = 0;
-  /** Since when each free slot is free, in milliseconds, the longest first. */
+  /** Since when each free slot is free, in milliseconds, earliest first. */
   #freeSince: number[] = [];
   readonly #waits: number[] = [];
   readonly #running = new Set<Promise<void>>();
@@ -140,7 +140,7 @@ class Claims {
   /** Resolves with the figures when the last job has ended. */
   async end(): Promise<Record<string, number>> {
     const toMs = performance.now();
-    // Nobody has claimed for them so far: as long as that may have been all the time.
+    // Slots that are still free count with the time so far.
     this.#waits.push(...this.#freeSince.map((since) => toMs - since));
     this.#unwatch?.();
     const seconds = (toMs - this.#fromMs) / 1_000;

@@ -1,4 +1,4 @@
-/** The dashboard in a browser: what its first look loads, and whether its pages feel how much there is. */
+/** The dashboard in a browser: what the first visit loads, and whether pages slow down with more data. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Browser, Page } from 'playwright-core';
 import { BackgroundBuild } from '../src/http/ui/background-build.ts';
@@ -24,8 +24,8 @@ const PAGES = {
 
 const benchmark: Benchmark = {
   about:
-    'Headless Chromium without a cache, from the navigation to the first row. "sign-in" is the first look of somebody ' +
-    'without a session, until one can type; its script is counted as it was sent (br). SQLite; the service in a process of its own.',
+    'Headless Chromium without a cache, from the navigation to the first row. "sign-in" is the first visit without a session, ' +
+    'until the user can type; the size of its script is that of the compressed response (br). SQLite; the service runs in its own process.',
   units: {
     'sign-in, script': 'kB',
     'sign-in': 'ms',
@@ -61,7 +61,7 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-/** Runs of the last days, one in twenty of them failed, as if they had been. */
+/** Inserts runs of the last days, 5 % of them failed. */
 function fill({ databaseUrl }: Flowhook, { workflows, runs }: (typeof SIZES)[number]): void {
   const database = new DatabaseSync(databaseUrl.replace(/^sqlite:/, ''), { timeout: 30_000 });
   const { id: teamId } = database.prepare('select id from team').get() as { id: string };
@@ -75,7 +75,7 @@ function fill({ databaseUrl }: Flowhook, { workflows, runs }: (typeof SIZES)[num
   for (let n = 0; n < runs; n++) {
     const at = Math.floor(startMs + (n * 2 * DAY_MS) / runs);
     const [state, reason, error] =
-      n % 20 === 0 ? ['failed', 'error', 'The list answered 503'] : ['finished', null, null];
+      n % 20 === 0 ? ['failed', 'error', 'The list returned 503'] : ['finished', null, null];
     const workflow = `w${n % workflows}`;
     insert.run(teamId, newId('job', at), workflow, state, at, reason, error, at, at + 5, at + 900);
   }

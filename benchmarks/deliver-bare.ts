@@ -1,12 +1,12 @@
-/** The limit of deliveries: a loop with undici that posts bodies and headers of the same kind, signs and keeps nothing. */
+/** The limit of deliveries: a loop with undici that posts similar bodies and headers, but signs and stores nothing. */
 import { Pool } from 'undici';
 import { type Drained, drained } from './deliver-drain.ts';
 import type { Sink } from './sink.ts';
 
-/** As many as a lane has at most; of more endpoints each has one connection. */
+/** The maximum of a lane. With several endpoints, each has one connection. */
 const CONNECTIONS = 16;
 
-/** What a delivery carries, for requests that are as large and as hard to read as it. */
+/** The headers of a delivery, so that requests are equally large. */
 const HEADERS = {
   'accept-encoding': 'identity',
   'user-agent': 'flowhook/0.1.0',
@@ -18,7 +18,7 @@ const HEADERS = {
   'webhook-attempt': '1',
 };
 
-/** @param body what one of our deliveries has sent */
+/** @param body the body of one of Flowhook's deliveries */
 export async function bareLoop(input: {
   sink: Sink;
   endpoints: number;

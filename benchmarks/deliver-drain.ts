@@ -1,4 +1,4 @@
-/** How fast a backlog goes out: deliveries that wait for paused webhooks, which are then resumed all at once. */
+/** How fast a backlog is sent: deliveries wait for paused webhooks, which are then resumed together. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Store } from '../src/store/store.ts';
 import type { Flowhook } from './flowhook.ts';
@@ -7,15 +7,15 @@ import type { Sink } from './sink.ts';
 export interface Drained {
   /** Between the first and the last receipt. */
   perSecond: number;
-  /** Processor time of the sender for each of them, with all of its threads. Steadier than a rate. */
+  /** Processor time of the sender per delivery, with all of its threads. Steadier than a rate. */
   processorUs: number;
 }
 
 /**
- * Fills the lanes of some webhooks, lets them go, and waits for all of it.
+ * Fills the lanes of some webhooks, resumes the webhooks, and waits for all deliveries.
  *
- * @param input.store the service's own database, opened here as well
- * @param input.fill makes the deliveries
+ * @param input.store the database of the service, opened a second time
+ * @param input.fill creates the deliveries
  */
 export async function drainBacklog(input: {
   flowhook: Flowhook;
@@ -36,7 +36,7 @@ export async function drainBacklog(input: {
   return drained(sink, deliveries, async () => (await flowhook.processorMs()) - before);
 }
 
-/** Waits until a number of requests has come. */
+/** Waits for a number of requests. */
 export async function drained(
   sink: Sink,
   deliveries: number,

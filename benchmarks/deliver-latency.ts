@@ -1,15 +1,15 @@
 /**
- * From the time that an event bears to its receipt, at a steady rate, each event for one webhook after the other. Ours
- * bear the time at which their transaction begins, so that the commit counts and the request for them does not; what is
- * asked of peers bears the time at which it is asked for.
+ * Measures the time from the timestamp of an event to its receipt, at a steady rate, for webhooks in turn. The timestamp of
+ * Flowhook's events is the start of their transaction, so the commit counts but the request that causes the event does not.
+ * Events of other products have the time of that request.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Ask, OpenLoop } from './open-loop.ts';
 import type { Sink } from './sink.ts';
 
-/** More would be asked for in vain: an answer takes some milliseconds. */
+/** More would not help: a response takes a few milliseconds. */
 const CONNECTIONS = 32;
-/** What has not come by then after the last event is counted as lost. */
+/** Events that have not arrived this long after the last one count as lost. */
 const PATIENCE_MS = 3_000;
 
 export interface Latency {
@@ -17,14 +17,14 @@ export interface Latency {
   p95: number;
   p99: number;
   slowest: number;
-  /** Of what was sent to endpoints that are well. */
+  /** The share of events to healthy endpoints that arrived. */
   arrivedPercent: number;
 }
 
 /**
- * @param input.asks what makes an event, one for each endpoint; made anew for each, for a body may hold the time
- * @param input.bad how many of them, the first ones, are of endpoints that misbehave and are not measured
- * @param input.warmMs how long it goes on before it is measured: connections are made, and breakers open
+ * @param input.asks functions that return the request for an event, one for each endpoint. A body may contain the time
+ * @param input.bad the number of endpoints, at the start of the list, that misbehave and are not measured
+ * @param input.warmMs how long events are sent before the measurement, while connections and circuit breakers open
  */
 export async function latencyAt(input: {
   url: string;
@@ -68,7 +68,7 @@ export async function latencyAt(input: {
     throw new Error(`${refused.length} events were refused, the first by ${refused[0]}`);
   await come(sink, healthy);
   const { latenciesMs, received } = await sink.take();
-  // What is lost counts as the longest that any could have taken.
+  // A lost event counts with the longest possible time.
   const at = (share: number) => latenciesMs[Math.ceil(healthy * share) - 1] ?? forMs + PATIENCE_MS;
   const arrivedPercent = (received / healthy) * 100;
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), slowest: at(1), arrivedPercent };
@@ -78,7 +78,7 @@ async function come(sink: Sink, count: number): Promise<void> {
   for (let waited = 0; waited < PATIENCE_MS && (await sink.count()) < count; waited += 50) await pause(50);
 }
 
-/** A POST as it goes over the wire. */
+/** The bytes of a POST request. */
 export function post(input: { url: string; headers: Record<string, string>; body?: string }): Ask {
   const { host, pathname } = new URL(input.url);
   const { headers, body = '' } = input;

@@ -1,4 +1,4 @@
-/** Our own part in `deliver`: a service with endpoints at the sink, what it is asked for, and what comes of it. */
+/** Flowhook's part in the benchmark `deliver`: a service with endpoints at the sink, its load, and its figures. */
 import { silentLogger } from '../src/observe/log.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Contestant } from './benchmark.ts';
@@ -10,21 +10,21 @@ import type { Misbehavior, Sink } from './sink.ts';
 
 const MANY = 100;
 export const RATES = [50, 200, 1_000];
-/** Endpoints that events are for in turn, and those of them that misbehave. */
+/** Endpoints that receive events in turn. */
 export const ENDPOINTS = 50;
 const BAD = 5;
-/** Events a second while some misbehave. */
+/** Events per second while some endpoints misbehave. */
 const RATE = 200;
 const MISBEHAVIORS: readonly Misbehavior[] = ['hang', 'drip', 'reset', 'return 500'];
 const FOR_MS = 2_500;
 const WARM_MS = 500;
-/** Breakers open meanwhile. */
+/** Circuit breakers open in this time. */
 const BAD_WARM_MS = 1_500;
 const DEAD = 1_000;
 const DEAD_EVENTS = 100;
-/** Nothing listens there: TCP port 9 (discard). */
+/** TCP port 9 (discard), where nothing listens. */
 const DEAD_URL = 'http://127.0.0.1:9';
-/** On SQLite they are one transaction; more would wait on PostgreSQL for a connection for longer than they may. */
+/** More calls would time out on PostgreSQL while they wait for a connection. On SQLite they are one transaction. */
 const AT_ONCE = 100;
 
 const PERCENTILES = ['p50', 'p95', 'p99'] as const;
@@ -32,7 +32,7 @@ export const LATENCIES: Record<string, string> = Object.fromEntries(
   RATES.flatMap((rate) => PERCENTILES.map((name) => [`${name} at ${rate}/s`, 'ms'])),
 );
 
-/** What each figure is measured in. */
+/** The unit of each figure. */
 export const FIGURES: Record<string, string> = {
   'to 1': '/s',
   'to 1, processor': 'µs each',
@@ -49,15 +49,15 @@ export const FIGURES: Record<string, string> = {
 };
 
 export interface Ours extends Contestant {
-  /** What a delivery of it carries. */
+  /** The body of one of its deliveries. */
   body: string;
   stop(): Promise<void>;
 }
 
 /**
  * @param input.full whether endpoints misbehave in every way, not only by hanging
- * @param input.database of PostgreSQL; SQLite without
- * @param input.posted whether messages are posted through the API as well, for what peers can be measured by
+ * @param input.database a PostgreSQL URL. Default: SQLite
+ * @param input.posted whether to also measure events sent through the API, as with other products
  */
 export async function ourDeliveries(input: {
   name: string;
@@ -68,7 +68,7 @@ export async function ourDeliveries(input: {
   posted?: boolean;
 }): Promise<Ours> {
   const { name, sink, deliveries, full, database } = input;
-  // One held job fills the only slot for running ones, so that those that make events never run.
+  // A job that never ends takes the only slot, so that the jobs that cause events never run.
   const flowhook = await startFlowhook(WORKFLOWS, { FLOWHOOK_MAX_RUNNING_JOBS: '1' }, database);
   await flowhook.hold('holder');
   const store = await ownStore(flowhook);
@@ -108,7 +108,7 @@ export async function ourDeliveries(input: {
     }
   }
 
-  /** Events that go to all of them. */
+  /** Creates events that go to all endpoints. */
   async function forAll(): Promise<void> {
     for (let made = 0; made < deliveries; made += MANY) {
       const queued = await store.jobs.enqueue({
@@ -117,12 +117,12 @@ export async function ourDeliveries(input: {
         origin: 'api',
         idempotencyKey: null,
       });
-      if (queued.outcome !== 'queued') throw new Error(`A job was ${queued.outcome}`);
+      if (queued.outcome !== 'queued') throw new Error(`The job is ${queued.outcome}`);
       await store.jobs.cancel({ teamId, id: queued.job.id, by: 'the benchmark' });
     }
   }
 
-  /** New ones each time, for what is known of an endpoint is remembered. */
+  /** Uses new endpoints each time, because the service remembers the state of an endpoint. */
   async function besideBad(how: Misbehavior) {
     const bad = await subscribeAll(flowhook, BAD, (n) => `${sink.url}/bad/${n}`);
     sink.misbehave(how);
@@ -141,7 +141,7 @@ export async function ourDeliveries(input: {
   }
 }
 
-/** Events for webhooks in turn, at each of the rates (events a second). */
+/** Measures events for webhooks in turn, at each of the rates (events per second). */
 export async function latencies(input: {
   flowhook: Flowhook;
   sink: Sink;
@@ -165,7 +165,7 @@ export async function latencies(input: {
   return figures;
 }
 
-/** Events for endpoints that are well, beside many that are not and have a backlog. */
+/** Measures events for healthy endpoints, beside many dead ones with a backlog. */
 export async function deadEndpoints(sink: Sink): Promise<Contestant & { stop(): Promise<void> }> {
   const flowhook = await startFlowhook(WORKFLOWS, {
     FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW: String(ENDPOINTS + DEAD),
@@ -212,7 +212,7 @@ export const WORKFLOWS = {
   'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n',
 };
 
-/** The service's database, to fill it from here: nothing of that is measured. */
+/** Opens the service's database to fill it, which is not measured. */
 function ownStore({ databaseUrl, url }: Flowhook) {
   return openStore(databaseUrl, {
     own: false,
@@ -222,7 +222,7 @@ function ownStore({ databaseUrl, url }: Flowhook) {
   });
 }
 
-/** Answers the ids of the new webhooks, in order. */
+/** Returns the ids of the new webhooks, in order. */
 export async function subscribeAll(
   flowhook: Flowhook,
   count: number,
@@ -245,7 +245,7 @@ async function subscribe(flowhook: Flowhook, webhookUrl: string): Promise<string
   return id;
 }
 
-/** What makes an event for one webhook. */
+/** Returns a function that returns the request for a test event of a webhook. */
 function testOf({ url, headers }: Flowhook, id: string) {
   const ask = post({ url: `${url}/v1/integrations/webhooks/${id}/test`, headers });
   return () => ask;

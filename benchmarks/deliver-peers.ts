@@ -1,4 +1,4 @@
-/** Products that deliver webhooks, and run somewhere already: `--peer svix=http://host:8071`, once for each. */
+/** Other products that deliver webhooks and are already running: `--peer svix=http://host:8071` for each. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Contestant } from './benchmark.ts';
 import { latencyAt } from './deliver-latency.ts';
@@ -13,13 +13,16 @@ import type { Sink } from './sink.ts';
 const PEERS: Readonly<Record<string, Peer>> = { svix, convoy, outpost, hookaido };
 const CONNECTIONS = 64;
 const FOR_MS = 3_000;
-/** What has not come by then after it was taken is not counted. */
+/** How long to wait for accepted messages. */
 const PATIENCE_MS = 60_000;
 const RATE = 200;
-/** As much as a body of ours. */
+/** About as long as a body of Flowhook. */
 const FILLER = 'x'.repeat(400);
 
-/** @param given `name=url`; throws an Error with a sentence when that is nothing known */
+/**
+ * @param given `name=url`
+ * @throws Error if the name is unknown or the URL invalid
+ */
 export async function peerByUrl(given: string, sink: Sink): Promise<Contestant> {
   const [, name = '', url = ''] = /^(\w+)=(https?:\/\/.+?)\/?$/.exec(given) ?? [];
   const peer = PEERS[name];
@@ -48,7 +51,7 @@ export async function peerByUrl(given: string, sink: Sink): Promise<Contestant> 
   };
 }
 
-/** How many arrive in a second, of as many as an API takes over so many connections. */
+/** Sends messages as fast as the API accepts them, and returns how many arrive per second. */
 export async function posted(input: { url: string; sink: Sink; ask: () => Ask }): Promise<number> {
   const { url, sink, ask } = input;
   let taken = 0;
@@ -69,9 +72,9 @@ export async function posted(input: { url: string; sink: Sink; ask: () => Ask })
   } finally {
     loop.end();
   }
-  if (refused > 0) throw new Error(`${refused} messages were refused, ${taken} were taken`);
+  if (refused > 0) throw new Error(`${refused} messages were refused, ${taken} accepted`);
   for (let waited = 0; waited < PATIENCE_MS && (await sink.count()) < taken; waited += 50) await pause(50);
   const { received, firstAt, lastAt } = await sink.take();
-  if (received < taken) throw new Error(`Of ${taken} messages that were taken, ${received} arrived`);
+  if (received < taken) throw new Error(`${received} of ${taken} accepted messages arrived`);
   return received / ((lastAt - firstAt) / 1_000);
 }

@@ -1,4 +1,4 @@
-/** Deliveries: how fast a backlog goes out, how soon an event arrives, and what endpoints that misbehave cost the others. */
+/** Deliveries: how fast a backlog is sent, how soon an event arrives, and whether bad endpoints delay others. */
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { bareLoop } from './deliver-bare.ts';
 import { deadEndpoints, drainFigures, FIGURES, ourDeliveries } from './deliver-ours.ts';
@@ -48,7 +48,7 @@ const benchmark: Benchmark = {
     };
     return {
       contestants: [bare, ours, ...others, ...theirs],
-      skipped: full && !posted ? ['Peers take part when --peer says where they run.'] : [],
+      skipped: full && !posted ? ['other products, which --peer adds.'] : [],
       async tearDown() {
         for (const started of [ours, ...others]) await started.stop();
         await postgres?.stop();

@@ -1,4 +1,4 @@
-/** What taking records out of answers costs: JSON and HTML through an http source, beside a bare parse of the same bytes. */
+/** The cost of extracting records from JSON and HTML with an HTTP source, compared with only parsing the same bytes. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { startFlowhook } from './flowhook.ts';
 
 const RECORDS = 100_000;
 const ROWS = 10_000;
-/** Each round publishes into a workflow of its own, so that all records are new. */
+/** Each round uses another workflow, so that all records are new. */
 const MOST_ROUNDS = 20;
 
 const JSON_FIELDS = { id: '$.id', name: '{{$.first}} {{$.last}}', email: '$.contact.email' };
@@ -26,7 +26,7 @@ const HTML_FIELDS = {
   salary: { from: 'td:nth-child(3)', number: ',' },
 };
 
-/** The sources, by the names of their figures. */
+/** The sources by the names of their figures. */
 const sources = (url: string): Record<string, { count: number; settings: object }> => ({
   'JSON, plain path': {
     count: RECORDS,
@@ -59,8 +59,8 @@ const sources = (url: string): Record<string, { count: number; settings: object 
 
 const benchmark: Benchmark = {
   about:
-    `${RECORDS.toLocaleString('en')} records of a JSON answer of 60 MB and ${ROWS.toLocaleString('en')} rows of an HTML page, asked for on loopback: ` +
-    'by fetch and a bare parse, by a source (a child process, up to its lines; peak memory of the child), and by a job up to the published version.',
+    `${RECORDS.toLocaleString('en')} records of a JSON response of 60 MB, and ${ROWS.toLocaleString('en')} rows of an HTML page, from the same machine. ` +
+    '"bare parse": fetched and parsed only. "source": a child process, up to its lines, with its peak memory. "published": a job, up to the published version.',
   units: { 'records/s': '/s', 'peak MB': 'MB' },
   rounds: 5,
   async setUp() {
@@ -129,7 +129,7 @@ function bare(name: string, count: number, parseAll: () => Promise<unknown>): Co
   };
 }
 
-/** Runs a source as a job does, and counts its lines. */
+/** Runs a source as a job would, and counts its lines. */
 async function extract(settings: object, count: number): Promise<Record<string, number>> {
   const parsed = parseYamlDefinition(stringify(settings), { file: 'default/one.yaml' });
   if ('mistakes' in parsed) throw new Error(parsed.mistakes.map(({ message }) => message).join('\n'));
@@ -161,7 +161,7 @@ async function extract(settings: object, count: number): Promise<Record<string, 
   return { 'records/s': perSecond(count, startedAt), 'peak MB': peakMb };
 }
 
-/** The highest that any process of a group has held: the one that reads is by far the largest. */
+/** The peak memory of the largest process of a group, in MB. The process that reads is by far the largest. */
 async function peakOfGroup(groupId: number): Promise<number> {
   const peaks = (await readdir('/proc'))
     .filter((name) => /^\d+$/.test(name))
@@ -173,7 +173,7 @@ async function peakOfGroup(groupId: number): Promise<number> {
           Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) / 1_024
         );
       } catch {
-        // It has ended meanwhile.
+        // The process has ended.
         return 0;
       }
     });
@@ -184,7 +184,7 @@ function perSecond(count: number, startedAt: number): number {
   return (count * 1_000) / (performance.now() - startedAt);
 }
 
-/** 600 bytes each. */
+/** Records of 600 bytes. */
 function peopleJson(): string {
   const note = 'x'.repeat(418);
   const people = Array.from({ length: RECORDS }, (_, at) =>

@@ -1,7 +1,7 @@
 /**
- * The service under measurement: its own process, its own directory, durable as it is delivered. On PostgreSQL where
- * it is given a database, or with `FLOWHOOK_TEST_STORE=postgres` and a durable server in `FLOWHOOK_TEST_DATABASE`;
- * each has a database of its own there.
+ * Starts the service to be measured, in its own process and directory, with the default durability. It uses PostgreSQL if
+ * it gets a database, or with `FLOWHOOK_TEST_STORE=postgres` and a durable server in `FLOWHOOK_TEST_DATABASE`, where each
+ * service has its own database.
  */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { type TestDatabase, testDatabase } from '../test/support/test-database.t
 
 const KEY = 'key-of-the-benchmarks';
 
-/** What is asked of a job here. */
+/** The fields of a job that benchmarks use. */
 export interface EndedJob {
   state: string;
   records: Record<string, number>;
@@ -21,30 +21,30 @@ export interface EndedJob {
 }
 
 export interface Flowhook {
-  /** Another one after a restart. */
+  /** Changes with a restart. */
   readonly url: string;
   readonly pid: number;
-  /** What every request needs. */
+  /** Headers with the API key. */
   headers: Record<string, string>;
   directory: string;
-  /** Where its database is, to be filled from here. */
+  /** Its database, which benchmarks fill directly. */
   databaseUrl: string;
-  /** Resolves when this workflow's file has been read: so many take longer than the start. */
+  /** Resolves when this workflow's file has been applied. With many files that takes longer than the start. */
   applied(workflowId: string): Promise<void>;
-  /** Queues a workflow and waits until its job has ended. Answers the job. */
+  /** Queues a job, waits for its end and returns it. */
   runToItsEnd(workflowId: string): Promise<EndedJob>;
-  /** Queues a workflow that never ends by itself, and waits until its job runs. */
+  /** Queues a job that never ends, and waits until it runs. */
   hold(workflowId: string): Promise<void>;
-  /** Resident memory of the server in MB: now, and at its highest since the last `resetPeak`. */
+  /** Resident memory of the server in MB: current, and the maximum since the last `resetPeak`. */
   memory(): Promise<{ nowMb: number; peakMb: number }>;
   resetPeak(): Promise<void>;
-  /** Processor time that the server has taken so far, of all its threads, in milliseconds. */
+  /** Processor time of all threads of the server so far, in milliseconds. */
   processorMs(): Promise<number>;
-  /** Takes away the bodies that reads have left: the next one comes from the database. */
+  /** Deletes cached bodies, so that the next read uses the database. */
   forgetBodies(): Promise<void>;
   /**
-   * Ends the server and starts it on the same data. Answers how long that took from the making of the process, in
-   * milliseconds: until it said that it listens, and until it said that it is ready; and the processor time until then.
+   * Restarts the server on the same data. Returns the milliseconds from the start of the process until the server was
+   * listening and until it was ready, and the processor time used until then.
    */
   restart(): Promise<{ listeningMs: number; readyMs: number; processorMs: number }>;
   stop(): Promise<void>;
@@ -52,8 +52,8 @@ export interface Flowhook {
 
 /**
  * @param workflows files by their path, such as `default/people.yaml`
- * @param settings environment variables beyond the necessary ones
- * @param database URL of an empty database of PostgreSQL (`./postgres.ts` makes some); SQLite without
+ * @param settings additional environment variables
+ * @param database the URL of an empty PostgreSQL database (see `./postgres.ts`). Default: SQLite
  */
 export async function startFlowhook(
   workflows: Record<string, string>,
@@ -120,14 +120,14 @@ export async function startFlowhook(
       const mb = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1_024;
       return { nowMb: mb('VmRSS'), peakMb: mb('VmHWM') };
     },
-    // Linux: writing 5 sets the peak to the present (proc(5), clear_refs).
+    // Linux: writing 5 resets the peak to the current value (proc(5), clear_refs).
     resetPeak: () => writeFile(proc('clear_refs'), '5'),
     processorMs: () => processorMsOf(pid()),
     async forgetBodies() {
       const data = join(directory, 'data');
       for (const name of await readdir(data)) {
         if (!name.startsWith('representations')) continue;
-        // The server may be writing one more there at this moment.
+        // The server may be writing a body there.
         await rm(join(data, name), { recursive: true, maxRetries: 10 });
       }
     },
@@ -139,7 +139,7 @@ export async function startFlowhook(
       const answer = await fetch(`${server.url}/readyz`);
       await answer.body?.cancel();
       if (answer.status !== 200)
-        throw new Error(`/readyz answered ${answer.status} to a server that listens`);
+        throw new Error(`/readyz returned ${answer.status} although the server is listening`);
       return { listeningMs, readyMs: performance.now() - from, processorMs: await processorMsOf(pid()) };
     },
     async stop() {
@@ -150,15 +150,15 @@ export async function startFlowhook(
   };
 }
 
-/** Of a server that goes with all its databases. */
+/** The caller deletes the server with all its databases. */
 function onPostgres(url: string): Pick<TestDatabase, 'url' | 'settings' | 'drop'> {
   const settings = { FLOWHOOK_DATABASE: url, FLOWHOOK_ENCRYPTION_KEY: 'ab'.repeat(32) };
   return { url, settings, drop: async () => {} };
 }
 
-/** Processor time that a process has taken so far, of all its threads, in milliseconds. */
+/** Processor time of all threads of a process so far, in milliseconds. */
 export async function processorMsOf(pid: number): Promise<number> {
-  // Linux counts in hundredths of a second here (proc(5)); the name before may hold spaces.
+  // Linux counts hundredths of a second here (proc(5)). The name before that may contain spaces.
   const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }

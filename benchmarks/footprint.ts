@@ -1,4 +1,4 @@
-/** What the service takes without doing anything, and what a load leaves: start, memory, dependencies, size. */
+/** Start, memory when idle and after a load, dependencies, and size. */
 import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,13 +11,13 @@ import { processorMsOf, startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..');
-/** Of one round; what is told is their median. */
+/** Starts per round. The figure is their median. */
 const STARTS = 3;
 const CONNECTIONS = 64;
 const LOAD_MS = 3_000;
-/** Six seconds at rest after its start, and only then, the service gives back what the start has left. */
+/** The service releases the memory of its start after six idle seconds. */
 const REST_MS = 8_000;
-/** Fastify alone does nothing of the kind. */
+/** Fastify alone does not do that. */
 const SHORT_REST_MS = 1_000;
 /** Megabytes. */
 const MB = 1_024 * 1_024;
@@ -75,7 +75,7 @@ const benchmark: Benchmark = {
           },
         },
       ],
-      skipped: full ? [] : ['the size of the package, which has to be built for that (--full)'],
+      skipped: full ? [] : ['the size of the package, which must be built for that (--full)'],
       async tearDown() {
         await flowhook.stop();
         await rm(directory, { recursive: true });
@@ -85,7 +85,7 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-/** What the limit is: it says where it listens to whoever made it. */
+/** The program of the limit: it sends its URL to its parent. */
 const ALONE = `
 const { default: fastify } = await import(process.argv[2]);
 const app = fastify();
@@ -153,7 +153,7 @@ async function memoryFigures(process: {
   };
 }
 
-/** Of Linux, in MB (proc(5), status). */
+/** In MB, on Linux (proc(5), status). */
 async function resident(pid: number): Promise<{ all: number; ofFiles: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1_024;
@@ -168,7 +168,7 @@ interface Package {
   dependencies?: Record<string, string>;
 }
 
-/** How many packages these bring along, themselves included, and what they take on the disk. */
+/** The number of these packages and their dependencies, and their size on disk. */
 async function dependencies(names: readonly string[]): Promise<Record<string, number>> {
   const seen = new Set<string>();
   const waiting = names.map((name) => ({ name, from: REPOSITORY }));
@@ -186,7 +186,7 @@ async function dependencies(names: readonly string[]): Promise<Record<string, nu
   return { dependencies: seen.size, 'size of dependencies': bytes / MB };
 }
 
-/** Where Node finds a package that one in this directory asks for; nothing where it is not installed. */
+/** Where Node finds a package imported from this directory. Undefined if it is not installed. */
 function installed(name: string, from: string): string | undefined {
   for (let place = from; place !== join(place, '..'); place = join(place, '..')) {
     const found = join(place, 'node_modules', name);
@@ -195,7 +195,7 @@ function installed(name: string, from: string): string | undefined {
   return undefined;
 }
 
-/** Bytes of the files of a package, without packages inside of it. */
+/** Bytes of the files of a package, without nested packages. */
 async function size(directory: string): Promise<number> {
   let bytes = 0;
   for (const entry of await readdir(directory, { withFileTypes: true })) {
@@ -206,13 +206,13 @@ async function size(directory: string): Promise<number> {
   return bytes;
 }
 
-/** Builds what is published. */
+/** Builds the package. */
 async function pack(): Promise<Record<string, number>> {
   const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--silent'], {
     cwd: REPOSITORY,
     maxBuffer: 64 * MB,
   });
-  // What building says comes before it.
+  // The output of the build comes before the JSON.
   const [{ size: packed, unpackedSize }] = JSON.parse(stdout.slice(stdout.search(/^\[$/m))) as [
     { size: number; unpackedSize: number },
   ];

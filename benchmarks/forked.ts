@@ -1,14 +1,14 @@
-/** A server in a process of its own, started by `fork`, that tells its URL when it listens and ends with its parent. */
+/** Starts a server with `fork`. It sends its URL when it listens, and ends with its parent. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 
 export async function forked(script: URL, args: string[]): Promise<{ url: string; stop(): Promise<void> }> {
   const child = fork(script, args);
   const exited = once(child, 'exit');
-  const told = await Promise.race([once(child, 'message'), exited]);
-  if (typeof told[0] !== 'string') throw new Error(`${script.pathname} ended before it listened`);
+  const message = await Promise.race([once(child, 'message'), exited]);
+  if (typeof message[0] !== 'string') throw new Error(`${script.pathname} ended before it listened`);
   return {
-    url: told[0],
+    url: message[0],
     async stop() {
       child.disconnect();
       await exited;

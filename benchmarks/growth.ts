@@ -1,4 +1,4 @@
-/** What a past costs: the same figures with 10 and 100 times as many workflows, webhooks, old jobs and deliveries. */
+/** Whether the service slows down with 10 and 100 times as many workflows, webhooks, old jobs and deliveries. */
 import { Database } from '../src/store/sqlite/database.ts';
 import { multiply, type Past } from '../test/support/store/multiply.ts';
 import { type Benchmark, median } from './benchmark.ts';
@@ -8,10 +8,10 @@ import { type Sink, startSink } from './sink.ts';
 
 const PAST: Past = { workflows: 100, webhooks: 100, jobs: 1_000, deliveries: 5_000 };
 const TIMES = [1, 10, 100];
-/** A round queues and cancels over so many connections, for so long. */
+/** Connections that queue and cancel jobs in a round. */
 const CONNECTIONS = 16;
 const FOR_MS = 1_500;
-/** One at a time. */
+/** Jobs per round, one at a time. */
 const RUNS = 5;
 const TESTS = 30;
 const READS = 20;
@@ -19,9 +19,9 @@ const DRAINED = 2_000;
 const IDLE_MS = 12_000;
 
 const FILES = {
-  // Holds the only slot, so that what is queued stays queued until it is canceled.
+  // Takes the only slot, so that queued jobs wait until they are canceled.
   'default/holder.yaml': 'source: { type: command, command: [sleep, "3600"] }\nlimits: { timeout: 2h }\n',
-  // What is copied. One record, so that its version is published.
+  // The workflow that is copied. It has a record, so that it publishes a version.
   'default/model.yaml': `source: { type: command, command: [echo, '{"id":"1","name":"Ada"}'] }\n`,
   'default/thousand.mts': `
 export default async function* () {
@@ -76,12 +76,12 @@ interface Grown {
   past: Past;
   flowhook: Flowhook;
   teamId: string;
-  /** The webhook that is measured: of the workflow that was copied, and not of a copy. */
+  /** The measured webhook. It belongs to the original workflow, not to a copy. */
   webhookId: string;
   holder: string;
 }
 
-/** A service whose first rows it has made itself, and copies of them. */
+/** Starts a service, lets it create the first rows, and copies these. */
 async function grow(times: number, sink: Sink): Promise<Grown> {
   const flowhook = await startFlowhook(FILES, { FLOWHOOK_MAX_RUNNING_JOBS: '1' });
   const past: Past = {
@@ -93,7 +93,7 @@ async function grow(times: number, sink: Sink): Promise<Grown> {
   const subscribed = await post(flowhook, '/v1/integrations/webhooks/subscribe', {
     workflowId: 'model',
     webhookUrl: sink.url,
-    // Fires when asked to: what is queued and canceled is nobody's news.
+    // Only test events match, so that queued and canceled jobs cause no deliveries.
     events: ['workflow_failed'],
   });
   const webhookId = subscribed.headers.get('x-webhook-id') as string;
@@ -106,7 +106,7 @@ async function grow(times: number, sink: Sink): Promise<Grown> {
   while (settled() === undefined) await new Promise((later) => setTimeout(later, 20));
   const teamId = settled()?.id as string;
   const rows = async (sql: string, values: (string | number)[]) => {
-    // The server writes meanwhile.
+    // Lets the server write in between.
     await new Promise((later) => setImmediate(later));
     return db.all<Record<string, unknown>>(sql, ...values);
   };
@@ -118,7 +118,7 @@ async function grow(times: number, sink: Sink): Promise<Grown> {
 async function measure(grown: Grown, sink: Sink): Promise<Record<string, number>> {
   const { flowhook } = grown;
   const started = await flowhook.restart();
-  const get = (path: string) => () => answered(flowhook, 'GET', path);
+  const get = (path: string) => () => send(flowhook, 'GET', path);
   return {
     'start to ready': started.readyMs,
     'first page of jobs': await middle(get('/v1/jobs')),
@@ -132,7 +132,7 @@ async function measure(grown: Grown, sink: Sink): Promise<Record<string, number>
   };
 }
 
-/** Queues and cancels jobs of the past's workflows: each connection has its own, for a workflow takes one at a time. */
+/** Queues and cancels jobs. Each connection uses other workflows, because a workflow accepts one job at a time. */
 async function queue(grown: Grown): Promise<Record<string, number>> {
   const { flowhook, past } = grown;
   const took: number[] = [];
@@ -143,9 +143,9 @@ async function queue(grown: Grown): Promise<Record<string, number>> {
       for (let n = connection; performance.now() - from < FOR_MS; n = (n + CONNECTIONS) % past.workflows) {
         const sent = performance.now();
         const workflow = `past-${n + 1}`;
-        const queued = await answered(flowhook, 'POST', `/v1/workflows/${workflow}/queue`);
+        const queued = await send(flowhook, 'POST', `/v1/workflows/${workflow}/queue`);
         took.push(performance.now() - sent);
-        await answered(flowhook, 'POST', `/v1/jobs/${queued.headers.get('x-job-id')}/cancel`);
+        await send(flowhook, 'POST', `/v1/jobs/${queued.headers.get('x-job-id')}/cancel`);
       }
     }),
   );
@@ -171,7 +171,7 @@ async function queue(grown: Grown): Promise<Record<string, number>> {
   };
 }
 
-/** Jobs one after the other, while the slot is free. */
+/** Runs jobs one at a time, while the slot is free. */
 async function run(grown: Grown): Promise<Record<string, number>> {
   const { flowhook } = grown;
   await free(grown);
@@ -187,7 +187,7 @@ async function run(grown: Grown): Promise<Record<string, number>> {
   return { 'a job claimed': median(claimed), 'a job run': median(took) };
 }
 
-/** Deliveries one at a time, and as fast as those go that all wait at once. */
+/** Sends deliveries one at a time, then a backlog. */
 async function deliver(grown: Grown, sink: Sink): Promise<Record<string, number>> {
   const { flowhook, teamId, webhookId } = grown;
   await sink.take();
@@ -218,7 +218,7 @@ async function deliver(grown: Grown, sink: Sink): Promise<Record<string, number>
   };
 }
 
-/** While nobody asks for anything; the holder's run costs a beat every ten seconds. */
+/** Processor time of an idle minute. The holding job causes a heartbeat every ten seconds. */
 async function idle({ flowhook }: Grown): Promise<number> {
   const before = await flowhook.processorMs();
   await new Promise((later) => setTimeout(later, IDLE_MS));
@@ -235,7 +235,7 @@ async function middle(ask: () => Promise<unknown>): Promise<number> {
   return median(took);
 }
 
-/** Queues what never ends, and waits until it runs. Answers its job. */
+/** Queues a job that never ends, waits until it runs, and returns its id. */
 async function hold(flowhook: Flowhook): Promise<string> {
   await flowhook.hold('holder');
   const { jobs } = (await (
@@ -244,9 +244,9 @@ async function hold(flowhook: Flowhook): Promise<string> {
   return jobs[0].id;
 }
 
-/** Ends the run that holds the slot. */
+/** Ends the job that takes the slot. */
 async function free({ flowhook, holder }: Grown): Promise<void> {
-  await answered(flowhook, 'POST', `/v1/jobs/${holder}/cancel`);
+  await send(flowhook, 'POST', `/v1/jobs/${holder}/cancel`);
   for (;;) {
     const answer = await fetch(`${flowhook.url}/v1/jobs/${holder}`, { headers: flowhook.headers });
     if (((await answer.json()) as { state: string }).state === 'canceled') return;
@@ -259,15 +259,15 @@ async function arrived(sink: Sink, count: number): Promise<void> {
 }
 
 function test(flowhook: Flowhook, webhookId: string): Promise<Response> {
-  return answered(flowhook, 'POST', `/v1/integrations/webhooks/${webhookId}/test`);
+  return send(flowhook, 'POST', `/v1/integrations/webhooks/${webhookId}/test`);
 }
 
 function post(flowhook: Flowhook, path: string, body: unknown): Promise<Response> {
-  return answered(flowhook, 'POST', path, JSON.stringify(body));
+  return send(flowhook, 'POST', path, JSON.stringify(body));
 }
 
-/** Reads the answer to its end. */
-async function answered(
+/** Reads the whole response. */
+async function send(
   { url, headers }: Flowhook,
   method: 'GET' | 'POST',
   path: string,
@@ -277,6 +277,6 @@ async function answered(
     body === undefined ? { headers } : { headers: { ...headers, 'content-type': 'application/json' }, body };
   const answer = await fetch(url + path, { method, ...init });
   const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+  if (answer.status !== 200) throw new Error(`${method} ${path} returned ${answer.status}: ${text}`);
   return answer;
 }

@@ -1,10 +1,9 @@
-/** What others feel while hostile sources run: each ends within its limits, and meanwhile queueing stays as it was. */
-
+/** Whether hostile sources end within their limits, and how long queue calls take meanwhile. */
 import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { callees, whileQueueing } from './queueing.ts';
 
-/** One workflow each; all of them run over and over while calls are measured. */
+/** One workflow each. All of them run repeatedly while calls are measured. */
 const HOSTILE: Record<string, string> = {
   prints: 'yes "{\\"id\\":\\"1\\",\\"name\\":\\"again and again\\"}"',
   'floods-log': 'yes "a line of the log" >&2',
@@ -17,8 +16,8 @@ const FOR_MS = 15_000;
 
 const benchmark: Benchmark = {
   about:
-    `A queue call every 20 ms for ${FOR_MS / 1_000} s: with nothing beside it, and while six sources print without end, flood their log, hang and ` +
-    'ignore SIGTERM, fork on and on, allocate without end and write a line of 100 MB, again and again (memory limit 128 MB, ' +
+    `A queue call every 20 ms for ${FOR_MS / 1_000} s: alone, and while six sources print endlessly, flood their log, hang and ` +
+    'ignore SIGTERM, fork endlessly, allocate endlessly, and write a line of 100 MB, again and again (memory limit 128 MB, ' +
     'time limit 3 s; two of them at a time).',
   units: {},
   rounds: 3,
@@ -47,7 +46,7 @@ const benchmark: Benchmark = {
     return {
       contestants: [
         {
-          name: 'nothing beside it',
+          name: 'alone',
           round: async () => figures(await whileQueueing(flowhook, from, pause)),
         },
         {

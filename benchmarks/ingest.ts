@@ -1,4 +1,4 @@
-/** Records on their way in, against reading and parsing the same bytes. */
+/** Ingesting records, compared with reading and parsing the same bytes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -71,7 +71,7 @@ const benchmark: Benchmark = {
     const skipped: string[] = [];
     const postgres = full ? await startDurablePostgres() : undefined;
     let databases = 0;
-    if (postgres === undefined) skipped.push('1,000,000 records and PostgreSQL: with --full');
+    if (postgres === undefined) skipped.push('1,000,000 records and PostgreSQL, which --full adds.');
     else
       contestants.push(
         ...ours('flowhook on PostgreSQL', () => postgres.makeDatabase(`ingest${++databases}`)),
@@ -88,7 +88,7 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-/** How many records a second that is. */
+/** Records per second. */
 async function rateOf(records: number, act: () => Promise<void>): Promise<number> {
   const from = performance.now();
   await act();

@@ -14,33 +14,33 @@ import { openTables } from './tables.ts';
 
 const KINDS = ['command', 'module', 'http'] as const;
 type Kind = (typeof KINDS)[number];
-/** Starts that one round measures, one after another; and jobs that are queued at once. */
+/** Starts measured in a round, one at a time. */
 const STARTS = 6;
 const JOBS: Record<Kind, number> = { command: 40, module: 16, http: 16 };
 const SCHEDULES = 10_000;
-/** There each costs a commit, for the events of a team are numbered one after the other. */
+/** Fewer, because on PostgreSQL each needs its own commit. */
 const SCHEDULES_ON_POSTGRES = 1_000;
-/** Children at once: what Flowhook runs unless told. */
+/** Child processes at the same time: Flowhook's default. */
 const AT_ONCE = Math.max(2, availableParallelism());
-/** From making the workflows to the moment at which they are due. */
+/** From creating the workflows until they are due. */
 const AHEAD_MS = 3_000;
-/** More than there is time for in a round. */
+/** More than a round has time for. */
 const CALLS_A_ROUND = 10_000;
-/** How long calls are watched with nothing beside them. */
+/** How long calls are measured alone. */
 const ALONE_MS = 1_000;
 
-/** A shell that knows the time itself: another program would be measured along with it. */
+/** Bash has the time built in; starting another program would be measured too. */
 const SHELL = String.raw`echo "{\"id\":\"1\",\"name\":\"$EPOCHREALTIME\"}"`;
 const MODULE = `
 export default async function* () {
   yield { id: '1', name: String((performance.timeOrigin + performance.now()) / 1_000) };
 }
 `;
-/** Of another year: what is due is said by the row. */
+/** Due in another year: the benchmark writes the time into the row. */
 const SCHEDULED = 'schedule: { cron: "0 0 1 1 *" }\nsource: { type: command, command: ["true"] }\n';
 const HOLDER = 'source: { type: command, command: [sleep, "900"] }\n';
 
-/** What is counted of each kind. */
+/** The name of the figure for each kind. */
 const ENDED = { command: 'commands', module: 'modules', http: 'http sources' } as const;
 
 const benchmark: Benchmark = {
@@ -112,7 +112,7 @@ export default benchmark;
 
 interface Origin {
   url: string;
-  /** When it was last asked, in epoch milliseconds. */
+  /** The time of the last request, in epoch milliseconds. */
   readonly askedAt: number;
   stop(): Promise<void>;
 }
@@ -136,7 +136,7 @@ async function startOrigin(): Promise<Origin> {
   };
 }
 
-/** So many workflows of each kind, and beside them what a bare child of that kind runs. */
+/** Workflows of each kind, and the programs that the limit runs. */
 function definitions(url: string): Record<string, string> {
   const files = (count: number, of: (n: number) => [path: string, text: string]) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => of(n)));
@@ -151,7 +151,7 @@ for await (const record of records()) console.log(JSON.stringify(record));`,
   };
 }
 
-/** Both as a limit: the same children, without a service around them. */
+/** The limit: the same child processes without the service. */
 async function spawnBare(directory: string, origin: Origin): Promise<Record<string, number>> {
   const argumentsOf: Record<Kind, string[]> = {
     command: ['bash', '-c', SHELL],
@@ -210,7 +210,7 @@ async function runJobs(flowhook: Flowhook, origin: Origin): Promise<Record<strin
   return figures;
 }
 
-/** Answers how long they all took, in milliseconds. */
+/** Returns how long all of them took, in milliseconds. */
 async function runAtOnce(flowhook: Flowhook, kind: Kind): Promise<number> {
   const from = now();
   await Promise.all(
@@ -219,7 +219,7 @@ async function runAtOnce(flowhook: Flowhook, kind: Kind): Promise<number> {
   for (;;) {
     const unfinished = (await ask(flowhook, '/v1/jobs?state=queued,running,retrying&limit=1')) as Jobs;
     if (unfinished.jobs.length === 0) break;
-    // Each look takes the processor for as long as a job does.
+    // Not more often: each request uses about as much processor time as a job.
     await later(100);
   }
   const { jobs } = (await ask(flowhook, `/v1/jobs?limit=${JOBS[kind]}`)) as Jobs;
@@ -238,18 +238,18 @@ async function ask({ url, headers }: Flowhook, path: string, method = 'GET'): Pr
   return answer.json();
 }
 
-/** When the user's code began, in epoch milliseconds: its record tells it, and of an http source who was asked. */
+/** When the user's code started, in epoch milliseconds: from its record, or for HTTP sources from the server. */
 function firstLine(kind: Kind, { name }: { name: string }, origin: Origin): number {
-  // bash tells seconds, with the decimal sign of the locale.
+  // bash prints seconds, with the decimal separator of the locale.
   return kind === 'http' ? origin.askedAt : Number(name.replace(',', '.')) * 1_000;
 }
 
-/** With the time of day, which other processes have as well, and parts of a millisecond. */
+/** Epoch milliseconds with fractions, comparable between processes. */
 function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** @param database of PostgreSQL; SQLite without */
+/** @param database a PostgreSQL URL. Default: SQLite */
 async function startSchedules(
   count: number,
   database?: string,

@@ -7,7 +7,7 @@ import { type Sink, startSink } from './sink.ts';
 
 const benchmark: Benchmark = {
   about:
-    `Events for ${ENDPOINTS} endpoints in turn, at ${RATES.join(', ')} a second: from the time that an event bears, at which its transaction begins, to its receipt. ` +
+    `Events for ${ENDPOINTS} endpoints in turn, at ${RATES.join(', ')} per second: the time from the timestamp of an event, when its transaction starts, to its receipt. ` +
     `Commits are durable (SQLite: synchronous=FULL; PostgreSQL: ${DURABILITY}).`,
   units: LATENCIES,
   limit: 'flowhook',
@@ -31,7 +31,7 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-/** @param database of PostgreSQL; SQLite without */
+/** @param database a PostgreSQL URL. Default: SQLite */
 async function contestant(
   name: string,
   sink: Sink,

@@ -1,7 +1,7 @@
 /**
- * Requests over keep-alive connections: how many a second, and how long each took. Bare sockets, which read no more of
- * an answer than its status and its length: whoever asks shares the processors with whoever answers, and undici takes
- * as long for a request as Fastify for its answer.
+ * Sends requests over keep-alive connections, and measures their rate and durations. It uses bare sockets and reads only the
+ * status and length of a response, because it shares the processors with the server, and undici needs as much time for a
+ * request as Fastify for the response.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -11,13 +11,13 @@ export interface Asked {
   headers?: Record<string, string>;
 }
 
-/** Sends as many requests as go through in a time, over a fixed number of connections. */
+/** Sends requests as fast as possible over a fixed number of connections. */
 export async function hammer(input: {
   url: string;
   connections: number;
   forMs: number;
   request: (index: number) => Asked;
-  /** Called with each status. What it answers false for is left out of the figures. */
+  /** Called with each status. If it returns false, the request does not count. */
   onStatus?: (status: number) => unknown;
 }): Promise<{ perSecond: number; p50Ms: number; p99Ms: number }> {
   const { hostname, port, host } = new URL(input.url);
@@ -59,7 +59,7 @@ function asText({ method, path, headers = {} }: Asked, host: string): string {
   return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}${length}\r\n`;
 }
 
-/** Answers a function that waits for the next answer. Only answers with a `content-length`, or without a body. */
+/** Returns a function that waits for the next response and returns its status. Responses need a `content-length`, or no body. */
 function statuses(socket: Socket): () => Promise<number> {
   let got = '';
   let waiting: { resolve: (status: number) => void; reject: (error: Error) => void } | undefined;

@@ -1,11 +1,11 @@
-/** nginx on a loopback port of its own, sending the files of a directory: two workers, sendfile, no logs. */
+/** Starts nginx on a free loopback port to serve the files of a directory: two workers, sendfile, no logs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
-/** Answers nothing where there is no nginx on the PATH. */
+/** Returns undefined if there is no nginx on the PATH. */
 export async function startNginx(
   directory: string,
 ): Promise<{ url: string; stop(): Promise<void> } | undefined> {
@@ -34,7 +34,7 @@ ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `  ${kind}_
 }
 `,
   );
-  // Debian has it where only root looks. Its workers would become another user, who may not look into the directory.
+  // Debian installs it in a directory that is only on root's path. As root, its workers would change to a user without access.
   const env = { PATH: `${process.env.PATH}:/usr/sbin` };
   const nginx = spawn('nginx', ['-c', config, '-e', join(own, 'error.log')], { env, stdio: 'ignore' });
   const exited = new Promise<void>((resolve) => {

@@ -1,21 +1,21 @@
 /**
- * Requests at a rate of their own, however long the answers take: what a service meets that is asked for more than it
- * can give. Sockets and little else, so that the load costs less than what it is for.
+ * Sends requests at a fixed rate, however long the responses take, as many clients do to an overloaded service. It uses bare
+ * sockets, so that the load costs less than the service.
  */
 import { connect, type Socket } from 'node:net';
 
-/** One request: the bytes that go over the wire, and what it is called in what is told. */
+/** One request: its bytes, and a name for the output. */
 export interface Ask {
   kind: string;
   bytes: Buffer;
 }
 
-/** What came back. */
+/** A response. */
 export interface Answered {
   kind: string;
   status: number;
   hasRetryAfter: boolean;
-  /** From when it was due, so that waiting for a connection counts; and from when it was sent. */
+  /** Milliseconds since the request was due, including the wait for a connection (`ms`), and since it was sent (`sentMs`). */
   ms: number;
   sentMs: number;
 }
@@ -39,23 +39,23 @@ export class OpenLoop {
   readonly #options: LoadOptions;
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
-  /** When each that has no connection yet is due, from `#first` on. */
+  /** The due times of requests without a connection, starting at `#first`. */
   #waiting: number[] = [];
   #first = 0;
   #isOver = false;
-  /** Connections that broke: there should be none. */
+  /** Connections that were closed unexpectedly: there should be none. */
   broken = 0;
 
   constructor(options: LoadOptions) {
     this.#options = options;
   }
 
-  /** Requests that are due and have no answer. */
+  /** Due requests without a response. */
   get open(): number {
     return this.#waiting.length - this.#first + this.#all.size - this.#idle.length;
   }
 
-  /** A fixed number of connections, each with the next request as soon as the one before is answered. */
+  /** Uses a fixed number of connections. Each sends its next request after a response. */
   async closed(connections: number, forMs: number): Promise<void> {
     const until = performance.now() + forMs;
     const { onAnswer } = this.#options;
@@ -71,7 +71,7 @@ export class OpenLoop {
     this.#options.onAnswer = onAnswer;
   }
 
-  /** So many requests a second, evenly, for a time. Returns when it is over, not when all are answered. */
+  /** Sends requests at an even rate for a time. Resolves at the end of that time, without waiting for responses. */
   async at(perSecond: number, forMs: number): Promise<void> {
     const from = performance.now();
     for (let asked = 0; ; ) {
@@ -83,8 +83,8 @@ export class OpenLoop {
   }
 
   /**
-   * Opens all connections there may be, a few at a time. libuv takes one from the queue in each turn of the loop, so that of
-   * many that come at once in overload the last one waits for as many turns: that is a measure of another thing.
+   * Opens all connections, a few at a time. libuv accepts one connection in each turn of the event loop, so the last of many
+   * simultaneous connections would wait for many turns, which is not what we measure.
    */
   async warm(): Promise<void> {
     while (this.#all.size < this.#options.maxConnections) {
@@ -94,7 +94,7 @@ export class OpenLoop {
     }
   }
 
-  /** Resolves when all is answered. */
+  /** Resolves when all requests have a response. */
   async drained(): Promise<void> {
     while (this.open > 0) await later();
   }
@@ -141,7 +141,7 @@ export class OpenLoop {
   #rest(connection: Connection): void {
     const dueAt = this.#waiting[this.#first];
     if (dueAt !== undefined) this.#first += 1;
-    // Taking the first away from a long array moves all others.
+    // Removing the first element of a long array moves all others.
     if (this.#first > 10_000) this.#waiting = this.#waiting.slice(this.#first);
     if (this.#first > 10_000) this.#first = 0;
     if (dueAt === undefined) this.#idle.push(connection);

@@ -1,16 +1,16 @@
 /**
- * `npm run soak -- --overload [--minutes N]`: three times as many requests as can be answered. What can be answered is
- * found first, by 128 connections that each ask again when they have their answer; then up to 1,000, open before,
- * ask at three times that rate, whatever comes back. Writes, reads of single things and whole reads are mixed. Prints, for
- * every few seconds, what was answered and refused, how long accepted requests took from when they were sent (what waits
- * on this side for one of those connections is not in it), and the server's memory; at the end what all of that was against the beginning. Nothing here passes or fails.
+ * `npm run soak -- --overload [--minutes N]`: sends three times as many requests as the service can handle. First, 128
+ * connections that each wait for their responses determine the capacity. Then up to 1,000 open connections send three times
+ * that rate. Writes, reads of single objects and whole reads are mixed. Every few seconds the program prints the accepted and
+ * refused requests, the durations of accepted requests since they were sent (without the wait for a connection), and the
+ * server's memory; at the end it compares with the start. Nothing here passes or fails.
  */
 import { startFlowhook } from './flowhook.ts';
 import { type Answered, type Ask, OpenLoop } from './open-loop.ts';
 
 const CONNECTIONS = 128;
 const TIMES = 3;
-/** Beyond it arrivals wait on this side: a bound of ours, not of the service. */
+/** Further requests wait for a connection: a limit of this program, not of the service. */
 const MAX_CONNECTIONS = 1_000;
 const FIND_MS = 5_000;
 const WINDOW_MS = 5_000;
@@ -82,14 +82,14 @@ export async function soakOverload({ minutes }: { minutes: number }): Promise<vo
       `p50 ÷ at capacity ${(whole.at(0.5) / atCapacity.at(0.5)).toFixed(2)}`,
       `p99 ÷ at capacity ${(whole.at(0.99) / atCapacity.at(0.99)).toFixed(2)}`,
       `peak memory ${peakMb.toFixed(0)} MB`,
-      `refused without retry-after ${whole.mute}, other answers ${whole.others}, broken ${loop.broken}`,
+      `refused without retry-after ${whole.mute}, other responses ${whole.others}, broken ${loop.broken}`,
       `afterwards ${after.toFixed(0)}/s, ${seen.refused} refused`,
     ].join('; '),
   );
   await flowhook.stop();
 }
 
-/** Of ten requests four change a webhook, five read one thing or a page, and one reads the whole data. */
+/** Of ten requests, four change a webhook, five read one object or a page, and one reads all records. */
 function wire(url: string, headers: Record<string, string>, ids: readonly string[]): Ask[] {
   const { host } = new URL(url);
   const given = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -111,9 +111,9 @@ function wire(url: string, headers: Record<string, string>, ids: readonly string
   });
 }
 
-/** What came back in a time. */
+/** The responses of a period. */
 class Window {
-  /** How long each took, in milliseconds. */
+  /** Durations in milliseconds. */
   readonly accepted: number[] = [];
   readonly #byKind = new Map<string, number[]>();
   readonly #refused: number[] = [];
@@ -142,7 +142,7 @@ class Window {
     return quantile(this.accepted, share);
   }
 
-  /** Of what was accepted, each kind by itself. */
+  /** The accepted requests of each kind. */
   kinds(): string {
     return [...this.#byKind]
       .map(([kind, took]) => `${kind} ${took.length}, p99 ${quantile(took, 0.99).toFixed(0)} ms`)

@@ -1,4 +1,4 @@
-/** Other products under measurement: installed when they are asked for, each in a process of its own. */
+/** Other products to compare with: installed when needed, each in its own process. */
 import { fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -7,10 +7,14 @@ import { join } from 'node:path';
 const HERE = join(import.meta.dirname, 'peers');
 const INSTALL_WITHIN_MS = 5 * 60_000;
 
-/** Installs what their lock file names, unless that was done. Throws an Error with what npm said. */
+/**
+ * Installs the products from their lock file, unless they are installed.
+ *
+ * @throws Error with the output of npm
+ */
 export function installPeers(): void {
   const at = (path: string) => statSync(join(HERE, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  // npm notes what it has installed in a file of its own; an older one than the lock file is out of date.
+  // npm records what it has installed in a file. If that file is older than the lock file, the installation is outdated.
   if (at('node_modules/.package-lock.json') >= at('package-lock.json')) return;
   const { status, stdout, stderr, error } = spawnSync(
     'npm',
@@ -22,15 +26,16 @@ export function installPeers(): void {
 
 export interface QueueServer {
   url: string;
-  /** How many jobs its database has. */
+  /** The number of jobs in its database. */
   stored(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * The queue route of Flowhook with something else behind it.
+ * Starts a server with Flowhook's queue route and another queue behind it.
+ *
  * @param kind a file of `peers/`; `nothing` needs no installation
- * @param at where its database is: a URL, or the path of a socket
+ * @param at the database: a URL, or the path of a socket
  */
 export async function startQueueServer(
   kind: 'nothing' | 'pg-boss' | 'graphile-worker' | 'bullmq',

@@ -1,8 +1,8 @@
-/** A workflow that emits as many people as asked for, some 90 bytes each. */
+/** A workflow that emits a number of people, about 90 bytes each. */
 
 export const people = {
   definition: 'source: { type: command, command: [node, people.mjs] }\nlimits: { timeout: 30m }\n',
-  /** `FLOWHOOK_*` tells nothing here: every run emits the same, so that a second one changes nothing. */
+  /** Every run emits the same records, so that a second run changes nothing. */
   program: (count: number) => `
 let text = '';
 for (let i = 0; i < ${count}; i++) {

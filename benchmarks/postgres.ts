@@ -1,21 +1,20 @@
-/** A PostgreSQL for benchmarks that waits for the disk at every commit, as one that is delivered does. */
+/** A PostgreSQL server for benchmarks that waits for the disk at every commit, as with default settings. */
 import { administer, startCluster } from '../test/support/postgres.ts';
 
 export interface DurablePostgres {
-  /** Of its database `postgres`, as a superuser. */
+  /** The URL of its database `postgres`, as a superuser. */
   url: string;
-  /** Makes an empty database. Answers its URL. */
+  /** Creates an empty database and returns its URL. */
   makeDatabase(name: string): Promise<string>;
-  /** Ends it, and takes all databases with it. */
+  /** Stops the server and deletes all its databases. */
   stop(): Promise<void>;
 }
 
-/** How durable it is, for what a benchmark says of itself. */
+/** Its durability, for descriptions of benchmarks. */
 export const DURABILITY = 'fsync, synchronous_commit and full_page_writes on';
 
 /**
- * PostgreSQL's own defaults, but for a buffer that is usual where a machine is shared. The tests' server, which this
- * one is started like, waits for nothing.
+ * PostgreSQL's defaults, except for a larger buffer. Unlike this server, that of the tests does not wait for the disk.
  */
 const SETTINGS = {
   fsync: 'on',
@@ -26,7 +25,11 @@ const SETTINGS = {
   max_connections: '100',
 };
 
-/** Starts one in a directory of its own. Throws an Error that says what is missing. */
+/**
+ * Starts a server in its own directory.
+ *
+ * @throws Error that names what is missing
+ */
 export async function startDurablePostgres(): Promise<DurablePostgres> {
   const { url, stop } = await startCluster(SETTINGS);
   return {

@@ -1,4 +1,4 @@
-/** The questions that docs/performance.md answers, each with a table of at most six columns and a plot. */
+/** The questions of docs/performance.md, each with a table of at most six columns and a plot. */
 
 export interface Question {
   /** The name of its place in the page, and of its plot. */

@@ -1,4 +1,4 @@
-/** Queueing a job over HTTP, against a bare Fastify route with the same answers, and other queues behind such a route. */
+/** Queueing jobs over HTTP, compared with a Fastify route with the same responses, and with other queues behind that route. */
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';
@@ -10,15 +10,15 @@ import { openTables } from './tables.ts';
 
 const CONNECTIONS = [1, 16, 64, 256];
 const REFUSED_AT = 64;
-/** How long a figure is measured in a round, and how long each contestant runs before the first. */
+/** The duration of a measurement, and of the warm-up of each contestant. */
 const FOR_MS = 800;
 const WARM_MS = 400;
-/** More than any of them was seen to queue in one round. A call that finds no free workflow is an error. */
+/** More than any contestant queues in a round. A call that finds no free workflow is an error. */
 const WORKFLOWS_A_ROUND = 60_000;
 const workflowOf = shuffled(WORKFLOWS_A_ROUND);
 const FLOWHOOK = 'flowhook';
 
-/** Whatever has the route: how many jobs it has stored, and a way to let it know workflows before they are called. */
+/** A server with the queue route, and a way to create workflows before they are called. */
 interface Queueing extends QueueServer {
   headers?: Record<string, string>;
   prepare?(from: number, count: number): Promise<void>;
@@ -72,7 +72,7 @@ const benchmark: Benchmark = {
         const program = redisProgram();
         if (program === undefined)
           skipped.push(
-            'BullMQ, for there is no redis-server on the path, and FLOWHOOK_BENCH_REDIS names none.',
+            'BullMQ, because there is no redis-server on the path and FLOWHOOK_BENCH_REDIS is not set.',
           );
         else
           for (const appendfsync of ['always', 'everysec'] as const) {
@@ -90,9 +90,9 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-/** @param database of PostgreSQL; SQLite without */
+/** @param database a PostgreSQL URL. Default: SQLite */
 async function startOurs(database?: string): Promise<Queueing> {
-  // One held job fills the only slot for running ones, so that queueing alone is measured.
+  // A job that never ends takes the only slot, so that only queueing is measured.
   const files = { 'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n' };
   const { url, headers, databaseUrl, ...flowhook } = await startFlowhook(
     files,
@@ -129,7 +129,7 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
       onStatus(status) {
         asked += 1;
         if (status === 503) overloaded += 1;
-        else if (status !== expected) throw new Error(`${name} answered ${status} instead of ${expected}`);
+        else if (status !== expected) throw new Error(`${name} returned ${status} instead of ${expected}`);
         else if (status === 200) accepted += 1;
         return status === expected;
       },
@@ -137,7 +137,7 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
   const queue = (connections: number, forMs: number) => ask(connections, forMs, () => next++, 200);
   async function prepareRound(): Promise<void> {
     if (prepare === undefined) return;
-    // Whole spans, for any workflow of one may be called next.
+    // In whole spans, because any workflow of a span may be called next.
     for (; prepared < next + WORKFLOWS_A_ROUND; prepared += WORKFLOWS_A_ROUND) {
       await prepare(prepared, WORKFLOWS_A_ROUND);
     }
@@ -148,7 +148,7 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
     name,
     async *round() {
       await prepareRound();
-      // Nobody prepares while another is about to be measured.
+      // All contestants prepare before any is measured.
       yield {};
       asked = 0;
       overloaded = 0;
@@ -161,13 +161,13 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
         };
       }
       let taken = 0;
-      // The first ones have had a job ever since.
+      // The first workflows still have a job.
       const refused = await ask(REFUSED_AT, FOR_MS, () => taken++ % REFUSED_AT, 400);
       const found = await stored();
       if (found !== accepted) throw new Error(`${name} accepted ${accepted} jobs and stored ${found}`);
       yield {
         [`refused at ${REFUSED_AT}`]: refused.perSecond,
-        // Nobody else refuses for that reason.
+        // Only Flowhook refuses for that reason.
         ...(prepare === undefined ? {} : { overloaded: (overloaded * 100) / asked }),
       };
     },

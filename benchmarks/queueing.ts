@@ -1,17 +1,17 @@
-/** What a call to queue a job feels while something large goes on beside it. */
+/** How long queue calls take while something else runs. */
 import { Pool } from 'undici';
 import type { Flowhook } from './flowhook.ts';
 
-/** A call this often, of workflows that wait behind the one that is held open. */
+/** The interval of calls. Their jobs wait, because another job takes the slot. */
 const CALL_EVERY_MS = 20;
 
-/** Definitions to call: each takes one job. */
+/** Workflows to call, each for one job. */
 export function callees(count: number): Record<string, string> {
   const text = 'guards: { minRecords: 0 }\nsource: { type: command, command: ["true"] }\n';
   return Object.fromEntries(Array.from({ length: count }, (_, n) => [`default/w${n}.yaml`, text]));
 }
 
-/** Does one thing, and meanwhile measures how long a queue call takes; of the callees one after another from `from`. */
+/** Runs `act` and measures queue calls meanwhile, one workflow after another, starting at `from`. */
 export async function whileQueueing<T>(
   { url, headers }: Flowhook,
   from: { next: number },

@@ -1,6 +1,6 @@
 /**
- * The limit of whole reads, run by `fork`: Fastify that sends the files it was given from memory, each under its name,
- * and answers 304 to whoever has one. It tells its parent its URL.
+ * The limit of whole reads, started with `fork`: a Fastify server that sends given files from memory, each under its name,
+ * and supports conditional requests. It sends its URL to its parent.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * What one writes first, run by `fork`: Fastify that selects the rows and answers them through a response schema. From
- * SQLite in the directory it is given, or from PostgreSQL at the URL. It fills its table with the records of a file,
- * and tells its parent its URL.
+ * The obvious first implementation, started with `fork`: a Fastify server that selects rows and returns them through a
+ * response schema, from SQLite in a directory or from PostgreSQL at a URL. It fills its table with the records of a file,
+ * and sends its URL to its parent.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Whole reads, against Fastify sending the same bytes from memory. */
+/** Whole reads, compared with Fastify sending the same bytes from memory. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Benchmark, Contestant } from './benchmark.ts';
@@ -12,10 +12,10 @@ import { startReader } from './reader.ts';
 
 const RECORDS = { '1 k': 1_000, '200 k': 200_000, '1 M': 1_000_000 } as const;
 type Size = keyof typeof RECORDS;
-/** Reads of one round, one after another: each of them is over in milliseconds. */
+/** Reads per round, one at a time. */
 const READS: Record<Size, number> = { '1 k': 300, '200 k': 4, '1 M': 1 };
 const READERS = 16;
-/** A workflow that is changed in every round. */
+/** A workflow whose records change in every round. */
 const PUSHED = 'pushed';
 const MANY = `200 k, ${READERS} readers`;
 const NOT_MODIFIED_MS = 500;
@@ -60,14 +60,14 @@ const benchmark: Benchmark = {
       const { size, url, headers, readers = 1, reads = 1, before } = asked;
       const text = bytes[size] ?? 0;
       const found = { seconds: 0, firstMs: 0 };
-      // Without anything before each, all go over one connection.
+      // If nothing runs before each read, all reads use one connection.
       const calls = before === undefined ? 1 : reads;
       for (let call = 0; call < calls; call++) {
         await before?.();
         const result = await reader.read({ url, headers, readers, reads: reads / calls });
         const isPlain = (headers['accept-encoding'] ?? 'identity') === 'identity';
         if (isPlain && result.bytes !== (text * readers * reads) / calls)
-          throw new Error(`${result.bytes} bytes came of ${url}, not ${text} each time`);
+          throw new Error(`${url} sent ${result.bytes} bytes, not ${text} each time`);
         found.seconds += result.seconds;
         found.firstMs += result.firstMs / calls;
       }
@@ -75,7 +75,7 @@ const benchmark: Benchmark = {
       return readers > 1 ? { [MANY]: rate } : { [size]: rate, [`${size}, first byte`]: found.firstMs };
     }
 
-    /** Somebody who has everything ready. */
+    /** A server with prepared bodies. */
     const ready = (name: string, origin: string): Contestant => ({
       name,
       async round() {
@@ -143,7 +143,7 @@ const benchmark: Benchmark = {
         await untilKept(`${next}/data`, plain);
         const [person] = JSON.parse(everyone.toString('utf8', 0, everyone.indexOf('}') + 1).concat(']'));
         pushes += 1;
-        // As long as before.
+        // Same length as before.
         const city = `City ${pushes % 10}`;
         await push(next, flowhook.headers, JSON.stringify([{ ...person, city }]), '?mode=upsert');
         const from = performance.now();
@@ -197,7 +197,7 @@ interface Asked {
   headers: Record<string, string>;
   readers?: number;
   reads?: number;
-  /** Done before each read. */
+  /** Runs before each read. */
   before?: () => Promise<void>;
 }
 
@@ -226,7 +226,7 @@ async function notModified(url: string, headers: Record<string, string>): Promis
     forMs: NOT_MODIFIED_MS,
     request: () => ({ method: 'GET', path, headers: asked }),
     onStatus: (status) => {
-      if (status !== 304) throw new Error(`${url} answered ${status}, not 304`);
+      if (status !== 304) throw new Error(`${url} returned ${status}, not 304`);
     },
   });
   return { '304': perSecond };
@@ -246,7 +246,7 @@ async function push(
   if (answer.status !== 200) throw new Error(await answer.text());
 }
 
-/** Reads a body, and waits until it is kept. */
+/** Reads a body, and waits until it is cached. */
 async function untilKept(url: string, headers: Record<string, string>): Promise<void> {
   await fetch(url, { headers }).then((answer) => answer.arrayBuffer());
   await untilThere(url, headers);

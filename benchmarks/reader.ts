@@ -1,6 +1,6 @@
 /**
- * Readers in a process of their own, over bare sockets into memory that is used again and again: what they cost is not
- * taken for the server's, and is little more than what the kernel copies.
+ * Readers in a separate process, with bare sockets and a reused buffer, so that they cost little more than the copying in the
+ * kernel, and do not count for the server.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,27 +11,27 @@ import { fileURLToPath } from 'node:url';
 export interface ReadRequest {
   url: string;
   headers: Record<string, string>;
-  /** How many connections read at the same time; one unless told. */
+  /** Connections that read at the same time. Default: 1. */
   readers?: number;
-  /** How many reads follow each other on each of them; one unless told. */
+  /** Reads in sequence on each connection. Default: 1. */
   reads?: number;
-  /** Each stops for so long after the first bytes of a body. What it read is then hashed. */
+  /** How long each reader pauses after the first bytes of a body. With it, the body is hashed. */
   pauseMs?: number;
 }
 
 export interface ReadResult {
-  /** Of all bodies together, as they were sent. */
+  /** Bytes of all bodies, as sent. */
   bytes: number;
-  /** From sending a request to the first byte of its body: the mean of all. */
+  /** Mean time from a request to the first byte of its body. */
   firstMs: number;
-  /** From the first request to the last byte, all connections being open before. */
+  /** Time from the first request to the last byte. Connections are opened before. */
   seconds: number;
   version: string;
-  /** Of the last body; empty unless it paused. */
+  /** Hash of the last body. Empty without a pause. */
   sha256: string;
 }
 
-/** Starts a process that reads; one request at a time. */
+/** Starts the process of the readers. It handles one call at a time. */
 export function startReader(): { read(input: ReadRequest): Promise<ReadResult>; stop(): Promise<void> } {
   const child = fork(fileURLToPath(import.meta.url));
   return {
@@ -95,7 +95,7 @@ interface Answer {
   sha256: string;
 }
 
-/** A connection that sends the same request as often as it is asked to. */
+/** A connection that repeats a request. */
 async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; close(): void }> {
   const { host, hostname, port, pathname, search } = new URL(input.url);
   const lines = Object.entries({ host, ...input.headers }).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -116,7 +116,7 @@ async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; clos
   });
   await once(socket, 'connect');
   socket.on('error', (error) => fail(error));
-  socket.on('close', () => fail(new Error('The connection was closed in the middle of an answer')));
+  socket.on('close', () => fail(new Error('The connection was closed in the middle of an response')));
   const { pauseMs } = input;
   return {
     close: () => socket.destroy(),
@@ -154,7 +154,7 @@ async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; clos
   };
 }
 
-/** Follows one answer of HTTP/1.1 through its head, and its body by length or in chunks (RFC 9112). */
+/** Parses one HTTP/1.1 response: its head, and its body by length or in chunks (RFC 9112). */
 function follow(told: {
   onLine: (line: string) => void;
   onBytes: (bytes: Buffer) => void;

@@ -1,4 +1,4 @@
-/** A Redis for benchmarks with an append-only file, on a socket in a directory of its own, which goes with it. */
+/** A Redis server for benchmarks with an append-only file, on a socket in a temporary directory. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
@@ -6,20 +6,20 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The program: what `FLOWHOOK_BENCH_REDIS` names, else `redis-server` of the path. Nothing where there is none. */
+/** The program that `FLOWHOOK_BENCH_REDIS` names, or `redis-server` on the path. Undefined if there is none. */
 export function redisProgram(): string | undefined {
   const program = process.env.FLOWHOOK_BENCH_REDIS ?? 'redis-server';
   return spawnSync(program, ['--version']).status === 0 ? program : undefined;
 }
 
-/** @param appendfsync `always` waits for the disk before it answers, as databases do; `everysec` may lose a second */
+/** @param appendfsync `always` waits for the disk before it responds, as databases do; `everysec` may lose a second */
 export async function startRedis(
   program: string,
   appendfsync: 'always' | 'everysec',
 ): Promise<{ socket: string; stop(): Promise<void> }> {
   const directory = await mkdtemp(join(tmpdir(), 'fhredis-'));
   const socket = join(directory, 'redis.sock');
-  // It ends with the input of the shell: when it is told to, and when this process has ended, however that came about.
+  // The shell ends Redis when its input ends: on `stop`, or when this process ends for any reason.
   const script = `
     '${program}' --port 0 --unixsocket '${socket}' --dir '${directory}' --save '' --appendonly yes \\
       --appendfsync ${appendfsync} --logfile redis.log &
@@ -39,7 +39,7 @@ export async function startRedis(
   };
 }
 
-/** Resolves when somebody listens there. Throws after ten seconds. */
+/** Resolves when Redis is listening. Throws after ten seconds. */
 async function answers(path: string): Promise<void> {
   for (const until = performance.now() + 10_000; ; ) {
     const socket = connect({ path });

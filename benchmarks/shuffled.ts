@@ -1,4 +1,4 @@
-/** A random order of workflows, the same in every run: called in sequence, neighbors would share the database's pages. */
+/** A random order of workflows, the same in every run. In sequence, neighbors would share pages of the database. */
 import { seeded } from '../test/support/seeded.ts';
 
 const SEED = 22;

@@ -1,21 +1,20 @@
 /**
- * A webhook endpoint in a process of its own: it counts, takes the time, and misbehaves on request. Bare sockets that
- * read no more of a request than its path, its length and the timestamp in its body: whoever sends shares the
- * processors with it.
+ * A webhook endpoint in a separate process. It counts requests, measures their latency, and misbehaves on request. It uses bare
+ * sockets and reads only the path, the length and the timestamp in the body, because it shares the processors with the sender.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** What paths that begin with `/bad` meet; all others are answered 204 at once. */
+/** How paths that begin with `/bad` behave. All others return 204 immediately. */
 export type Misbehavior = 'none' | 'hang' | 'drip' | 'reset' | 'return 500';
 
 export interface Taken {
-  /** Requests to other paths than `/bad`. */
+  /** Requests to paths other than `/bad`. */
   received: number;
-  /** From the first `timestamp` in each of their bodies to its arrival, in milliseconds, ascending. */
+  /** Milliseconds from the first `timestamp` in a body to its arrival, ascending. */
   latenciesMs: number[];
-  /** When the first and the last of them came: milliseconds, by the clock of the machine. */
+  /** Arrival of the first and the last request, in epoch milliseconds. */
   firstAt: number;
   lastAt: number;
 }
@@ -23,16 +22,16 @@ export interface Taken {
 export interface Sink {
   url: string;
   misbehave(how: Misbehavior): void;
-  /** How many have come since the last `take`. */
+  /** Requests since the last `take`. */
   count(): Promise<number>;
-  /** What has come since the last call. */
+  /** Returns the requests since the last call, and resets them. */
   take(): Promise<Taken>;
   stop(): void;
 }
 
 const DRIP_EVERY_MS = 1_000;
 
-/** @param at where it listens, as `http://host:port`; on loopback, at any port, unless told */
+/** @param at where to listen. Default: a free port on loopback */
 export async function startSink(at = 'http://127.0.0.1:0'): Promise<Sink> {
   const child = fork(import.meta.filename, ['run', at]);
   const [url] = (await once(child, 'message')) as [string];
@@ -95,7 +94,7 @@ function run({ hostname, port }: URL): void {
   process.on('disconnect', () => process.exit());
 }
 
-/** By some peers a body is written anew, with spaces after its colons. */
+/** Some products reformat a body, with spaces after its colons. */
 function sentAt(body: string): number {
   const from = body.indexOf('"', body.indexOf('"timestamp"') + '"timestamp"'.length) + 1;
   return Date.parse(body.slice(from, body.indexOf('"', from)));
@@ -104,7 +103,7 @@ function sentAt(body: string): number {
 let answer = '';
 let answerUntil = 0;
 
-/** What Node's own server answers: senders note the headers, and for how long they may keep the connection. */
+/** The response of Node's own server, because senders read its headers and how long they may keep the connection. */
 function received(): string {
   const now = Date.now();
   if (now < answerUntil) return answer;

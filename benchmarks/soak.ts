@@ -1,9 +1,9 @@
 /**
- * `npm run soak [-- --minutes N]`: the life of jobs and deliveries through the store on a PostgreSQL of its own, for N
- * minutes (10 unless told) alone and for N minutes beside a transaction that is held open. They take turns of a few
- * seconds in two databases, so that whatever else the machine does concerns both: such a transaction keeps only the
- * rows of its own database. Prints jobs a second of both, their ratio and the sizes of the tables once a minute;
- * nothing here passes or fails. With `--overload`: more requests than can be answered (overload.ts).
+ * `npm run soak [-- --minutes N]`: runs jobs and deliveries through the store on a PostgreSQL server, for N minutes alone and
+ * for N minutes beside an open transaction (default: 10). The two loads take turns of a few seconds in two databases, so that
+ * other work on the machine affects both; an open transaction affects only its own database. Prints the jobs per second of
+ * both, their ratio, and the sizes of the tables once a minute. Nothing here passes or fails. With `--overload`: sends more
+ * requests than the service can handle (overload.ts).
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-/** A reader that stalls for a minute while versions are published: what it costs others, and what it receives. */
+/** A reader that stalls for a minute while versions are published: what it costs others, and whether its body is intact. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Benchmark } from './benchmark.ts';
@@ -9,7 +9,7 @@ import { type ReadResult, startReader } from './reader.ts';
 const RECORDS = 200_000;
 const STALL_MS = 60_000;
 
-/** Every run emits other records, so that every run publishes. */
+/** Every run emits different records, so that every run publishes. */
 const PROGRAM = `
 const run = process.env.FLOWHOOK_JOB;
 let text = '';
@@ -25,9 +25,9 @@ process.stdout.write(text);
 
 const benchmark: Benchmark = {
   about:
-    `${RECORDS.toLocaleString('en')} records are read by two readers that stall for ${STALL_MS / 1_000} s after their first bytes, one of them without ` +
-    'a kept file, while every record changes again and again. "same bytes" is 1 when both received exactly what a ' +
-    'reader without a pause had received before.',
+    `Two readers of ${RECORDS.toLocaleString('en')} records stall for ${STALL_MS / 1_000} s after their first bytes, one of them without ` +
+    'a cached file, while every record keeps changing. "same bytes" is 1 if both receive the same body as a ' +
+    'reader without a pause.',
   units: {},
   rounds: 1,
   async setUp() {

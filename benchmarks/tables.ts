@@ -1,11 +1,12 @@
-/** The tables of a Flowhook that is measured, written and read past it: what a benchmark needs before and after. */
+/** Direct access to the tables of the measured service, to prepare and verify a benchmark. */
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 
 export interface Tables {
   /**
-   * Makes workflows that are as one that there is: so many files, or calls, would take longer than what is measured.
-   * @param input.ids their ids begin so; `from`, and what follows, comes behind it
+   * Copies a workflow, because creating as many by files or calls would take longer than the measurement.
+   *
+   * @param input.ids the prefix of the new ids, which are numbered starting with `from`
    * @param input.nextRunAt when their schedule is due, in epoch milliseconds
    */
   copyWorkflow(input: {
@@ -15,9 +16,9 @@ export interface Tables {
     count: number;
     nextRunAt?: number;
   }): Promise<void>;
-  /** When each job was queued of the workflows whose ids begin so, in epoch milliseconds, earliest first. */
+  /** When the jobs of workflows with this prefix were queued, in epoch milliseconds, earliest first. */
   queuedAt(ids: string): Promise<number[]>;
-  /** How many jobs there are. */
+  /** The number of jobs. */
   jobs(): Promise<number>;
   close(): Promise<void>;
 }
@@ -55,9 +56,9 @@ export async function openTables(databaseUrl: string): Promise<Tables> {
 
 interface Driver {
   all(sql: string): Promise<Record<string, unknown>[]>;
-  /** Whether a workflow has a number there, besides its id. */
+  /** Whether workflows have a number in addition to their id. */
   numbered: boolean;
-  /** Ends what writing so much would leave to be done while something is measured. */
+  /** Finishes the work caused by these writes, so that it does not run during the measurement. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Convoy, at the address of a project (`http://host/api/v1/projects/ID`): an endpoint, a subscription to every event, and
- * an event each. Written after its API reference (create an endpoint, a subscription, an event); not run here.
+ * Convoy, at the URL of a project (`http://host/api/v1/projects/ID`): creates an endpoint and a subscription to every event,
+ * then sends events. Written from its API reference (create an endpoint, a subscription, an event); not tested.
  */
 import { post } from '../deliver-latency.ts';
 import { authorized, create, type Peer } from './peer.ts';

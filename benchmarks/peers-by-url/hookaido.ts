@@ -1,7 +1,7 @@
 /**
- * Hookaido, at the address of an ingress route (`http://host:8080/benchmark`) that its file delivers to the sink: it has
- * no call that makes an endpoint, so that `FLOWHOOK_BENCH_SINK` must say where the sink is to listen. Written after its
- * pages on ingress and push delivery; not run here.
+ * Hookaido, at the URL of an ingress route (`http://host:8080/benchmark`) that its configuration delivers to the sink. Its
+ * API cannot create endpoints, so `FLOWHOOK_BENCH_SINK` must set where the sink listens. Written from its pages on ingress
+ * and push delivery; not tested.
  */
 import { post } from '../deliver-latency.ts';
 import { authorized, type Peer } from './peer.ts';

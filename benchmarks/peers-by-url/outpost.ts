@@ -1,6 +1,6 @@
 /**
- * Hookdeck Outpost, at the address of its API (`http://host:3333/api/v1`): a tenant, a destination of type `webhook` for
- * every topic, and a published event each. Written after its API reference (Tenants, Destinations, Publish); not run here.
+ * Hookdeck Outpost, at the URL of its API (`http://host:3333/api/v1`): creates a tenant and a destination of type `webhook` for
+ * every topic, then publishes events. Written from its API reference (Tenants, Destinations, Publish); not tested.
  */
 import { post } from '../deliver-latency.ts';
 import { authorized, create, type Peer } from './peer.ts';

@@ -1,19 +1,23 @@
-/** A product that delivers webhooks and runs somewhere already: what a driver of its HTTP API has to do. */
+/** The interface of a driver for another product that delivers webhooks and is already running. */
 import type { Ask } from '../open-loop.ts';
 
 export interface PeerInput {
-  /** Of its API, without a slash at the end. */
+  /** The URL of its API, without a slash at the end. */
   url: string;
   /** From the environment: `FLOWHOOK_BENCH_<NAME>_TOKEN`. */
   token: string;
-  /** Where its messages are to arrive. */
+  /** The endpoint for its messages. */
   endpoint: string;
 }
 
-/** Makes what sending needs, with one endpoint. Answers what sends one message; the payload is JSON. */
+/** Creates one endpoint, and returns a function that returns the request for a message. The payload is JSON. */
 export type Peer = (input: PeerInput) => Promise<(payload: string) => Ask>;
 
-/** Creates something. Throws an Error with what was answered, unless it is there afterwards. */
+/**
+ * Creates an object over HTTP.
+ *
+ * @throws Error with the response, if its status is not 2xx
+ */
 export async function create<Made>(
   url: string,
   token: string,
@@ -26,7 +30,7 @@ export async function create<Made>(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${url} was answered ${answer.status}: ${text.slice(0, 500)}`);
+  if (!answer.ok) throw new Error(`${method} ${url} returned ${answer.status}: ${text.slice(0, 500)}`);
   return (text === '' ? undefined : JSON.parse(text)) as Made;
 }
 

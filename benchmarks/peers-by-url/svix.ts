@@ -1,6 +1,6 @@
 /**
- * Svix, at the address of its server: an application, an endpoint, and a message each. Written after its API reference
- * (Application, Endpoint, Message: create); not run here, where no server of it is to be had.
+ * Svix, at the URL of its server: creates an application and an endpoint, then sends messages. Written from its API reference
+ * (Application, Endpoint, Message: create); not tested.
  */
 import { post } from '../deliver-latency.ts';
 import { authorized, create, type Peer } from './peer.ts';

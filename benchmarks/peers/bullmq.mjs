@@ -1,6 +1,6 @@
 /**
- * One unfinished job per key: `deduplication` in its simple mode, which answers the id of the job in the way. The
- * connection is that of a producer that would rather fail than wait for a Redis that is away.
+ * One unfinished job per key: `deduplication` in its simple mode, which returns the id of the existing job. The connection is
+ * set to fail rather than wait for an unavailable Redis.
  */
 import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';

@@ -1,6 +1,6 @@
 /**
- * One waiting job per key: `jobKey`, in its preset mode, in which a second call replaces the job that waits instead of
- * being refused; its revision tells. A pool of ten, as preset.
+ * One waiting job per key: `jobKey` in its default mode, in which a second call replaces the waiting job, as its revision
+ * shows, instead of being refused. A pool of ten connections (the default).
  */
 import { makeWorkerUtils } from 'graphile-worker';
 

@@ -1,6 +1,6 @@
-/** No queue at all: what the route itself costs. It remembers the first names, so that it has some to refuse. */
+/** No queue: only the route. It remembers the first names, so that it can refuse them. */
 const taken = new Set();
-/** More than the warm-up calls: a connection that is accepted late would otherwise send its first name too late. */
+/** More names than warm-up calls, because a connection that is accepted late sends its first name late. */
 const MOST_TAKEN = 40_000;
 
 export async function open() {

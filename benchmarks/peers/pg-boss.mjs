@@ -1,4 +1,4 @@
-/** One job per key, queued or active: the policy `exclusive` with a `singletonKey`. A pool of ten, as preset. */
+/** One job per key, queued or active: the policy `exclusive` with a `singletonKey`. A pool of ten connections (the default). */
 import { PgBoss } from 'pg-boss';
 
 export async function open(connectionString) {

@@ -1,10 +1,10 @@
 /**
- * `POST /v1/workflows/{workflowId}/queue` with the answers and headers of Flowhook, and something else behind it: a bare
- * Fastify route on which each product is used as its documentation says.
+ * A Fastify server with the route `POST /v1/workflows/{workflowId}/queue`, which has the responses and headers of Flowhook but
+ * uses another queue, according to its documentation.
  *
- *     node queue-server.mjs nothing|pg-boss|graphile-worker|bullmq [where its database is]
+ *     node queue-server.mjs nothing|pg-boss|graphile-worker|bullmq [DATABASE]
  *
- * It tells its parent where it listens. `GET /stored` answers how many jobs its database has.
+ * The server sends its URL to its parent. `GET /stored` returns the number of jobs in its database.
  */
 import fastify from 'fastify';
 
@@ -30,7 +30,7 @@ app.get('/stored', async () => String(await stored()));
 
 await app.listen({ port: 0, host: '127.0.0.1' });
 process.send(`http://127.0.0.1:${app.server.address().port}`);
-// The end of the one that asks is the end of this one, however it came about.
+// Ends when its parent ends.
 process.once('disconnect', async () => {
   await app.close();
   await close();
