@@ -1,7 +1,7 @@
 /**
- * Runs a suite of tests: `node test/run.ts SUITE`, which is what the scripts of package.json are. With TEST_FAILED the
- * files in which something failed are written there, for CI, which runs them once more: `node test/run.ts SUITE FILE…`
- * runs these files one at a time, in the form that they have in the suite.
+ * Runs a suite of tests: `node test/run.ts SUITE` (see the scripts in package.json). With TEST_FAILED=FILE the names of
+ * failed test files are written to FILE, so that CI can run them again: `node test/run.ts SUITE FILE…` runs only these
+ * files, one at a time, with the settings of the suite.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ const ROOT = join(import.meta.dirname, '..');
 
 interface Suite {
   files: readonly string[];
-  /** What all of its files share. */
+  /** A module in test/support with the global setup that all files share. */
   setup?: string;
-  /** Files at a time. */
+  /** Number of files that run concurrently. */
   concurrency: number;
   environment?: Readonly<Record<string, string>>;
 }
 
-/** Tests that `npm test` runs in a short form: the variable that says how much is tried, and how much CI has time for. */
+/** Tests that `npm test` runs in a short form: the variable that sets their size, and the size that CI uses. */
 const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'][] = [
   ['test/faults/crash.test.ts', 'CRASH_ROUNDS', 40],
   ['test/faults/webhook-crash.test.ts', 'WEBHOOK_CRASH_ROUNDS', 40],
@@ -43,10 +43,10 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'dashboard/src/**/*.test.ts',
     ],
     setup: 'run/whole-suite',
-    // On two cores 230 s; 267 with three at a time, for many wait for what they have started.
+    // Takes 230 s on two cores (267 s with three files at a time), because many tests wait for other processes.
     concurrency: 4,
   },
-  /** What answers over HTTP, on PostgreSQL as well; `all` has the contract, a life and the crash there. */
+  /** Tests over HTTP, on PostgreSQL. `all` includes tests of the contract and of crashes on PostgreSQL. */
   postgres: {
     files: [
       'api/events',
@@ -64,7 +64,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     concurrency: 3,
     environment: { FLOWHOOK_TEST_STORE: 'postgres' },
   },
-  /** What people install and paste. One file at a time: the README names its ports. */
+  /** The package and the README. One file at a time, because the README uses fixed ports. */
   package: { files: ['test/package/*.test.ts'], concurrency: 1 },
   long: {
     files: LONG_FORMS.map(([file]) => file),
@@ -102,7 +102,7 @@ const { status } = spawnSync(
     stdio: 'inherit',
     env: {
       ...process.env,
-      // Every file loads much of the service.
+      // Shared, because every file loads much of the service.
       NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'compile'),
       ...suite.environment,
     },

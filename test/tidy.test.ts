@@ -1,4 +1,4 @@
-/** The shape of the code: DESIGN section 2 as an ordinary test, with one broken example for each rule. */
+/** The rules about the structure of the code, each with a broken example. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { findings, importsOfLevels, RULES } from './support/tidy.ts';
 const root = join(import.meta.dirname, '..');
 const untidy = join(import.meta.dirname, 'support', 'untidy');
 
-test('the code keeps every rule', () => {
+test('the code follows every rule', () => {
   const found = findings(root);
   assert.equal(
     found.length,
@@ -17,7 +17,7 @@ test('the code keeps every rule', () => {
   );
 });
 
-test('ARCHITECTURE.md says what each level imports', () => {
+test('ARCHITECTURE.md lists the imports of each level', () => {
   const rows = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(
     /^\| `([\w.]+)` \| [^|]+ \| (.+) \|$/gm,
   );
@@ -29,12 +29,12 @@ test('ARCHITECTURE.md says what each level imports', () => {
   );
 });
 
-test('every rule has a broken example, and every example a rule', () => {
+test('every rule has a broken example, and every example has a rule', () => {
   assert.deepEqual(readdirSync(untidy).sort(), Object.keys(RULES).sort());
 });
 
 for (const rule of Object.keys(RULES)) {
-  test(`the rule "${rule}" finds its broken example, and no other rule does`, () => {
+  test(`only the rule "${rule}" finds its broken example`, () => {
     const rules = new Set(findings(join(untidy, rule)).map((finding) => finding.rule));
     assert.deepEqual([...rules], [rule]);
   });

@@ -1,4 +1,4 @@
-/** What the guides let one type works as pasted. */
+/** The commands of the guides work as pasted. */
 import { testPages } from '../support/docs/page-script.ts';
 
 testPages((page) => page.startsWith('docs/guides/'));

@@ -1,4 +1,4 @@
-/** What README, the first pages and those for operators let one type works as pasted; the guides have a file of their own. */
+/** The commands of README and of all pages except the guides work as pasted. */
 import { testPages } from '../support/docs/page-script.ts';
 
 testPages((page) => !page.startsWith('docs/guides/'));

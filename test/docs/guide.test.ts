@@ -1,4 +1,4 @@
-/** The guide under /docs/guide/: what is sent, what is refused, and how it reads in a browser. */
+/** The guide under /docs/guide/: responses, errors, and the pages in a browser. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -23,53 +23,53 @@ const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
   fetch(service.url + path, { method, headers, redirect: 'manual' });
 
-test('pages and files are sent with an ETag, and with a policy that forbids everything else', async () => {
+test('pages and files have an ETag and a strict content security policy', async () => {
   for (const [path, type] of [
     ['', 'text/html; charset=utf-8'],
     ['concepts/job.html', 'text/html; charset=utf-8'],
     ['guide.css', 'text/css; charset=utf-8'],
     ['passages.js', 'text/javascript; charset=utf-8'],
   ] as const) {
-    const answer = await get(`/docs/guide/${path}`);
-    assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, type], path);
-    assert.equal(answer.headers.get('cache-control'), 'no-cache');
-    const policy = answer.headers.get('content-security-policy') ?? '';
+    const response = await get(`/docs/guide/${path}`);
+    assert.deepEqual([response.status, response.headers.get('content-type')], [200, type], path);
+    assert.equal(response.headers.get('cache-control'), 'no-cache');
+    const policy = response.headers.get('content-security-policy') ?? '';
     assert.match(policy, /default-src 'none'; script-src 'self';/);
     assert.doesNotMatch(policy, /unsafe/);
-    const tag = answer.headers.get('etag') ?? '';
+    const tag = response.headers.get('etag') ?? '';
     assert.equal((await get(`/docs/guide/${path}`, { ...HTML, 'if-none-match': tag })).status, 304);
   }
   const head = await get('/docs/guide/', HTML, 'HEAD');
   assert.deepEqual([head.status, await head.text()], [200, '']);
 });
 
-test('its address without the last slash leads to it, and the description of the API does', async () => {
+test('/docs/guide redirects to the guide, and /docs links to it', async () => {
   const moved = await get('/docs/guide');
   assert.deepEqual([moved.status, moved.headers.get('location')], [302, '/docs/guide/']);
   assert.match(await (await get('/docs')).text(), /<a href="\/docs\/guide\/">/);
 });
 
-test('an unknown address is answered to browsers with a page, and to programs with JSON', async () => {
+test('an unknown path returns a page to browsers and JSON to programs', async () => {
   for (const path of ['nothing.html', 'concepts/', '.sources', 'index.html/x', '%00', '/index.html']) {
     const page = await get(`/docs/guide/${path}`);
     assert.equal(page.status, 404, path);
     assert.match(await page.text(), /<h1>No such page<\/h1>/);
-    const answer = await get(`/docs/guide/${path}`, { accept: '*/*' });
-    assert.equal(answer.status, 404);
-    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
-    assert.deepEqual(Object.keys((await answer.json()) as object), ['error']);
+    const response = await get(`/docs/guide/${path}`, { accept: '*/*' });
+    assert.equal(response.status, 404);
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.deepEqual(Object.keys((await response.json()) as object), ['error']);
   }
-  // Other addresses below /docs are not part of the guide.
+  // Other paths below /docs are not part of the guide.
   assert.equal((await get('/docs/guides')).headers.get('content-type'), 'application/json; charset=utf-8');
-  // `BREW` is refused by the HTTP parser, before any route.
+  // The HTTP parser refuses `BREW` before routing.
   for (const method of ['POST', 'BREW']) {
-    const answer = await send(`${method} /docs/guide/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
-    assert.match(answer, /^HTTP\/1\.1 405 /, method);
-    assert.match(answer, /\r\nallow: GET, HEAD, OPTIONS\r\n/i, method);
+    const response = await send(`${method} /docs/guide/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    assert.match(response, /^HTTP\/1\.1 405 /, method);
+    assert.match(response, /\r\nallow: GET, HEAD, OPTIONS\r\n/i, method);
   }
 });
 
-test('a search result leads to the heading above it, and HTML is left as it is', () => {
+test('a search result links to the heading above it, and HTML is not changed', () => {
   const page = pageOf('guides/a.md', '# A\n\n> ## Quoted\n\n## Last\n\nwords <img src="b.png?c&amp;d">\n');
   assert.deepEqual(
     passagesOf(page).map(({ url, text }) => [url, text]),
@@ -81,7 +81,7 @@ test('a search result leads to the heading above it, and HTML is left as it is',
   assert.match(htmlOf(page, { isPart: () => false }), /<img src="b\.png\?c&amp;d">/);
 });
 
-test('other origins that may call the API may not read the guide', async (t) => {
+test('origins that may call the API may not read the guide', async (t) => {
   const other = await startService({ settings: { FLOWHOOK_CORS_ORIGINS: 'https://app.example.com' } });
   t.after(() => other.stop());
   for (const path of ['/docs/guide', '/docs/guide/', '/docs/guide/nothing.html']) {
@@ -108,12 +108,12 @@ test('a service without a dashboard has no guide', async (t) => {
   assert.doesNotMatch(await (await fetch(`${other.url}/docs`)).text(), /docs\/guide/);
 });
 
-test('in a clone the guide is built on its first request', async (t) => {
+test('in a clone, the first request builds the guide', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'flowhook-guide-'));
   t.after(() => rm(root, { recursive: true, force: true }));
   await mkdir(join(root, 'site', 'node_modules', 'marked'), { recursive: true });
   await writeFile(join(root, 'site', 'node_modules', 'marked', 'index.js'), '');
-  // In place of the real build, which the other tests have run.
+  // Replaces the real build, which other tests run.
   const sources = JSON.stringify(join(import.meta.dirname, '../../src/http/ui/background-build.ts'));
   await writeFile(
     join(root, 'site', 'build.ts'),
@@ -133,7 +133,7 @@ writeFileSync(into + '/.sources', await hashOfSources(${JSON.stringify(root)}, G
   await until('the guide is built', async () => (await page()) === 'the guide');
 });
 
-browserTest('something is found and read without a mouse', async ({ page }) => {
+browserTest('the search works without a mouse', async ({ page }) => {
   await page.goto(`${service.url}/docs/guide/`);
   await page.keyboard.press('/');
   await page.keyboard.type('workflow_failed');
@@ -150,7 +150,7 @@ browserTest('something is found and read without a mouse', async ({ page }) => {
   assert.equal(await page.getByRole('listbox').count(), 0);
 });
 
-browserTest('pages can be seen, heard and reached, and none is wider than its window', async ({ page }) => {
+browserTest('pages are accessible, and no page is wider than its window', async ({ page }) => {
   const axe = await readFile(AXE, 'utf8');
   for (const [path, colorScheme, width] of [
     ['', 'light', 1280],

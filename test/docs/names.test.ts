@@ -1,4 +1,4 @@
-/** What the documentation names is there: pages, parts of pages, pictures, commands with their flags, settings, files. */
+/** Everything that the documentation refers to exists: pages, anchors, pictures, commands, flags, settings, files. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -13,7 +13,7 @@ import { PAGES, ROOT, snippetsOf, textOfPage } from '../support/docs/snippets.ts
 const ALL = [...PAGES, 'ARCHITECTURE.md'];
 const pages = new Map(ALL.map((path) => [path, pageOf(path, textOfPage(path))]));
 
-test('every link and picture leads to a file, and to a part of it that is there', () => {
+test('every link and picture leads to an existing file and anchor', () => {
   assert.deepEqual([...pages.values()].flatMap(brokenLinks), []);
 });
 
@@ -31,7 +31,7 @@ function brokenLinks({ path, links }: Page): string[] {
     .map((target) => `${path} links to ${target}`);
 }
 
-test('docs/index.md leads to every page', () => {
+test('docs/index.md links to every page', () => {
   const docs = readPages(join(ROOT, 'docs'));
   const led = new Set(sectionsOf(docs).flatMap((section) => section.pages.map(({ path }) => path)));
   assert.deepEqual(
@@ -42,7 +42,7 @@ test('docs/index.md leads to every page', () => {
 
 const program = await programOf(undefined);
 
-test('every command that is named exists, with every flag', () => {
+test('every command and flag in the documentation exists', () => {
   const mistakes = ALL.flatMap((path) => {
     const text = textOfPage(path);
     const ofShell = snippetsOf(path, text).filter(({ language }) => language === 'sh');
@@ -55,12 +55,14 @@ test('every command that is named exists, with every flag', () => {
         ([, rest]) => rest ?? '',
       ),
     );
-    return [...inProse, ...inShell].flatMap((call) => mistakesOf(call).map((told) => `${path}: ${told}`));
+    return [...inProse, ...inShell].flatMap((call) =>
+      mistakesOf(call).map((mistake) => `${path}: ${mistake}`),
+    );
   });
   assert.deepEqual(mistakes, []);
 });
 
-/** @param call what follows `flowhook`: `jobs show|cancel JOB --json` */
+/** @param call the text after `flowhook`: `jobs show|cancel JOB --json` */
 function mistakesOf(call: string): string[] {
   const words = call.trim().split(/\s+/);
   let at = 0;
@@ -69,7 +71,7 @@ function mistakesOf(call: string): string[] {
     const below = commands.flatMap((command) => command.commands);
     if (below.length === 0) break;
     const names = (words[at] ?? '').split('|');
-    // A noun alone, or what stands for any verb.
+    // A noun alone, or a placeholder for any verb.
     if (at > 0 && !/^[a-z][a-z-]*$/.test(names[0] ?? '')) break;
     if (names[0] === 'help') return [];
     const found = names.map((name) => below.find((command) => command.name() === name));
@@ -92,10 +94,10 @@ function mistakesOf(call: string): string[] {
     .map((flag) => `\`flowhook ${call.trim()}\`: there is no ${flag}`);
 }
 
-/** Of single teams. */
+/** Variables of single teams. */
 const NO_SETTING = /^FLOWHOOK_SECRET/;
 
-test('every variable that is named is a setting, or stands in the code', () => {
+test('every variable in the documentation is a setting, or is used in the code', () => {
   const inCode = globSync('{src,test,benchmarks}/**/*.ts', { cwd: ROOT }).flatMap((path) =>
     variablesIn(textOfPage(path)),
   );
@@ -115,7 +117,7 @@ function variablesIn(text: string): string[] {
   return [...text.matchAll(/FLOWHOOK_[A-Z_]*[A-Z]/g)].map(([name]) => name);
 }
 
-test('every file of ours that is named exists', () => {
+test('every file of the repository in the documentation exists', () => {
   const missing = ALL.flatMap((path) =>
     [
       ...textOfPage(path).matchAll(

@@ -14,7 +14,7 @@ test('every table and plot shows the published results', async () => {
   }
 });
 
-test('no plot is left over', async () => {
+test('every plot belongs to a page', async () => {
   const plots = [...files.keys()].filter((path) => path.endsWith('.svg')).map((path) => basename(path));
   assert.deepEqual((await readdir('docs/images/performance')).sort(), plots.sort());
 });

@@ -1,4 +1,4 @@
-/** The pages of docs/reference are what the code says. */
+/** The pages of docs/reference match the code. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,15 +10,15 @@ import { environmentName } from '../../src/config/sources.ts';
 const made = await references();
 
 for (const [page, text] of Object.entries(made)) {
-  test(`docs/reference/${page} is what the code says`, () => {
+  test(`docs/reference/${page} matches the code`, () => {
     assert.ok(
       readFileSync(join(import.meta.dirname, '../..', 'docs', 'reference', page), 'utf8') === text,
-      `docs/reference/${page} is stale: run \`npm run reference\` and commit what it writes`,
+      `docs/reference/${page} is stale: run \`npm run reference\` and commit the result`,
     );
   });
 }
 
-test('every setting is there by each of its names, with what it must be', () => {
+test('every setting is listed with each of its names and its expected value', () => {
   for (const { name, expected, sentence } of SETTINGS) {
     const row =
       (made['settings.md'] ?? '').split('\n').find((line) => line.startsWith(`| \`${name}\``)) ?? '';

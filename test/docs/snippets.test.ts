@@ -1,4 +1,4 @@
-/** Every block of code in the documentation is what it claims to be: see commands*.test.ts for those of a shell. */
+/** Every block of code in the documentation is valid. commands*.test.ts runs the shell blocks. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 const ran = (language: string) => snippets.filter((one) => one.language === language && isRun(one));
 
-test('every block runs, or says why it does not', (t) => {
+test('every block is run, or says why not', (t) => {
   const notRun = snippets.filter(({ verdict }) => verdict !== undefined && 'notRun' in verdict);
   t.diagnostic(`${snippets.filter(isRun).length} blocks of code are run, ${notRun.length} are not`);
   for (const snippet of notRun) {
@@ -36,25 +36,26 @@ test('every block runs, or says why it does not', (t) => {
   assert.deepEqual(snippets.flatMap(mistakesOf), []);
 });
 
-/** What is wrong with a block before anything of it is tried. */
+/** Mistakes in the language and the comment of a block. */
 function mistakesOf(snippet: Snippet): string[] {
   const { language, verdict } = snippet;
-  if (language === '') return [`${placeOf(snippet)} has no language: what is no code is \`${NO_CODE}\``];
+  if (language === '')
+    return [`${placeOf(snippet)} has no language: use \`${NO_CODE}\` for text that is not code`];
   if (language === NO_CODE) {
-    return verdict === undefined ? [] : [`${placeOf(snippet)} is no code: it needs no comment`];
+    return verdict === undefined ? [] : [`${placeOf(snippet)} is not code and needs no comment`];
   }
   if (verdict !== undefined && 'notRun' in verdict) return [];
   const known = KNOWN[language];
   if (known === undefined) {
     return [
-      `${placeOf(snippet)}: nothing here runs ${language}. Write <!-- not run: WHY --> on the line before`,
+      `${placeOf(snippet)}: ${language} cannot be run here. Write <!-- not run: WHY --> on the line before`,
     ];
   }
   if (verdict === undefined || known.includes(verdict.run)) return [];
-  return [`${placeOf(snippet)}: \`run: ${verdict.run}\` means nothing for ${language}`];
+  return [`${placeOf(snippet)}: \`run: ${verdict.run}\` is not supported for ${language}`];
 }
 
-test('JSON can be read, whole or line by line', () => {
+test('JSON parses, as a whole or line by line', () => {
   for (const snippet of ran('json')) {
     const { text } = snippet;
     const isLines = text.split('\n').every((line) => /^[{[].*[}\]]$/.test(line));
@@ -65,7 +66,7 @@ test('JSON can be read, whole or line by line', () => {
 });
 
 for (const snippet of ran('yaml')) {
-  test(`${placeOf(snippet)} is a workflow, settings, or said to be something else`, async () => {
+  test(`${placeOf(snippet)} is a workflow, settings, or marked as something else`, async () => {
     const value: unknown = parse(snippet.text);
     if (snippet.verdict !== undefined) return;
     assert.ok(typeof value === 'object' && value !== null);
@@ -75,12 +76,12 @@ for (const snippet of ran('yaml')) {
       readConfig({}, {}, directory);
       return;
     }
-    // A part of a definition is tried with a source that takes every setting.
+    // A part of a definition is completed with a source that supports every setting.
     const source = keys.includes('source') ? '' : 'source: { type: command, command: [people] }\n';
     const parsed = parseYamlDefinition(source + snippet.text, { file: 'default/snippet.yaml' });
-    const told =
+    const mistakes =
       'mistakes' in parsed ? parsed.mistakes.map(({ line, message }) => `${line}: ${message}`) : [];
-    assert.deepEqual(told, [], 'YAML of another program is marked <!-- run: parsed only -->');
+    assert.deepEqual(mistakes, [], 'YAML of another program is marked <!-- run: parsed only -->');
   });
 }
 
@@ -104,7 +105,7 @@ test('TypeScript compiles', async () => {
   await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(options));
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(
-    // What it finds is told on standard output; why it could not even look, on the other.
+    // Type errors are on standard output, other errors on standard error.
     ({ stdout, stderr }: { stdout: string; stderr: string }) => assert.fail(`${stdout}${stderr}`),
   );
 });

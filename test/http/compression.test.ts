@@ -1,4 +1,4 @@
-/** Answers that are made as one text are compressed where clients take that, and nothing else about them changes. */
+/** Text responses are compressed if the client accepts it, and do not change otherwise. */
 import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { after, test } from 'node:test';
@@ -23,7 +23,7 @@ async function get(path: string, headers: Record<string, string> = {}, method = 
   return { status: response.statusCode, headers: response.headers, body: await bodyOf(response) };
 }
 
-test('lists, documents and metrics are compressed as the client prefers', async () => {
+test('compresses lists, documents and metrics with the encoding that the client prefers', async () => {
   for (let n = 0; n < 12; n++) {
     assert.equal((await service.call('POST', '/v1/workflows/people/push', [{ id: n }])).status, 200);
   }
@@ -52,7 +52,7 @@ test('lists, documents and metrics are compressed as the client prefers', async 
   }
 });
 
-test('small answers are sent as they are', async () => {
+test('does not compress small responses', async () => {
   for (const path of ['/livez', '/v1/me', '/v1/jobs/none', '/nowhere']) {
     const { headers, body } = await get(path, { 'accept-encoding': 'gzip, zstd' });
     assert.equal(headers['content-encoding'], undefined, path);
@@ -62,7 +62,7 @@ test('small answers are sent as they are', async () => {
 
 test('HEAD has the headers of GET, compressed or not', async () => {
   for (const path of [...LARGE, '/v1/workflows/people']) {
-    // It changes by the second.
+    // Metrics change every second.
     if (path === '/metrics') continue;
     for (const accepted of ['identity', 'gzip']) {
       const asked = { 'accept-encoding': accepted };
@@ -74,7 +74,7 @@ test('HEAD has the headers of GET, compressed or not', async () => {
   }
 });
 
-test('each encoding has an ETag of its own, which revalidates', async () => {
+test('each encoding has its own ETag, which revalidates', async () => {
   const { events } = JSON.parse((await get('/v1/events?after=0')).body.toString()) as {
     events: { id: string }[];
   };

@@ -1,4 +1,4 @@
-/** Requests that depend on what the client has seen, and requests of pages of other origins. */
+/** Conditional requests, caching headers, and requests from pages of other origins. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startService, type TestService } from '../support/service.ts';
@@ -34,7 +34,7 @@ const patch = (body: unknown, tag: string | null) =>
   service.call('PATCH', webhook, body, tag === null ? {} : { 'if-match': tag });
 const tagOf = async (path: string) => (await get(path)).headers.get('etag') ?? assert.fail('no ETag');
 
-test('single things have an ETag, and are not sent to those who have them', async () => {
+test('single resources have an ETag, and return 304 to clients that have them', async () => {
   const pushed = await post('/v1/workflows/people/push', [{ id: 1 }]);
   const job = `/v1/jobs/${pushed.headers.get('x-job-id')}`;
   const isKept = async (path: string) => {
@@ -46,46 +46,46 @@ test('single things have an ETag, and are not sent to those who have them', asyn
     assert.equal((await get(path, { 'if-none-match': '"other"' })).status, 200, path);
   };
   for (const path of [webhook, '/v1/workflows/people', job]) await isKept(path);
-  // How a delivery goes changes what is told of its webhook.
+  // A delivery changes the representation of its webhook.
   const { deliveryId, eventId } = (await post(`${webhook}/test`)).body as Json;
   await isKept(`/v1/events/${eventId}`);
   assert.match(await tagOf(`/v1/deliveries/${deliveryId}`), /^"/);
 });
 
-test('a change with If-Match is made only to what the client has seen', async () => {
+test('a change with If-Match is made only to the version that the client has read', async () => {
   const seen = await tagOf(webhook);
   assert.equal((await patch({ timeoutMs: 2_000 }, seen)).status, 200);
   const late = await patch({ timeoutMs: 3_000 }, seen);
   assert.equal(late.status, 412);
-  assert.match(String((late.body as Json).error), /read it again/);
+  assert.match(String((late.body as Json).error), /read it again/i);
   const timeout = async () => ((await get(webhook)).body as { settings: Json }).settings.timeoutMs;
   assert.equal(await timeout(), 2_000);
 
   const newer = await tagOf(webhook);
-  // What is sealed has another seal each time: also headers of the same names are told apart.
+  // Sealed values differ each time, so a change of only the value of a header is detected.
   assert.equal((await patch({ headers: { 'x-a': '1' } }, newer)).status, 200);
   assert.equal((await patch({ headers: { 'x-a': '2' } }, newer)).status, 412);
   assert.equal((await patch({ timeoutMs: 4_000 }, '*')).status, 200);
   assert.equal((await patch({ timeoutMs: 5_000 }, null)).status, 200);
 });
 
-test('of simultaneous changes of the same state one is made', async () => {
+test('only one of several concurrent changes to the same version is made', async () => {
   const seen = await tagOf(webhook);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 10 }, (_, n) => patch({ timeoutMs: 6_000 + n }, seen)),
   );
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = responses.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [200, ...Array.from({ length: 9 }, () => 412)]);
 });
 
-test('how its deliveries go does not stand in the way of a change', async () => {
+test('a change of a webhook’s state does not prevent a change of its settings', async () => {
   const seen = await tagOf(webhook);
   await post(`${webhook}/pause`);
   assert.notEqual(await tagOf(webhook), seen);
   assert.equal((await patch({ ordered: true }, seen)).status, 200);
 });
 
-test('no shared cache keeps what a key is needed for, whatever is answered', async () => {
+test('no response of a route that needs a key may be kept by a shared cache', async () => {
   const needKey = Object.entries(((await get('/openapi.json')).body as Described).paths).flatMap(
     ([path, methods]) => (methods.get !== undefined && methods.get.security.length > 0 ? [path] : []),
   );
@@ -105,7 +105,7 @@ test('no shared cache keeps what a key is needed for, whatever is answered', asy
   }
 });
 
-test('pages of the origins that are named may call, and others may not', async () => {
+test('only pages of the configured origins may call the API', async () => {
   for (const [origin, allowed] of [
     [APP, APP],
     ['http://localhost:3000', 'http://localhost:3000'],
@@ -128,7 +128,7 @@ test('pages of the origins that are named may call, and others may not', async (
   assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /x-api-key/);
 });
 
-test('without the setting no page of another origin may', async () => {
+test('by default no page of another origin may call the API', async () => {
   const closed = await startService();
   try {
     const answer = await closed.call('GET', '/v1/workflows', undefined, { origin: APP });

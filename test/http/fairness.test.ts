@@ -1,4 +1,4 @@
-/** What one team asks for does not keep another team waiting: through the front door. */
+/** The load of one team does not delay another team. Also: loops of webhooks end. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,7 +32,7 @@ after(async () => {
   site.close();
 });
 
-/** A call of the team `default`, or with the headers of the other one. */
+/** A call of the team `default`, or of the other team with its headers. */
 async function call(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
   const answer = await service.call(method, `/v1/${path}`, body, headers);
   assert.ok(answer.status < 400, `${method} ${path}: ${JSON.stringify(answer.body)}`);
@@ -48,7 +48,7 @@ function reaches(job: string, state: string, headers?: Record<string, string>): 
   });
 }
 
-test('runs of one team that never end leave a place for another team', async () => {
+test('endless runs of one team leave a place for another team', async () => {
   const { port } = site.address() as AddressInfo;
   const source = (path: string) => ({
     source: { type: 'http', url: `http://127.0.0.1:${port}${path}`, parse: 'ndjson', robots: 'ignore' },
@@ -67,7 +67,7 @@ test('runs of one team that never end leave a place for another team', async () 
   for (const job of jobs) await call('POST', `jobs/${job}/cancel`);
 });
 
-test('a loop of webhooks through the service itself ends after five rounds', async () => {
+test('a loop of webhooks through the service ends after five rounds', async () => {
   await call('PUT', 'workflows/round', { source: { type: 'push' }, mode: 'upsert', onInvalid: 'skip' });
   const subscribed = await call('POST', 'integrations/webhooks/subscribe', {
     workflowId: 'round',
@@ -89,7 +89,7 @@ test('a loop of webhooks through the service itself ends after five rounds', asy
     },
   );
   assert.match((changed.body as { error: string }).error, /can only queue jobs and push records/);
-  const sent = await until('the event of the fifth push was delivered', async () => {
+  const sent = await until('the event of the fifth push is delivered', async () => {
     const { body } = await call('GET', `integrations/webhooks/${webhook}/deliveries?limit=1`);
     const [delivery] = (body as { deliveries: { id: string }[] }).deliveries;
     const { body: whole } = await call('GET', `deliveries/${delivery?.id}`);
@@ -101,7 +101,7 @@ test('a loop of webhooks through the service itself ends after five rounds', asy
   assert.equal(sent.headers['flowhook-hops'], '6');
 });
 
-test('the other operations of the contract answer as ever, whoever sends the request', async () => {
+test('the other operations of the contract ignore `flowhook-hops`', async () => {
   await call('PUT', 'workflows/plain', { source: { type: 'push' } });
   const hops = { 'flowhook-hops': '9' };
   const unsubscribed = await service.call(

@@ -1,6 +1,6 @@
 /**
- * Two thousand generated requests to the five operations: never a 5xx, never a body that is not the contract's,
- * never a status outside it. Set FUZZ_SEED to the seed of a failure to repeat it.
+ * Sends 2,000 generated requests to the five operations: no response may have a status or a body outside the contract.
+ * Set FUZZ_SEED to the seed of a failure to repeat it.
  */
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
@@ -32,7 +32,7 @@ const subscribed = await service.call('POST', SUBSCRIBE, {
 });
 const webhookId = subscribed.headers.get('x-webhook-id') ?? '';
 
-/** What may stand in a request target or a header: the client refuses other characters itself. */
+/** Characters allowed in a request target or a header. The client refuses other characters. */
 const visible = fc.string({
   unit: fc
     .oneof(fc.integer({ min: 0x21, max: 0x7e }), fc.integer({ min: 0x80, max: 0xff }))
@@ -82,7 +82,7 @@ const query = fc.oneof(
   visible.map((text) => `?${text}`),
 );
 
-/** Small damage to a path, which most of the time is left alone. */
+/** Slightly damages a path, but usually keeps it. */
 const mangle = fc.oneof(
   { weight: 8, arbitrary: fc.constant((path: string) => path) },
   fc.constant((path: string) => `${path}/`),
@@ -180,7 +180,7 @@ const request: fc.Arbitrary<Sent> = fc
     ...(body === undefined ? {} : { body }),
   }));
 
-test(`${REQUESTS} generated requests get the contract's answers (FUZZ_SEED=${SEED})`, {
+test(`${REQUESTS} generated requests get responses of the contract (FUZZ_SEED=${SEED})`, {
   timeout: 180_000,
 }, async () => {
   const seen = new Map<string, number>();
@@ -191,8 +191,8 @@ test(`${REQUESTS} generated requests get the contract's answers (FUZZ_SEED=${SEE
   });
   await fc.assert(property, { numRuns: REQUESTS, seed: SEED });
 
-  // A generator that only ever meets the first check would prove nothing.
-  for (const answer of [
+  // A generator whose requests all fail the first check would prove nothing.
+  for (const response of [
     'GET 200',
     'GET 404',
     'POST 200',
@@ -203,8 +203,8 @@ test(`${REQUESTS} generated requests get the contract's answers (FUZZ_SEED=${SEE
     'DELETE 404',
   ]) {
     assert.ok(
-      seen.has(answer),
-      `no request was answered ${answer}: ${JSON.stringify(Object.fromEntries(seen))}`,
+      seen.has(response),
+      `no request got the response ${response}: ${JSON.stringify(Object.fromEntries(seen))}`,
     );
   }
 });
@@ -218,8 +218,8 @@ function assertContract(sent: Sent, got: Got): void {
   assert.equal(got.status === 204, sent.method === 'OPTIONS' && got.status < 400, report(got));
   if (got.status !== 200 || sent.method === 'HEAD') return;
   const body = parsed(got);
-  const shape = `another shape\n${report(got)}`;
-  // A question mark in the place of an id leaves the path of an operation that was added.
+  const shape = `a different shape\n${report(got)}`;
+  // An id that starts with a question mark leaves the path of an operation outside the contract.
   if (/^\/v1\/workflows(\/[^/]*)?\/?$/.test(sent.path.split('?')[0] ?? '')) return;
   if (sent.method !== 'GET') {
     assert.deepEqual(Object.keys(body as object), ['message'], shape);

@@ -1,4 +1,4 @@
-/** HTTPS without a proxy, certificates that are renewed, and whose word about the client is believed. */
+/** HTTPS without a proxy, renewed certificates, and trusted proxies. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { type Certificate, certificateAuthority } from '../support/net/certifica
 import { startService } from '../support/service.ts';
 
 const authority = certificateAuthority();
-const skip = authority === undefined && 'there is no openssl program to make certificates with';
+const skip = authority === undefined && 'openssl is not installed';
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-https-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
@@ -27,8 +27,8 @@ function write(issued: Certificate): void {
   writeFileSync(key, issued.key);
 }
 
-/** The certificate that a new connection is shown. */
-function shownAt(url: string): Promise<PeerCertificate> {
+/** The certificate that a new connection receives. */
+function certificateAt(url: string): Promise<PeerCertificate> {
   return new Promise((resolve, reject) => {
     const { hostname: host, port } = new URL(url);
     const socket = connect({ host, port: Number(port), ca: authority?.cert ?? '', servername: 'localhost' });
@@ -40,7 +40,7 @@ function shownAt(url: string): Promise<PeerCertificate> {
   });
 }
 
-test('speaks HTTPS with the certificate that it is given, and tells so', { skip }, async (t) => {
+test('uses HTTPS with the configured certificate, and reports `https` URLs', { skip }, async (t) => {
   write(issue());
   const service = await startService({ settings: SETTINGS });
   t.after(() => service.stop());
@@ -53,43 +53,55 @@ test('speaks HTTPS with the certificate that it is given, and tells so', { skip 
     headers: { 'x-api-key': service.key },
   });
   assert.deepEqual([answer.statusCode, await answer.body.json()], [200, { webhooks: [] }]);
-  const begun = await request(`${service.url}/ui/api/session`, {
+  const session = await request(`${service.url}/ui/api/session`, {
     dispatcher: agent,
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: service.url },
     body: JSON.stringify({ key: service.key }),
   });
-  await begun.body.dump();
-  assert.match(String(begun.headers['set-cookie']), /; Secure/);
-  await assert.rejects(fetch(service.url.replace('https:', 'http:')), 'plain HTTP is not answered there');
+  await session.body.dump();
+  assert.match(String(session.headers['set-cookie']), /; Secure/);
+  await assert.rejects(fetch(service.url.replace('https:', 'http:')), 'the port must refuse plain HTTP');
 });
 
-test('shows a renewed certificate from the next connection on, and keeps the old one while the files do not fit', {
+test('uses a renewed certificate for new connections, and keeps the old certificate while the files do not match', {
   skip,
 }, async (t) => {
   const [first, second] = [issue(), issue()];
   write(first);
   const service = await startService({ settings: SETTINGS });
   t.after(() => service.stop());
-  const before = await shownAt(service.url);
+  const before = await certificateAt(service.url);
 
   writeFileSync(cert, second.cert);
   await service.reload();
-  assert.equal((await shownAt(service.url)).fingerprint256, before.fingerprint256, 'half of it was written');
+  assert.equal(
+    (await certificateAt(service.url)).fingerprint256,
+    before.fingerprint256,
+    'only one file was written',
+  );
   writeFileSync(key, 'no key at all');
   await service.reload();
-  assert.equal((await shownAt(service.url)).fingerprint256, before.fingerprint256, 'the key is none');
+  assert.equal(
+    (await certificateAt(service.url)).fingerprint256,
+    before.fingerprint256,
+    'the key is invalid',
+  );
   rmSync(key);
   await service.reload();
-  assert.equal((await shownAt(service.url)).fingerprint256, before.fingerprint256, 'the key is gone');
+  assert.equal(
+    (await certificateAt(service.url)).fingerprint256,
+    before.fingerprint256,
+    'the key is missing',
+  );
 
   write(second);
   await service.reload();
-  const renewed = await shownAt(service.url);
+  const renewed = await certificateAt(service.url);
   assert.notEqual(renewed.fingerprint256, before.fingerprint256);
 });
 
-test('what is wrong with the files is said at the start', { skip }, async () => {
+test('refuses to start with unusable files, and says why', { skip }, async () => {
   write({ cert: issue().cert, key: issue().key });
   const together = /The certificate in .*cert\.pem and the key in .*key\.pem cannot be used together/;
   await assert.rejects(startService({ settings: SETTINGS }), together);
@@ -99,9 +111,9 @@ test('what is wrong with the files is said at the start', { skip }, async () => 
   await assert.rejects(onlyOne, /FLOWHOOK_TLS_KEY must be given with FLOWHOOK_TLS_CERT/);
 });
 
-test('only the proxies that are named are believed', async (t) => {
-  /** Whether a sign-in that says it came by TLS gets a cookie for TLS alone. */
-  const isBelieved = async (trustProxy: string) => {
+test('trusts only the configured proxies', async (t) => {
+  /** Whether a sign-in with `x-forwarded-proto: https` gets a cookie only for TLS. */
+  const isTrusted = async (trustProxy: string) => {
     const service = await startService({ settings: { FLOWHOOK_TRUST_PROXY: trustProxy } });
     t.after(() => service.stop());
     const answer = await fetch(`${service.url}/ui/api/session`, {
@@ -116,10 +128,10 @@ test('only the proxies that are named are believed', async (t) => {
     assert.equal(answer.status, 200, await answer.text());
     return /; Secure/.test(answer.headers.get('set-cookie') ?? '');
   };
-  assert.equal(await isBelieved('10.0.0.0/8, fd00::/8'), false);
-  assert.equal(await isBelieved('10.0.0.0/8, 127.0.0.1'), true);
-  assert.equal(await isBelieved('loopback'), true);
-  assert.equal(await isBelieved('true'), true);
+  assert.equal(await isTrusted('10.0.0.0/8, fd00::/8'), false);
+  assert.equal(await isTrusted('10.0.0.0/8, 127.0.0.1'), true);
+  assert.equal(await isTrusted('loopback'), true);
+  assert.equal(await isTrusted('true'), true);
   await assert.rejects(
     startService({ settings: { FLOWHOOK_TRUST_PROXY: '10.0.0.0/99' } }),
     /FLOWHOOK_TRUST_PROXY must be .*found "10\.0\.0\.0\/99"/,

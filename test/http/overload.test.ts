@@ -1,4 +1,4 @@
-/** More than can be answered: the rest is refused at once with 503 and `retry-after`, and nothing that was accepted is lost. */
+/** Under overload, requests are refused immediately with 503 and `retry-after`, and accepted requests are not lost. */
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ import { mintKey } from '../../src/teams/keys.ts';
 import { bodyOf } from '../support/records/reading.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-/** More than are worked on at once, whatever they wait for. */
-const ASKED = INITIAL_LIMIT + 200;
+/** More requests than can be in progress. */
+const REQUESTS = INITIAL_LIMIT + 200;
 const LIST = '/v1/integrations/webhooks/list';
 
-test('what waits for the database is bounded, the rest is refused, and all is well afterwards', async (t) => {
+test('limits the requests that wait for the database, refuses the others, and recovers afterwards', async (t) => {
   const service = await startService({
     workflows: { 'default/people.yaml': 'source: { type: push }\n' },
     settings: { FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW: '100000' },
@@ -28,48 +28,47 @@ test('what waits for the database is bounded, the rest is refused, and all is we
   const askOther = asking({ ...service, key }, agent);
 
   const all: Answer[] = [];
-  // One round, unless this machine is so slow that not all of them come while the database is held.
+  // One round, unless this machine is so slow that some requests arrive after the database is unlocked.
   for (let round = 0; !all.some(isShed) && round < 20; round += 1) {
     const other = new Database(join(service.directory, 'data', 'flowhook.db'));
     other.exec('begin immediate');
-    let answered = 0;
+    let done = 0;
     const some = Promise.withResolvers<void>();
-    const asked = Array.from({ length: ASKED }, async (_, n) => {
+    const sent = Array.from({ length: REQUESTS }, async (_, n) => {
       const webhookUrl = `https://example.com/${round}/${n}`;
       const answer = await ask('POST', '/v1/integrations/webhooks/subscribe', {
         workflowId: 'people',
         webhookUrl,
         events: ['job.finished'],
       });
-      answered += 1;
-      if (answered === 100) some.resolve();
+      done += 1;
+      if (done === 100) some.resolve();
       return answer;
     });
     await some.promise;
-    // How the node is can be asked all the while.
+    // Health checks still work.
     assert.equal((await ask('GET', '/livez')).status, 200);
-    // What is refused to one team is not refused to another.
+    // Refusals of one team do not affect another team.
     const ofOther = askOther('PUT', '/v1/workflows/mine', { source: { type: 'push' } });
     assert.equal((await askOther('GET', LIST)).status, 200);
     other.exec('rollback');
     other.close();
     assert.ok(!isShed(await ofOther));
-    all.push(...(await Promise.all(asked)));
+    all.push(...(await Promise.all(sent)));
   }
 
   const accepted = all.filter(({ status }) => status === 200);
   const refused = all.filter(({ status }) => status === 503);
   assert.equal(accepted.length + refused.length, all.length);
-  assert.ok(all.some(isShed), 'nothing was refused as overloaded');
+  assert.ok(all.some(isShed), 'no request was refused as overloaded');
   for (const { headers, text } of refused) {
     assert.match(String(headers['retry-after']), /^\d+$/);
     assert.deepEqual(Object.keys(JSON.parse(text)), ['error']);
   }
-  // One that may be told to come back at once: nobody else asks any more.
   const listed = await ask('GET', LIST);
   assert.equal(listed.status, 200);
   assert.equal(JSON.parse(listed.text).webhooks.length, accepted.length);
-  assert.ok(accepted.length > 0, 'nothing was accepted');
+  assert.ok(accepted.length > 0, 'no request was accepted');
 });
 
 interface Answer {

@@ -1,4 +1,4 @@
-/** Rate limits over the wire. The windows are as long as a day: no test waits for the end of one. */
+/** Rate limits over HTTP, with windows of one day: no window ends during a test. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mintKey } from '../../src/teams/keys.ts';
@@ -31,19 +31,19 @@ async function newKey(): Promise<string> {
   return (await mintKey(service.store, { teamId, name: 'a test', scopes: ['read'], expiresAt: null })).key;
 }
 
-interface Told {
+interface Got {
   status: number;
   body: unknown;
-  /** What is left, by policy. */
+  /** Remaining requests by policy. */
   left: Record<string, number>;
   headers: Headers;
 }
 
-/** A call that a proxy in front has seen coming from an address. */
+/** A call that a trusted proxy forwards for a client address. */
 async function ask(
   path: string,
   { key, from, headers = {} }: { key?: string; from: string; headers?: Record<string, string> },
-): Promise<Told> {
+): Promise<Got> {
   const response = await fetch(service.url + path, {
     headers: { ...(key === undefined ? {} : { 'x-api-key': key }), 'x-forwarded-for': from, ...headers },
   });
@@ -57,15 +57,15 @@ async function ask(
   return { status: response.status, headers: response.headers, body: text, left };
 }
 
-function assertLimited({ status, headers, body }: Told, whom: RegExp): void {
+function assertLimited({ status, headers, body }: Got, sentence: RegExp): void {
   assert.equal(status, 429);
   assert.equal(headers.get('x-error-code'), 'rate_limited');
-  assert.match((JSON.parse(String(body)) as { error: string }).error, whom);
+  assert.match((JSON.parse(String(body)) as { error: string }).error, sentence);
   const seconds = Number(headers.get('retry-after'));
   assert.ok(seconds >= 1 && seconds <= DAY_S, `retry-after: ${seconds}`);
 }
 
-test('nothing is limited, and nothing said of limits, unless the operator sets some', async () => {
+test('by default there are no limits and no headers about limits', async () => {
   for (let n = 0; n < 100; n++) {
     const { status, headers } = await unlimited.call('GET', '/v1/me');
     assert.equal(status, 200);
@@ -74,14 +74,14 @@ test('nothing is limited, and nothing said of limits, unless the operator sets s
   }
 });
 
-test('a key has so many requests, wherever they come from, and others have their own', async () => {
+test('limits the requests of a key from any address, separately from other keys', async () => {
   const [key, other] = [await newKey(), await newKey()];
   for (let n = 1; n <= PER_KEY; n++) {
-    const told = await ask('/v1/me', { key, from: `203.0.113.${n}` });
-    assert.equal(told.status, 200);
-    assert.deepEqual(told.left, { address: PER_ADDRESS - 1, key: PER_KEY - n });
+    const got = await ask('/v1/me', { key, from: `203.0.113.${n}` });
+    assert.equal(got.status, 200);
+    assert.deepEqual(got.left, { address: PER_ADDRESS - 1, key: PER_KEY - n });
     assert.equal(
-      told.headers.get('ratelimit-policy'),
+      got.headers.get('ratelimit-policy'),
       `"address";q=${PER_ADDRESS};w=${DAY_S}, "key";q=${PER_KEY};w=${DAY_S}`,
     );
   }
@@ -91,28 +91,28 @@ test('a key has so many requests, wherever they come from, and others have their
   assert.equal((await ask('/v1/me', { key: other, from: '203.0.113.99' })).status, 200);
 });
 
-test('errors count, and say how one stands', async () => {
+test('errors count, and have the headers about limits', async () => {
   const key = await newKey();
-  const told = await ask('/v1/jobs/job_nobody', { key, from: '203.0.114.1' });
-  assert.equal(told.status, 404);
-  assert.deepEqual(told.left, { address: PER_ADDRESS - 1, key: PER_KEY - 1 });
+  const got = await ask('/v1/jobs/job_nobody', { key, from: '203.0.114.1' });
+  assert.equal(got.status, 404);
+  assert.deepEqual(got.left, { address: PER_ADDRESS - 1, key: PER_KEY - 1 });
   assert.deepEqual((await ask('/no-such-path', { from: '203.0.114.1' })).left, { address: PER_ADDRESS - 2 });
 });
 
-test('an address is counted before any key is looked up, and one without a good key ten times', async () => {
+test('counts an address before the key is looked up, and a request with an invalid key ten times', async () => {
   const from = '203.0.115.1';
   const tries: number[] = [];
   for (let n = 0; n < 4; n++) {
-    const told = await ask('/v1/me', { key: `wrong key ${n}`, from });
-    assert.equal(told.status, 401);
-    tries.push(told.left.address ?? -1);
+    const got = await ask('/v1/me', { key: `wrong key ${n}`, from });
+    assert.equal(got.status, 401);
+    tries.push(got.left.address ?? -1);
   }
   assert.deepEqual(tries, [30, 20, 10, 0]);
   assertLimited(await ask('/v1/me', { key: 'wrong key 5', from }), /from this address/);
   const key = await newKey();
   const refused = await ask('/v1/me', { key, from });
   assertLimited(refused, /from this address/);
-  assert.equal(refused.left.key, undefined, 'the key was not looked at');
+  assert.equal(refused.left.key, undefined, 'the key was not looked up');
   assert.equal((await ask('/v1/me', { key, from: '203.0.115.2' })).left.key, PER_KEY - 1);
 });
 
@@ -121,13 +121,13 @@ test('health checks are never counted', async () => {
   for (let n = 0; n < 4; n++) assert.equal((await ask('/v1/me', { from })).status, 401);
   assertLimited(await ask('/openapi.json', { from }), /from this address/);
   for (const path of ['/livez', '/readyz']) {
-    const told = await ask(path, { from });
-    assert.equal(told.status, 200);
-    assert.deepEqual(told.left, {});
+    const got = await ask(path, { from });
+    assert.equal(got.status, 200);
+    assert.deepEqual(got.left, {});
   }
 });
 
-test('the addresses of one /64 of IPv6 are one, and a mapped IPv4 address is that address', async () => {
+test('counts the addresses of one IPv6 /64 as one, and a mapped IPv4 address as the IPv4 address', async () => {
   assert.equal((await ask('/livez.', { from: '2001:db8:1:2::1' })).left.address, PER_ADDRESS - 1);
   assert.equal((await ask('/livez.', { from: '2001:db8:1:2:3:4:5:6' })).left.address, PER_ADDRESS - 2);
   assert.equal((await ask('/livez.', { from: '2001:db8:1:3::1' })).left.address, PER_ADDRESS - 1);
@@ -135,29 +135,29 @@ test('the addresses of one /64 of IPv6 are one, and a mapped IPv4 address is tha
   assert.equal((await ask('/livez.', { from: '::ffff:203.0.117.1' })).left.address, PER_ADDRESS - 2);
 });
 
-test('what a client says of its address before the trusted proxy counts for nothing', async () => {
+test('ignores addresses that the client itself puts into `x-forwarded-for`', async () => {
   await ask('/nothing', { from: '203.0.118.1' });
-  const told = await ask('/nothing', { from: '198.51.100.7, 203.0.118.1' });
-  assert.equal(told.left.address, PER_ADDRESS - 2);
+  const got = await ask('/nothing', { from: '198.51.100.7, 203.0.118.1' });
+  assert.equal(got.left.address, PER_ADDRESS - 2);
 });
 
-test('a session of the dashboard counts as the key that it was begun with', async () => {
+test('a dashboard session counts as the key that it was started with', async () => {
   const key = await newKey();
   const own = { origin: service.url, 'x-forwarded-for': '203.0.119.1' };
-  const begun = await fetch(`${service.url}/ui/api/session`, {
+  const signedIn = await fetch(`${service.url}/ui/api/session`, {
     method: 'POST',
     headers: { ...own, 'content-type': 'application/json' },
     body: JSON.stringify({ key }),
   });
-  assert.equal(begun.status, 200, await begun.text());
-  const cookie = (begun.headers.getSetCookie()[0] ?? '').split(';')[0] ?? '';
+  assert.equal(signedIn.status, 200, await signedIn.text());
+  const cookie = (signedIn.headers.getSetCookie()[0] ?? '').split(';')[0] ?? '';
   const bySession = await ask('/ui/api/v1/me', { from: '203.0.119.1', headers: { cookie, ...own } });
   assert.equal(bySession.status, 200);
   assert.equal(bySession.left.key, PER_KEY - 1);
   assert.equal((await ask('/v1/me', { key, from: '203.0.119.2' })).left.key, PER_KEY - 2);
 });
 
-test('pages of other origins may read how one stands', async () => {
+test('pages of other origins may read the headers about limits', async () => {
   const { headers } = await ask('/nothing', {
     from: '203.0.120.1',
     headers: { origin: 'https://app.example.com' },

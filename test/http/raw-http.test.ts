@@ -1,4 +1,4 @@
-/** HTTP to the letter, over raw sockets: what Node's parser lets through, and bodies that nobody asked for. */
+/** Strict HTTP over raw sockets: malformed input that Node's parser accepts, and uninvited bodies. */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
@@ -18,7 +18,7 @@ async function statusOf(head: string, body = '') {
   return got;
 }
 
-test('a host must be one, once', async () => {
+test('requires exactly one valid host header', async () => {
   const ask = async (hosts: string) =>
     (await statusOf(`GET /v1/me HTTP/1.1\r\n${hosts}${KEY}${CLOSE}`)).status;
   for (const refused of [
@@ -38,7 +38,7 @@ test('a host must be one, once', async () => {
   }
 });
 
-test('OPTIONS * is about the server', async () => {
+test('OPTIONS * returns the methods of the server', async () => {
   for (const target of ['*', `http://${host}`]) {
     const { status, headers, text } = await statusOf(`OPTIONS ${target} HTTP/1.1\r\nhost: a\r\n${CLOSE}`);
     assert.deepEqual([status, text], [204, ''], target);
@@ -47,7 +47,7 @@ test('OPTIONS * is about the server', async () => {
   assert.equal((await statusOf(`GET * HTTP/1.1\r\nhost: a\r\n${CLOSE}`)).status, 404);
 });
 
-test('a target in absolute form is its path and query', async () => {
+test('treats a target in absolute form as its path and query', async () => {
   for (const [target, status] of [
     [`http://${host}/v1/me`, 200],
     ['HTTP://elsewhere.example/v1/jobs?limit=1', 200],
@@ -62,7 +62,7 @@ test('a target in absolute form is its path and query', async () => {
   }
 });
 
-test('other versions of HTTP are refused as such', async () => {
+test('refuses other versions of HTTP with 505', async () => {
   for (const version of ['2.0', '3.0', '0.9']) {
     assert.equal((await statusOf(`GET /livez HTTP/${version}\r\nhost: a\r\n`)).status, 505, version);
   }
@@ -74,7 +74,7 @@ test('other versions of HTTP are refused as such', async () => {
   assert.equal((await statusOf(`${data}/0.9\r\nhost: a\r\n${KEY}`)).status, 400);
 });
 
-test('a body in a transfer coding that is not decoded is not read as if it were plain', async () => {
+test('refuses a body in an unsupported transfer coding', async () => {
   const ask = async (coding: string, line = PUSH) =>
     (
       await statusOf(
@@ -98,7 +98,7 @@ test('a client that resets its connection after CONNECT does not end the process
   assert.equal((await statusOf(`GET /livez HTTP/1.1\r\nhost: a\r\n${CLOSE}`)).status, 200);
 });
 
-test('CONNECT behind requests that wait ends them all with the connection', async () => {
+test('CONNECT after pending requests ends them and the connection', async () => {
   const stream = `GET /v1/stream HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n${KEY}\r\n`;
   const wait = `GET /v1/events?after=now&wait=10 HTTP/1.1\r\nhost: a\r\n${KEY}\r\n`;
   const { socket } = await open(`${wait}${stream}`);
@@ -111,10 +111,10 @@ test('CONNECT behind requests that wait ends them all with the connection', asyn
   socket.write('CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n');
   await closed;
   const end = performance.now() + 3_000;
-  while ((await openStreams()) !== '0') assert.ok(performance.now() < end, 'the stream stays open');
+  while ((await openStreams()) !== '0') assert.ok(performance.now() < end, 'the stream is still open');
 });
 
-/** A connection whose answers are read as they come. */
+/** A connection whose responses are collected. */
 async function open(head: string): Promise<{ socket: Socket; until(pattern: RegExp): Promise<string> }> {
   const socket = connect({ host: hostname, port: Number(port) });
   let text = '';
@@ -145,7 +145,7 @@ async function open(head: string): Promise<{ socket: Socket; until(pattern: RegE
 
 const EXPECT = 'host: a\r\nexpect: 100-continue\r\ncontent-type: application/json\r\n';
 
-test('who expects to be asked for the body is refused before that', async () => {
+test('refuses requests with `expect: 100-continue` before the body is sent', async () => {
   for (const [head, status] of [
     [`${PUSH} HTTP/1.1\r\n${EXPECT}content-length: 200000000\r\n`, 401],
     [`${PUSH} HTTP/1.1\r\n${EXPECT}transfer-encoding: chunked\r\nx-api-key: wrong\r\n`, 401],
@@ -161,7 +161,7 @@ test('who expects to be asked for the body is refused before that', async () => 
   }
 });
 
-test('who is let in is asked for the body, once', async () => {
+test('sends `100 Continue` once for an accepted request', async () => {
   const body = '[{"id":"1"}]';
   const { socket, until } = await open(
     `${PUSH} HTTP/1.1\r\n${EXPECT}${KEY}${CLOSE}content-length: ${body.length}\r\n\r\n`,
@@ -172,22 +172,22 @@ test('who is let in is asked for the body, once', async () => {
   socket.destroy();
 });
 
-test('after a refusal the rest of a body is read within bounds, and the answer arrives', async () => {
+test('after a refusal, a limited part of the body is read, and the response arrives', async () => {
   const { socket, until } = await open(`${PUSH} HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000\r\n\r\n`);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  const answer = until(/"error"/);
+  const response = until(/"error"/);
   const block = Buffer.alloc(1_048_576, 'x');
   const pour = () => {
     while (!socket.destroyed && socket.write(block));
   };
   socket.on('drain', pour);
   pour();
-  assert.match(await answer, /HTTP\/1\.1 401 /);
+  assert.match(await response, /HTTP\/1\.1 401 /);
   await closed;
-  assert.ok(socket.bytesWritten < 1_000_000_000, `${socket.bytesWritten} bytes were taken`);
+  assert.ok(socket.bytesWritten < 1_000_000_000, `${socket.bytesWritten} bytes were read`);
 });
 
-test('a body within the bounds does not cost the connection', async () => {
+test('keeps the connection after a refusal if the body is small', async () => {
   const body = Buffer.alloc(200_000, 'x');
   const { socket, until } = await open(
     `${PUSH} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`,

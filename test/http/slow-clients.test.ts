@@ -1,7 +1,6 @@
 /**
- * Clients that take their time, or more than their share: others are answered all the same, and in the end all of them
- * are closed. `SLOW_CLIENTS=2000` opens so many idle connections, and a quarter as many that send a request byte by byte;
- * unless told, it is 300 and 75.
+ * Slow and greedy clients: other clients still get responses, and slow connections are closed in the end.
+ * `SLOW_CLIENTS=2000` opens 2,000 idle connections and 500 that send a request byte by byte (default: 300 and 75).
  */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,6 +11,7 @@ import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { startServerProcess } from '../support/server-process.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const IDLE = Number(process.env.SLOW_CLIENTS ?? 300);
 const LORIS = Math.ceil(IDLE / 4);
@@ -20,7 +20,7 @@ const STALLED_READERS = 10;
 const KEY = 'test-key-of-the-default-team';
 const HEAD = `host: a\r\nx-api-key: ${KEY}\r\n`;
 const ME = `GET /v1/me HTTP/1.1\r\n${HEAD}\r\n`;
-/** Beyond all that the kernel buffers for a connection. */
+/** More data than the kernel buffers for a connection. */
 const RECORDS = 40;
 const RECORD_BYTES = 700_000;
 
@@ -36,7 +36,7 @@ before(async () => {
 });
 after(() => service.stop());
 
-/** One request on a connection of its own; status 0 when it was not answered. */
+/** Sends a request on its own connection. Status 0: there was no response. */
 function ask(url: string, { path = '/v1/me', from }: { path?: string; from?: string } = {}): Promise<Got> {
   return new Promise((resolve) => {
     const sent = httpRequest(url + path, {
@@ -58,7 +58,7 @@ function ask(url: string, { path = '/v1/me', from }: { path?: string; from?: str
   });
 }
 
-/** A connection, open; what breaks it is no error here. */
+/** Opens a connection. Its errors are ignored. */
 async function open(t: TestContext, url: string, from?: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect({
@@ -78,7 +78,7 @@ function openMany(t: TestContext, url: string, count: number): Promise<Socket[]>
   return Promise.all(Array.from({ length: count }, () => open(t, url)));
 }
 
-/** Resolves when the other side has closed it, or it is broken. */
+/** Resolves when the connection is closed or broken. */
 function closed(socket: Socket): Promise<void> {
   socket.resume();
   return new Promise((resolve) => {
@@ -87,7 +87,7 @@ function closed(socket: Socket): Promise<void> {
   });
 }
 
-/** Resolves with what has come when the first bytes are there; nothing when it was closed before. */
+/** Resolves with the first bytes; empty if the connection was closed before. */
 function firstBytes(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     socket.once('data', (chunk: Buffer) => resolve(chunk.toString()));
@@ -95,7 +95,7 @@ function firstBytes(socket: Socket): Promise<string> {
   });
 }
 
-/** Sends a text byte by byte, as slowly as its caller goes round. */
+/** Returns a function that sends the next byte of a text. */
 function trickle(socket: Socket, text: string): () => void {
   let sent = 0;
   return () => {
@@ -104,7 +104,7 @@ function trickle(socket: Socket, text: string): () => void {
   };
 }
 
-test('idle, slow and stalled clients leave others unharmed', async (t) => {
+test('idle, slow and stalled clients do not affect other clients', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-slow-'));
   const files = join(directory, 'workflows', 'default');
   await mkdir(files, { recursive: true });
@@ -113,7 +113,7 @@ test('idle, slow and stalled clients leave others unharmed', async (t) => {
     FLOWHOOK_DATA: join(directory, 'data'),
     FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
     FLOWHOOK_BOOTSTRAP_KEY: KEY,
-    // As it is by default, and how many there are must not depend on how fast this machine is.
+    // Long, so that the number of open connections does not depend on the speed of this machine.
     FLOWHOOK_HEADERS_TIMEOUT: '5m',
     FLOWHOOK_REQUEST_TIMEOUT: '10m',
     FLOWHOOK_KEEP_ALIVE_TIMEOUT: '10m',
@@ -132,7 +132,7 @@ test('idle, slow and stalled clients leave others unharmed', async (t) => {
     ),
   });
   assert.equal(pushed.status, 200, await pushed.text());
-  // The first read writes the answer that others are sent.
+  // The first read writes the cached body for the others.
   assert.equal((await ask(url, { path: '/v1/workflows/large/data' })).status, 200);
   const before = await residentMb(url);
 
@@ -156,19 +156,19 @@ test('idle, slow and stalled clients leave others unharmed', async (t) => {
   const statuses: number[] = [];
   for (let round = 0; round < 25; round++) {
     for (const sendByte of [...loris, ...bodies]) sendByte();
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       ...Array.from({ length: 4 }, () => ask(url)),
       ask(url, { path: '/v1/workflows/large/data?limit=1' }),
     ]);
-    statuses.push(...answers.map(({ status }) => status));
+    statuses.push(...responses.map(({ status }) => status));
   }
-  assert.deepEqual([...new Set(statuses)], [200], 'all of them were answered');
+  assert.deepEqual([...new Set(statuses)], [200]);
   const grown = (await residentMb(url)) - before;
-  t.diagnostic(`${IDLE} idle, ${LORIS} slow: ${statuses.length} answered, ${grown} MB more in the server`);
-  // Some 10 kB for each connection; what stalls is not held for each.
+  t.diagnostic(`${IDLE} idle, ${LORIS} slow: ${statuses.length} responses, server memory +${grown} MB`);
+  // About 10 kB per connection. Stalled readers share one body.
   assert.ok(grown < 200 + IDLE / 20, `the server has grown by ${grown} MB`);
   const still = [...unused, ...used].filter(({ destroyed }) => !destroyed);
-  assert.equal(still.length, IDLE, 'none of them was ended meanwhile');
+  assert.equal(still.length, IDLE, 'idle connections stay open');
 
   const sizes = await Promise.all(readers.map(readWhole));
   for (const size of sizes) assert.ok(size > RECORDS * RECORD_BYTES, `${size} bytes`);
@@ -189,7 +189,7 @@ async function readWhole(socket: Socket): Promise<number> {
   return size;
 }
 
-test('whoever is too slow is closed, and whoever never asked for anything without a word', async (t) => {
+test('closes slow connections, and unused connections without a response', async (t) => {
   const hasty = await startService({
     settings: {
       FLOWHOOK_HEADERS_TIMEOUT: '1s',
@@ -211,42 +211,42 @@ test('whoever is too slow is closed, and whoever never asked for anything withou
   for (const socket of halfClosed) {
     socket.end(`POST /v1/integrations/webhooks HTTP/1.1\r\n${HEAD}content-length: 10\r\n\r\nhalf`);
   }
-  const told = unused.map(firstBytes);
-  const toldOfHeads = halfHeads.map(firstBytes);
+  const receivedByUnused = unused.map(firstBytes);
+  const receivedByHalfHeads = halfHeads.map(firstBytes);
   await Promise.all([...unused, ...used, ...halfHeads, ...halfBodies, ...halfClosed].map(closed));
-  for (const text of await Promise.all(told)) assert.equal(text, '');
-  // Without a word where this test was slower than its server.
-  for (const text of await Promise.all(toldOfHeads))
+  for (const text of await Promise.all(receivedByUnused)) assert.equal(text, '');
+  // Empty if this test was slower than its server.
+  for (const text of await Promise.all(receivedByHalfHeads))
     assert.match(text, /^$|^HTTP\/1\.1 400 .*took too long/s);
 });
 
-test('requests in one go are answered as far as a connection may ask, and others are not kept waiting', async (t) => {
+test('limits pipelined requests per connection, and does not delay other clients', async (t) => {
   const reads = await openMany(t, service.url, 2);
   const doesNotRead = await openMany(t, service.url, 2);
-  const gone: Promise<void>[] = [];
+  const ends: Promise<void>[] = [];
   for (const socket of reads) {
-    gone.push(closed(socket));
+    ends.push(closed(socket));
     socket.write(ME.repeat(10_000));
   }
   for (const socket of doesNotRead) {
     socket.pause();
-    gone.push(
+    ends.push(
       new Promise((resolve) => {
         socket.once('close', () => resolve());
       }),
     );
     socket.write(ME.repeat(10_000));
   }
-  // Of all that come while so many are refused one may be told to come back: then it does.
-  for (let answered = 0; answered < 50; ) {
+  // While so many requests are refused, another one may get a 503 and is retried.
+  for (let succeeded = 0; succeeded < 50; ) {
     const { status } = await ask(service.url);
     assert.ok(status === 200 || status === 503, `${status}`);
-    if (status === 200) answered += 1;
+    if (status === 200) succeeded += 1;
   }
-  await Promise.all(gone);
+  await Promise.all(ends);
 });
 
-test('ten requests in one go are answered in their order', async (t) => {
+test('responds to ten pipelined requests in order', async (t) => {
   const socket = await open(t, service.url);
   const chunks: string[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk.toString()));
@@ -254,29 +254,29 @@ test('ten requests in one go are answered in their order', async (t) => {
   const asked = paths.map((path, n) => `GET ${path} HTTP/1.1\r\n${HEAD}x-request-id: number-${n}\r\n`);
   socket.write(`${asked.join('\r\n')}connection: close\r\n\r\n`);
   await closed(socket);
-  const answers = chunks.join('');
-  assert.equal(answers.match(/HTTP\/1\.1 404 /g)?.length, 10);
-  const ids = [...answers.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id);
+  const responses = chunks.join('');
+  assert.equal(responses.match(/HTTP\/1\.1 404 /g)?.length, 10);
+  const ids = [...responses.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id);
   assert.deepEqual(
     ids,
     [...paths.keys()].map((n) => `number-${n}`),
   );
 });
 
-test('thousands of header lines are read as far as 16 KiB, and none of them is dropped', async (t) => {
-  const answerTo = async (line: string, count: number) => {
+test('accepts thousands of header lines up to 16 KiB, and drops none', async (t) => {
+  const responseTo = async (line: string, count: number) => {
     const socket = await open(t, service.url);
     const first = firstBytes(socket);
     socket.write(`GET /v1/me HTTP/1.1\r\nconnection: close\r\n${line.repeat(count)}${HEAD}\r\n`);
     return first;
   };
-  // What stands last is the key.
-  assert.match(await answerTo('a:b\r\n', 3_000), /^HTTP\/1\.1 200 /);
-  assert.match(await answerTo('a: 0123456789\r\n', 1_600), /^HTTP\/1\.1 431 /);
+  // The key is the last header.
+  assert.match(await responseTo('a:b\r\n', 3_000), /^HTTP\/1\.1 200 /);
+  assert.match(await responseTo('a: 0123456789\r\n', 1_600), /^HTTP\/1\.1 431 /);
   assert.equal((await ask(service.url)).status, 200);
 });
 
-test('an address has its share of connections, and a trusted proxy any number', {
+test('limits connections per address, but not those of a trusted proxy', {
   skip: process.platform === 'linux' ? false : 'only Linux has more than one loopback address',
 }, async (t) => {
   const crowded = await startService({
@@ -297,28 +297,22 @@ test('an address has its share of connections, and a trusted proxy any number', 
     assert.match(await first, /^HTTP\/1\.1 200 /);
   }
   const refused = await open(t, url);
-  const words = firstBytes(refused);
   assert.match(
-    await words,
+    await firstBytes(refused),
     /^HTTP\/1\.1 503 .*retry-after: .*Too many connections are open from this address/is,
   );
   await closed(refused);
-  // Of what is refused the server has forgotten everything, and others have a share of their own.
+  // Refused connections no longer count, and other addresses have their own limit.
   assert.equal((await ask(url, { from: '127.0.0.2' })).status, 200);
   mine[0]?.destroy();
-  await until(async () => (await ask(url)).status === 200);
+  await until('the address may connect again', async () => (await ask(url)).status === 200);
 
-  // As many as there may be in all: those that are idle make room.
+  // Reaches the limit on all connections: idle ones are closed to make room.
   for (let n = 0; n < 31; n++) {
     const socket = await open(t, url, '127.0.0.3');
     const first = firstBytes(socket);
     socket.write(ME);
     await first;
   }
-  await until(async () => (await ask(url, { from: '127.0.0.2' })).status === 200);
+  await until('a connection is free', async () => (await ask(url, { from: '127.0.0.2' })).status === 200);
 });
-
-/** Asks until it is so. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo()));
-}

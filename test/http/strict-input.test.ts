@@ -1,6 +1,6 @@
 /**
- * What an operation does not declare is refused, with the nearest name that it does: tried on every operation of
- * `/openapi.json`. The contract's operations ignore it, and receivers take anything.
+ * Every operation of `/openapi.json` refuses undeclared input and suggests the nearest declared name. The contract's
+ * operations ignore undeclared input, and receivers accept anything.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -39,7 +39,7 @@ interface Target {
 const targets: Target[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     method: method.toUpperCase(),
-    // Of most resources there is none with this id: what is wrong with a request is told first.
+    // Most resources with this id do not exist: mistakes in a request are reported first.
     path: path.replace(/\{(\w+)\}/g, (_, name: string) => IDS[name] ?? 'unknown'),
     operation,
   })),
@@ -87,8 +87,8 @@ function refused(got: Got, sentence: string, what: string): void {
   assert.ok(got.error.includes(sentence), `${what}: "${got.error}" does not say ${sentence}`);
 }
 
-/** Without its last letter, as a hasty hand writes it. */
-const misspelt = (name: string) => name.slice(0, -1);
+/** The name without its last letter. */
+const misspelled = (name: string) => name.slice(0, -1);
 const queryNames = ({ operation }: Target) =>
   (operation.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
 
@@ -97,7 +97,7 @@ function jsonBody({ operation }: Target): { schema: Schema; example?: unknown } 
   return content && { ...content, schema: resolved(content.schema) };
 }
 
-/** The schema with the named ones in their places. */
+/** The schema with its references resolved. */
 function resolved(schema: Schema): Schema {
   if (schema.$ref !== undefined) {
     return resolved(document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {});
@@ -112,7 +112,7 @@ function resolved(schema: Schema): Schema {
   };
 }
 
-/** The places of all properties that an object of this schema may have, objects inside of it included. */
+/** The paths of all properties of this schema, including nested objects. */
 function places(schema: Schema, above: string[] = []): string[][] {
   const own = Object.entries(schema.properties ?? {}).flatMap(([name, one]) => [
     [...above, name],
@@ -121,7 +121,7 @@ function places(schema: Schema, above: string[] = []): string[][] {
   return [...own, ...(schema.oneOf ?? []).flatMap((one) => places(one, above))];
 }
 
-/** The fields with one more at this place. */
+/** Adds a field at a path. */
 function withField(fields: Json, [first = '', ...rest]: readonly string[], value: unknown): Json {
   if (rest.length === 0) return { ...fields, [first]: value };
   const below = fields[first];
@@ -129,7 +129,7 @@ function withField(fields: Json, [first = '', ...rest]: readonly string[], value
   return { ...fields, [first]: withField(inner, rest, value) };
 }
 
-test('there is something to try', () => {
+test('the document has enough operations, parameters and fields', () => {
   assert.equal(targets.filter(({ operation }) => CONTRACT.includes(operation.operationId)).length, 6);
   assert.ok(additive.length > 60, `${additive.length}`);
   assert.ok(additive.flatMap(queryNames).length > 60);
@@ -143,11 +143,11 @@ for (const target of additive) {
   const example = body?.example as Json | undefined;
   const whole = body === undefined ? undefined : JSON.stringify(example);
 
-  test(`${name} refuses query parameters that it does not know`, async () => {
+  test(`${name} refuses unknown query parameters`, async () => {
     const known = queryNames(target);
     for (const one of known) {
-      const got = await send(target, { query: `${misspelt(one)}=1`, body: whole });
-      refused(got, `Did you mean \`${one}\`?`, misspelt(one));
+      const got = await send(target, { query: `${misspelled(one)}=1`, body: whole });
+      refused(got, `Did you mean \`${one}\`?`, misspelled(one));
     }
     for (const unknown of [
       '__proto__',
@@ -165,13 +165,13 @@ for (const target of additive) {
   });
 
   if (body !== undefined && body.schema.type !== 'array') {
-    test(`${name} refuses fields that it does not know`, async () => {
+    test(`${name} refuses unknown fields`, async () => {
       const closed = places(body.schema).filter(
         (place) => place.length === 1 || !isOpen(body.schema, place.slice(0, -1)),
       );
       assert.ok(closed.length > 0);
       for (const place of closed) {
-        const wrong = [...place.slice(0, -1), misspelt(place.at(-1) ?? '')];
+        const wrong = [...place.slice(0, -1), misspelled(place.at(-1) ?? '')];
         const got = await send(target, { body: JSON.stringify(withField(example ?? {}, wrong, true)) });
         refused(got, `Did you mean \`${place.join('.')}\`?`, wrong.join('.'));
       }
@@ -190,7 +190,7 @@ for (const target of additive) {
   }
 
   if (operation.requestBody === undefined && method !== 'GET') {
-    test(`${name} takes no body, but an empty one`, async () => {
+    test(`${name} accepts only an empty body`, async () => {
       refused(await send(target, { body: '{"dryRun":true}' }), 'There is no field "dryRun"', 'a field');
       for (const text of ['{', '[]', 'null', '"x"']) {
         const got = await send(target, { body: text });
@@ -198,7 +198,7 @@ for (const target of additive) {
       }
       const plain = await send(target, {});
       assert.notEqual(plain.code, 'body_invalid');
-      // As `curl -X POST -d ''` sends it, and clients that send an object with every POST.
+      // Sent by `curl -X POST -d ''`, and by clients that send an object with every POST.
       for (const sent of [{ body: '', type: 'application/x-www-form-urlencoded' }, { body: '{}' }]) {
         const { status, code } = await send(target, sent);
         assert.deepEqual([status, code], [plain.status, plain.code], JSON.stringify(sent));
@@ -208,7 +208,7 @@ for (const target of additive) {
 }
 
 for (const target of targets.filter(({ operation }) => CONTRACT.includes(operation.operationId))) {
-  test(`${target.operation.operationId} ignores what it does not know`, async () => {
+  test(`${target.operation.operationId} ignores unknown input`, async () => {
     const example = jsonBody(target)?.example as Json | undefined;
     const body = (fields: Json | undefined) => (target.method === 'GET' ? undefined : JSON.stringify(fields));
     const plain = await send(target, { body: body(example) });
@@ -220,14 +220,14 @@ for (const target of targets.filter(({ operation }) => CONTRACT.includes(operati
   });
 }
 
-test('receivers take any query and any body', async () => {
+test('receivers accept any query and any body', async () => {
   const inspector = (await service.call('POST', '/v1/inspectors')).body as { url: string };
   const { pathname } = new URL(inspector.url);
   const response = await fetch(`${service.url}${pathname}?nonsense=1`, { method: 'POST', body: '{"any":' });
   assert.equal(response.status, 204);
 });
 
-test('what is misspelt never turns a trial into the real thing', async () => {
+test('a misspelled `dryRun` never makes an actual change', async () => {
   const pushed = await service.call('POST', '/v1/workflows/people/push', [{ id: 1, name: 'Ada' }]);
   assert.equal(pushed.status, 200);
   const data = async () => (await service.call('GET', '/v1/workflows/people/data')).body;
@@ -263,7 +263,7 @@ test('what is misspelt never turns a trial into the real thing', async () => {
   assert.equal(still.status, 200);
 });
 
-test('an error is problem details for those that ask for them, except on the five operations', async () => {
+test('returns problem details to clients that accept them, except from the five operations', async () => {
   const ask = async (path: string, accept: string, method = 'GET') => {
     const response = await fetch(service.url + path, {
       method,
@@ -311,7 +311,7 @@ test('an error is problem details for those that ask for them, except on the fiv
   }
 });
 
-test('the job in the way is named in problem details', async () => {
+test('problem details contain the job id', async () => {
   const { body } = await service.call('PUT', '/v1/workflows/paused', { source: { type: 'push' } });
   assert.equal((body as Json).message, 'Workflow created');
   const refused = await service.call('POST', '/v1/workflows/paused/push', [{ name: 'no id' }], {
@@ -323,7 +323,7 @@ test('the job in the way is named in problem details', async () => {
   assert.match(String(jobId), /^job_/);
 });
 
-test('a known parameter with a bad value is told with its bounds', async () => {
+test('an error about an invalid value of a parameter states its limits', async () => {
   for (const [path, sentence] of [
     [
       '/v1/workflows/people/changes?since=1&until=3728967440065038',
@@ -361,7 +361,7 @@ test('a known parameter with a bad value is told with its bounds', async () => {
   );
 });
 
-test('the statuses of the contract stay, others say what is wrong', async () => {
+test('the contract’s operations keep their statuses, and others use more precise ones', async () => {
   const large = `{"x":"${'x'.repeat(70_000)}"}`;
   const subscribe = '/v1/integrations/webhooks/subscribe';
   const { body } = await service.call('POST', '/v1/keys', { scopes: ['read'] });
@@ -380,7 +380,7 @@ test('the statuses of the contract stay, others say what is wrong', async () => 
   }
 });
 
-test('a parameter of the body in the query, and the other way round, are told where they belong', async () => {
+test('an error about a body field in the query, or the reverse, says where it belongs', async () => {
   const erase = targets.find(({ operation }) => operation.operationId === 'erasePerson') as Target;
   const inQuery = await send(erase, { query: 'dryRun=true', body: '{"id":"1"}' });
   refused(inQuery, 'It is a field of the JSON body', 'dryRun in the query of erase');
@@ -389,7 +389,7 @@ test('a parameter of the body in the query, and the other way round, are told wh
   refused(inBody, 'It is a query parameter: ?dryRun=…', 'dryRun in the body of PUT');
 });
 
-/** Whether objects at this place may have fields that the schema does not name. */
+/** Whether objects at this path may have fields that the schema does not name. */
 function isOpen(
   schema: Schema & { additionalProperties?: unknown },
   [first, ...rest]: readonly string[],

@@ -1,4 +1,4 @@
-/** What Node has compiled of the service is kept where nobody else can write, or not at all. */
+/** Node's compile cache is kept only where no other user can write. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, chown, lstat, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
@@ -23,7 +23,7 @@ async function place(t: TestContext) {
     cache: join(home, '.cache', 'flowhook'),
     run(environment: Record<string, string> = {}) {
       const env = { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: shared, ...environment };
-      // Without a umask: the modes must not depend on it.
+      // With umask 000, because the modes must not depend on the umask.
       const script = `umask 000; exec "${process.execPath}" "${BIN}" --version`;
       const done = spawnSync('sh', ['-c', script], { env, encoding: 'utf8' });
       assert.equal(done.status, 0, done.stderr);
@@ -33,7 +33,7 @@ async function place(t: TestContext) {
 
 const filesIn = (directory: string) => readdir(directory).catch(() => 'nothing there');
 
-test('what Node has compiled is kept in a directory of the user, and nothing in the temporary directory', async (t) => {
+test('keeps compiled code in a directory of the user, and nothing in the temporary directory', async (t) => {
   const { cache, shared, run } = await place(t);
   run();
   const { mode } = await lstat(cache);
@@ -42,7 +42,7 @@ test('what Node has compiled is kept in a directory of the user, and nothing in 
   assert.deepEqual(await filesIn(shared), []);
 });
 
-test('a cache that others can write, or could replace, is not used', async (t) => {
+test('does not use a cache that other users can write or replace', async (t) => {
   const { home, cache, shared, run } = await place(t);
   await mkdir(cache, { recursive: true });
   for (const path of [cache, join(home, '.cache'), home]) {
@@ -54,18 +54,18 @@ test('a cache that others can write, or could replace, is not used', async (t) =
   assert.deepEqual(await filesIn(shared), []);
 });
 
-test('a file in place of the home, a relative name and an empty one mean no cache', async (t) => {
+test('uses no cache if HOME is a file, relative or empty', async (t) => {
   const { shared, run } = await place(t);
   for (const HOME of [BIN, 'relative', '']) run({ HOME });
   assert.deepEqual(await filesIn(shared), []);
   assert.equal(await filesIn('relative'), 'nothing there');
 });
 
-test('root uses no cache of another user: neither in their home nor behind a link', async (t) => {
-  if (process.getuid?.() !== 0) return t.skip('needs root, to make what belongs to another user');
+test('root uses no cache of another user, neither in their home nor through a link', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('needs root to create files of another user');
   const { home, cache, run } = await place(t);
   await mkdir(cache, { recursive: true, mode: 0o700 });
-  // As after `sudo` that keeps the home of the caller.
+  // Like `sudo` when it keeps HOME.
   for (const path of [cache, join(home, '.cache'), home]) {
     await chown(path, OTHER_USER, OTHER_USER);
     run();

@@ -1,6 +1,6 @@
 /**
- * What the hot paths cost on SQLite, in statements and pages: a guard against getting slower that no noise can trip.
- * Each operation is counted in a database with a past, and in one with a hundred times that.
+ * The cost of hot paths on SQLite, in statements and pages: unlike times, these counts have no noise. Each operation is
+ * counted in a database with some history, and in one with a hundred times as much.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -31,8 +31,8 @@ const TIMES = 100;
 const HASH = 'a'.repeat(64);
 
 /**
- * What each costs at most, counted and no more than that: statements, pages looked at in the database with the large
- * past, pages written. Whoever makes something cheaper lowers its numbers; whoever makes it dearer says why.
+ * Maximum cost of each operation: statements, pages read in the database with the long history, pages written. If you
+ * make an operation cheaper, lower its numbers. If you raise a number, explain why.
  */
 const MOST: Record<string, [statements: number, read: number, written: number]> = {
   'a key is looked up': [1, 3, 0],
@@ -49,7 +49,7 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'a run without changes is published': [12, 53, 22],
   'a version is looked up': [1, 7, 0],
   'a page of records is read': [2, 6, 0],
-  'all lanes are looked through': [2, 12, 0],
+  'all lanes are searched': [2, 12, 0],
   'a lane is looked at': [1, 12, 0],
   'a lane is loaded': [6, 20, 0],
   'a delivery is settled': [5, 20, 5],
@@ -62,17 +62,17 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'abandoned jobs are looked for': [1, 2, 0],
 };
 /**
- * The B-trees that a queue call adds an entry to, each a table or an index: their number and width is what most of its
- * time on the writer's thread goes to.
+ * The B-trees (tables and indexes) that a queue call adds an entry to. Their number and width account for most of its
+ * time on the writer thread.
  */
 const ENTRIES = ['event', 'event_id', 'event_workflow', 'job', 'job_due', 'job_slot'];
-/** And for each webhook that the event is for. */
+/** Additional entries for each webhook that receives the event. */
 const ENTRIES_OF_DELIVERY = ['delivery', 'delivery_event', 'delivery_history', 'delivery_order'];
-/** Where a page of a tree splits is a matter of what was written before. */
+/** Tolerance for page splits, which depend on earlier writes. */
 const SPLITS = 2;
 
-test('hot paths cost no more than is known, and hardly more with a past of a hundred times as much', {
-  skip: process.platform === 'linux' ? false : 'pages are counted by /proc',
+test('hot paths cost at most the known numbers, and hardly more with a hundred times the history', {
+  skip: process.platform === 'linux' ? false : 'pages are counted with /proc',
 }, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-counts-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
@@ -83,32 +83,34 @@ test('hot paths cost no more than is known, and hardly more with a past of a hun
     jobs: PAST.jobs * TIMES,
     deliveries: PAST.deliveries * TIMES,
   });
-  const said: string[] = [];
+  const problems: string[] = [];
   assert.deepEqual([...large.keys()], Object.keys(MOST));
   for (const [name, [statements, read, written]] of Object.entries(MOST)) {
     const work = large.get(name) as Work;
     const before = small.get(name) as Work;
     for (const [what, count, most] of [
       ['statements', work.statements, statements],
-      ['pages looked at', work.read, read + SPLITS],
+      ['pages read', work.read, read + SPLITS],
       ['pages written', work.written, written === 0 ? 0 : written + SPLITS],
     ] as const) {
-      if (count > most) said.push(`${name}: ${count} ${what}, where ${most} were enough`);
+      if (count > most) problems.push(`${name}: ${count} ${what}, maximum: ${most}`);
     }
-    // Trees with a hundred times the entries are a level deeper or two.
+    // Trees with a hundred times the entries are one or two levels deeper.
     if (work.read > 3 * before.read)
-      said.push(`${name}: ${work.read} pages looked at with ${TIMES} times the past, ${before.read} without`);
+      problems.push(
+        `${name}: ${work.read} pages read with ${TIMES} times the history, ${before.read} without`,
+      );
   }
-  assert.deepEqual(said, []);
+  assert.deepEqual(problems, []);
 });
 
-test('a queue call adds entries to the B-trees that are known, and to no others', async (t) => {
+test('a queue call adds entries only to the known B-trees', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-entries-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const path = join(directory, 'past.db');
   const teamId = await makePast(path, { ...PAST, webhooks: 1 });
   const counter = new Counter(path, Date.now);
-  /** The trees that a call adds an entry to, as often as it does. It takes none away. */
+  /** The names of the trees that a call adds entries to, once per entry. */
   const addedBy = async (workflowId: string) => {
     const before = counter.entries();
     await counter.write('jobs.enqueue', { teamId, workflowId, origin: 'api', idempotencyKey: null });
@@ -124,7 +126,7 @@ test('a queue call adds entries to the B-trees that are known, and to no others'
   assert.deepEqual(delivered.sort(), [...ENTRIES, ...ENTRIES_OF_DELIVERY].sort());
 });
 
-/** Every operation once, on a workflow and a webhook that have a past of their own. */
+/** Runs every operation once, on a workflow and a webhook with history. */
 async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
   const teamId = await makePast(path, past);
   const at = { teamId, workflowId: 'past-3' };
@@ -193,7 +195,7 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
   );
 
   const [name] = await note(
-    'all lanes are looked through',
+    'all lanes are searched',
     counter.read(async (view) => dueLanes(view, await laneNames(view))),
   );
   assert.ok(name !== undefined);
@@ -240,7 +242,7 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
   return found;
 }
 
-/** A database with what the service leaves of one run, multiplied. Answers the team. */
+/** Makes a database with the rows of one run, multiplied. Returns the team id. */
 async function makePast(path: string, past: Past): Promise<string> {
   const store = await openStore(`sqlite:${path}`, {
     publicUrl: () => '',

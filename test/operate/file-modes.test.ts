@@ -1,4 +1,4 @@
-/** What lies on the disk is for the service's own user alone, whatever the umask. */
+/** Only the service's own user can read its files, with any umask. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,13 +10,13 @@ import { test } from 'node:test';
 
 const BIN = join(import.meta.dirname, '../..', 'bin', 'flowhook.js');
 
-/** Of everything below a directory, and itself: what others may do with it. */
+/** All paths in a directory, and the ones that other users can access. */
 async function openToOthers(directory: string): Promise<{ seen: string[]; open: string[] }> {
   const names = await readdir(directory, { recursive: true });
   const seen: string[] = [];
   const open: string[] = [];
   for (const path of [directory, ...names.map((name) => join(directory, name))]) {
-    // What is made anew beside it may be gone again.
+    // Temporary files may be gone already.
     const found = await stat(path).catch(() => undefined);
     if (found === undefined) continue;
     const name = relative(directory, path) || '.';
@@ -26,7 +26,7 @@ async function openToOthers(directory: string): Promise<{ seen: string[]; open: 
   return { seen, open };
 }
 
-/** A server and commands under a umask that takes nothing away. */
+/** A server and commands with umask 000. */
 async function place(t: { after(end: () => Promise<void>): void }) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-modes-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
@@ -53,9 +53,9 @@ async function place(t: { after(end: () => Promise<void>): void }) {
     async serve(use: (url: string) => Promise<void>): Promise<string> {
       const child = spawn('sh', ['-c', script, 'sh', 'serve'], { cwd: directory, env });
       const exited = once(child, 'close');
-      let said = '';
+      let output = '';
       child.stderr.on('data', (part) => {
-        said += part;
+        output += part;
       });
       try {
         const url = await new Promise<string>((resolve, reject) => {
@@ -63,21 +63,21 @@ async function place(t: { after(end: () => Promise<void>): void }) {
             const [, found] = /listening on (\S+)$/.exec(line) ?? [];
             if (found !== undefined) resolve(found);
           });
-          child.once('exit', () => reject(new Error(`The server ended: ${said}`)));
+          child.once('exit', () => reject(new Error(`The server ended: ${output}`)));
         });
         await use(url);
       } finally {
         child.kill('SIGTERM');
         await exited;
       }
-      return said;
+      return output;
     },
   };
 }
 
-test('database, keys, backups and kept bodies can be read by nobody else', async (t) => {
+test('no other user can read the database, keys, backups and cached bodies', async (t) => {
   const { data, run, serve } = await place(t);
-  const said = await serve(async (url) => {
+  const output = await serve(async (url) => {
     const headers = { 'x-api-key': 'a-key-of-the-file-modes-test', 'content-type': 'application/json' };
     const records = Array.from({ length: 4_000 }, (_, id) => ({ id: String(id), name: 'x'.repeat(100) }));
     const push = { method: 'POST', headers, body: JSON.stringify(records) };
@@ -101,7 +101,7 @@ test('database, keys, backups and kept bodies can be read by nobody else', async
       String(seen),
     );
   });
-  assert.doesNotMatch(said, /open_to_others/);
+  assert.doesNotMatch(output, /open_to_others/);
 
   const [name = ''] = (await readdir(join(data, 'backups'))).filter((file) => file.endsWith('.db'));
   run('backup', 'restore', name, '--force');
@@ -114,13 +114,13 @@ test('database, keys, backups and kept bodies can be read by nobody else', async
   assert.equal(line.actor.kind, 'command');
 });
 
-test('a data directory that others may look into is left as it is, and told at the start', async (t) => {
+test('keeps the mode of a data directory that others can read, and warns at the start', async (t) => {
   const { data, serve } = await place(t);
   await mkdir(data);
   await chmod(data, 0o755);
-  const said = await serve(async () => {
-    // The directory lets others see the names, and no more.
+  const output = await serve(async () => {
+    // Other users can see only the names of files.
     assert.deepEqual((await openToOthers(data)).open, ['. 755']);
   });
-  assert.match(said, /directory\.open_to_others/);
+  assert.match(output, /directory\.open_to_others/);
 });

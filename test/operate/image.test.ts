@@ -1,4 +1,4 @@
-/** The image and the compose files name what there is, and the service writes nowhere but where they let it. */
+/** The image and the compose files refer to existing files and settings, and the service writes only where it may. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const instructions = (await read('Dockerfile'))
   .split('\n')
   .filter((line) => /^[A-Z]+ /.test(line));
 
-/** The settings that a text names. */
+/** The settings that a text mentions. */
 const named = (text: string) => [...new Set(text.match(/\bFLOWHOOK_[A-Z_]+/g))];
 
 interface Service {
@@ -44,18 +44,18 @@ async function servicesOf(file: string): Promise<Service[]> {
   return Object.values(compose.services).filter(({ image }) => image === 'flowhook');
 }
 
-test('the Dockerfile copies what is there, and leaves out what must not be in an image', async () => {
+test('the Dockerfile copies existing paths, and excludes what must not be in an image', async () => {
   const copied = instructions
     .filter((line) => line.startsWith('COPY ') && !line.includes('--from'))
     .flatMap((line) => line.split(/\s+/).slice(1, -1));
   assert.ok(copied.length > 4);
-  for (const path of copied) assert.ok(existsSync(join(root, path)), `${path} is copied and not there`);
+  for (const path of copied) assert.ok(existsSync(join(root, path)), `${path} is copied, but does not exist`);
   const ignored = (await read('.dockerignore')).split('\n');
   for (const line of ['.git', '.env', 'data', '**/node_modules', '**/dist'])
     assert.ok(ignored.includes(line), line);
 });
 
-test('the image and the compose files name settings that exist', async () => {
+test('the image and the compose files use existing settings', async () => {
   for (const file of ['Dockerfile', ...COMPOSE_FILES]) {
     const unknown = named(await read(file)).filter((name) => !VARIABLES.includes(name));
     assert.deepEqual(unknown, [], file);
@@ -68,7 +68,7 @@ test('the image and the compose files name settings that exist', async () => {
   }
 });
 
-test('in every compose file the service may do as little as it needs', async () => {
+test('in every compose file the service has only the privileges that it needs', async () => {
   for (const file of COMPOSE_FILES) {
     const services = await servicesOf(file);
     assert.ok(services.length > 0, file);
@@ -76,7 +76,7 @@ test('in every compose file the service may do as little as it needs', async () 
       assert.deepEqual([service.read_only, service.cap_drop], [true, ['ALL']], file);
       assert.deepEqual(service.security_opt, ['no-new-privileges:true'], file);
       assert.ok(service.tmpfs?.[0]?.startsWith('/tmp:'), file);
-      // Its own directory read-only, a volume for the data, and no port for others than this machine.
+      // A read-only directory, a volume for the data, and ports that only this machine can reach.
       assert.equal(service.volumes?.[0], '.:/flowhook:ro', file);
       assert.match(service.volumes?.[1] ?? '', /^data[-\d]*:\/data$/, file);
       for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:\d+:8080$/, file);
@@ -84,7 +84,7 @@ test('in every compose file the service may do as little as it needs', async () 
   }
 });
 
-test('systemd takes the unit as it is', async (t) => {
+test('systemd accepts the unit', async (t) => {
   const unit = join(root, 'templates', 'flowhook.service');
   assert.deepEqual(
     named(await readFile(unit, 'utf8')).filter(
@@ -94,14 +94,14 @@ test('systemd takes the unit as it is', async (t) => {
   );
   const verified = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' });
   if (verified.error !== undefined) {
-    t.skip('there is no systemd here');
+    t.skip('systemd is not installed');
     return;
   }
-  // It may have something to say of units that this machine has.
+  // The output may contain warnings about other units.
   assert.doesNotMatch(verified.stderr, /flowhook/);
 });
 
-test('the health check of the image tells a service that answers from one that does not', async (t) => {
+test('the health check of the image succeeds only if the service responds', async (t) => {
   const check = instructions.find((line) => line.startsWith('HEALTHCHECK '));
   const [command = '', ...args] = JSON.parse(check?.replace(/^.*\bCMD /, '') ?? '[]') as string[];
   assert.equal(command, 'node');
@@ -117,7 +117,7 @@ test('the health check of the image tells a service that answers from one that d
   assert.equal(await healthy(), 1);
 });
 
-test('with everything else read-only a job runs, an answer is kept and a backup is made', async (t) => {
+test('runs a job, caches a response and makes a backup on a read-only file system', async (t) => {
   if (!mayMount()) {
     t.skip('this user may not mount');
     return;
@@ -149,9 +149,9 @@ async function runAndReadTwice(url: string): Promise<void> {
   const headers = { 'x-api-key': KEY };
   const queued = await fetch(`${url}/v1/workflows/module/queue`, { method: 'POST', headers });
   const log = `${url}/v1/jobs/${queued.headers.get('x-job-id')}/logs`;
-  // Followed to the end of its job.
+  // The stream ends with the job.
   await (await fetch(log, { headers: { ...headers, accept: 'text/event-stream' } })).text();
-  for (const _ of ['written into a file of its own', 'sent from there']) {
+  for (const _ of ['writes the cached body', 'reads the cached body']) {
     const data = await fetch(`${url}/v1/workflows/module/data`, { headers });
     assert.deepEqual(await data.json(), [{ id: 'EROFS' }]);
   }
@@ -159,7 +159,7 @@ async function runAndReadTwice(url: string): Promise<void> {
 
 const KEY = 'key-of-the-read-only-service';
 
-/** Whether a mount of one's own can be made: the user of a container often may not. */
+/** Whether this user may mount file systems: in containers this is often not allowed. */
 function mayMount(): boolean {
   try {
     execFileSync('unshare', ['-m', 'sh', '-c', 'mount --make-rprivate / && mount -o remount,bind,ro /'], {
@@ -171,10 +171,10 @@ function mayMount(): boolean {
   }
 }
 
-/** The service where only `data` and `tmp` of a directory can be written to. */
+/** Starts a service that can write only to `data` and `tmp` in a directory. */
 async function startReadOnly(directory: string): Promise<{ url: string; stop(): Promise<void> }> {
   const script =
-    // Its own directory may lie on a file system of its own. What is mounted from there is read-only like it.
+    // The directory may be on a different file system. Bind mounts from it inherit that it is read-only.
     'mount --make-rprivate / && mount --bind "$PLACE" "$PLACE" && mount -o remount,bind,ro "$PLACE" && ' +
     'for one in data tmp; do mount --bind "$PLACE/$one" "$PLACE/$one" && mount -o remount,bind,rw "$PLACE/$one"; done && ' +
     'mount -o remount,bind,ro / && ! touch "$PLACE/x" 2>/dev/null && exec "$@"';

@@ -1,4 +1,4 @@
-/** The log of a service at work, as its operator gets it: one line for each unit of work, joined by ids. */
+/** The log of a running service: one line for each unit of work, connected by ids. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { makePlace } from '../support/cli/place.ts';
@@ -34,7 +34,7 @@ async function start(t: TestContext, settings: Record<string, string>) {
   return { ask, server };
 }
 
-/** Resolves when what a process has said satisfies. */
+/** Resolves with the result of `look`, which is called after each output of the process. */
 function until<T>({ process: { stderr } }: ServerProcess, look: () => T | undefined): Promise<T> {
   return new Promise((resolve) => {
     const check = () => {
@@ -43,14 +43,14 @@ function until<T>({ process: { stderr } }: ServerProcess, look: () => T | undefi
       stderr?.off('data', later);
       resolve(found);
     };
-    // Behind whoever makes lines of it.
+    // After the listener that collects the output.
     const later = () => setImmediate(check);
     stderr?.on('data', later);
     check();
   });
 }
 
-test('a request, its job and its delivery have a line each, which name each other', async (t) => {
+test('a request, its job and its delivery each have a line, connected by ids', async (t) => {
   const traces = await startTraceReceiver();
   t.after(() => traces.stop());
   const receiver = await startReceiver();
@@ -109,7 +109,7 @@ test('a request, its job and its delivery have a line each, which name each othe
   assert.equal(await server.stop(), 0);
 });
 
-test('people get the same as readable lines, and only the requests that they want', async (t) => {
+test('settings select readable lines and which requests are logged', async (t) => {
   const { ask, server } = await start(t, { FLOWHOOK_LOG_FORMAT: 'pretty', FLOWHOOK_LOG_REQUESTS: 'off' });
   const queued = await ask('POST', '/v1/workflows/people/queue');
   const jobId = queued.headers.get('x-job-id') ?? '';

@@ -1,4 +1,4 @@
-/** What Prometheus reads of a service, and the dashboard and the alerts that are made of it. */
+/** The metrics of a service, and the Grafana dashboard and alerts that use them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ after(async () => {
   await receiver.stop();
 });
 
-/** A scrape after a run that finished, one that failed, deliveries, and a request of which nobody knows. */
+/** A scrape after a finished run, a failed run, deliveries, and a request with an unknown path and method. */
 const worked = (async () => {
   const events = ['workflow_finished', 'workflow_failed'];
   await new Flowhook(service).webhooks.subscribeToAll({ url: receiver.url, events });
@@ -44,14 +44,14 @@ const worked = (async () => {
     assert.equal((await service.call('POST', `/v1/workflows/${id}/queue`)).status, 200);
   }
   await fetch(`${service.url}/v1/nowhere-at-all`, { method: 'PROPFIND' });
-  // Directories are looked at every half minute, and for the first time at the first scrape.
+  // Directories are read every 30 s, starting with the first scrape.
   const backups = join(service.directory, 'data', 'backups');
   while (listBackups(backups).length === 0) await service.call('GET', '/livez');
-  // In no order: what was answered or sent may be counted a little later.
+  // Requests and deliveries may be counted shortly after they end.
   return scrapeUntil(service.url, (families) => {
     const counted = (name: string, labels: Record<string, string>) => amountOf(families, name, labels) ?? 0;
     return (
-      // On a busy machine the database may take longer than a scrape waits for it.
+      // On a busy machine a scrape may not wait long enough for the database.
       counted('flowhook_database_up', {}) === 1 &&
       counted('flowhook_deliveries_total', { state: 'delivered' }) === 2 &&
       counted('flowhook_job_attempts_total', {}) === 2 &&
@@ -61,7 +61,7 @@ const worked = (async () => {
   });
 })();
 
-test('counts requests, attempts of jobs and attempts of deliveries, and measures them', async () => {
+test('counts and measures requests, job attempts and delivery attempts', async () => {
   const { families } = await worked;
   const is = (name: string, labels: Record<string, string>, value: number) =>
     assert.equal(amountOf(families, name, labels), value, `${name} ${JSON.stringify(labels)}`);
@@ -86,7 +86,7 @@ test('counts requests, attempts of jobs and attempts of deliveries, and measures
   is('flowhook_backup_interval_seconds', {}, 86_400);
 });
 
-test('has no label that takes values without bound', async () => {
+test('every label has a limited number of values', async () => {
   const { text, families } = await worked;
   assert.equal(amountOf(families, 'http_server_request_duration_seconds_count', { http_route: '' }), 1);
   assert.ok(!/nowhere-at-all|PROPFIND/.test(text));
@@ -116,19 +116,17 @@ test('has no label that takes values without bound', async () => {
   ]);
 });
 
-test('is read by the parser of Prometheus without a complaint', async (t) => {
+test('promtool accepts the scrape and the alerts', async (t) => {
   const { text } = await worked;
-  // What `worked` has read was read by a parser of ours already, which keeps to the description of the format.
+  // `worked` has already parsed the scrape with a strict parser of our own.
   const metrics = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
-  if (metrics.error !== undefined)
-    return t.skip('promtool is not installed: a parser of ours alone has read it');
+  if (metrics.error !== undefined) return t.skip('promtool is not installed');
   assert.equal(metrics.status, 0, metrics.stderr + metrics.stdout);
   const rules = spawnSync('promtool', ['check', 'rules', ALERTS], { encoding: 'utf8' });
   assert.equal(rules.status, 0, rules.stderr + rules.stdout);
-  t.diagnostic('promtool has read the scrape and the rules');
 });
 
-test('every alert says what it is about, what it means and what to do, of metrics that exist', async () => {
+test('every alert has a summary, a description and an action, and uses existing metrics', async () => {
   const { families } = await worked;
   const { groups } = parse(readFileSync(ALERTS, 'utf8')) as {
     groups: { rules: { alert: string; expr: string; labels: object; annotations: object }[] }[];
@@ -143,7 +141,7 @@ test('every alert says what it is about, what it means and what to do, of metric
   }
 });
 
-test('every expression of the dashboard names metrics and labels that exist', async () => {
+test('every expression of the dashboard uses existing metrics and labels', async () => {
   const { families } = await worked;
   const dashboard = JSON.parse(readFileSync(join(OPERATE, 'grafana-dashboard.json'), 'utf8')) as {
     panels: { id: number; type: string; title: string; gridPos: Box; targets?: { expr: string }[] }[];
@@ -156,7 +154,7 @@ test('every expression of the dashboard names metrics and labels that exist', as
     assert.deepEqual(
       below.map(({ title }) => title),
       [],
-      `lie upon ${panel.title}`,
+      `panels that overlap ${panel.title}`,
     );
     if (panel.type !== 'row') assert.ok((panel.targets ?? []).length > 0, panel.title);
   }
@@ -170,7 +168,7 @@ test('every expression of the dashboard names metrics and labels that exist', as
   }
 });
 
-test('the list of metrics names all of them, and no others', async () => {
+test('the reference lists exactly the existing metrics', async () => {
   const { families } = await worked;
   const page = readFileSync(join(OPERATE, '..', 'reference', 'metrics.md'), 'utf8');
   const listed = [...page.matchAll(/^\| `(\w+)(?:\{([\w, ]*)\})?` \| (\w+) \|/gm)];
@@ -180,19 +178,19 @@ test('the list of metrics names all of them, and no others', async () => {
     assert.equal(type, family?.type, name);
     const found = new Set(family?.samples.flatMap((sample) => Object.keys(sample.labels)));
     found.delete('le');
-    const told = labels.split(', ').filter((label) => label !== '');
-    // Of what has not come about there is no value yet.
-    if (found.size > 0) assert.deepEqual(told.sort(), [...found].sort(), name);
+    const documented = labels.split(', ').filter((label) => label !== '');
+    // Some metrics have no values yet.
+    if (found.size > 0) assert.deepEqual(documented.sort(), [...found].sort(), name);
   }
 });
 
-test('is for clients whose address is named, and for keys of operators', async (t) => {
+test('metrics are only for allowed addresses and for keys with the scope `operator`', async (t) => {
   const ask = async (headers: Record<string, string>) => {
-    const answer = await fetch(`${service.url}/metrics`, { headers });
-    return { status: answer.status, text: await answer.text() };
+    const response = await fetch(`${service.url}/metrics`, { headers });
+    return { status: response.status, text: await response.text() };
   };
   assert.equal((await ask({})).status, 200);
-  // A page whose name was made to lead here asks in the browser of this machine (DNS rebinding).
+  // A page in this machine's browser whose name resolves to this machine (DNS rebinding).
   const hosted = (name: string) =>
     sendBytes(service.url, `GET /metrics HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`);
   assert.equal((await hosted('evil.example')).status, 401);
@@ -232,7 +230,7 @@ test('is for clients whose address is named, and for keys of operators', async (
   assert.equal(await from(), 401);
 });
 
-test('tells of the process while the database is away, and that it is', async (t) => {
+test('reports that the database is unavailable, and still has metrics of the process', async (t) => {
   const other = await startService();
   t.after(() => other.stop());
   await other.store.close();
@@ -242,14 +240,14 @@ test('tells of the process while the database is away, and that it is', async (t
   assert.equal(amountOf(families, 'flowhook_deliveries_waiting'), undefined);
 });
 
-test('is no path where it is off', async (t) => {
+test('/metrics does not exist if metrics are off', async (t) => {
   const other = await startService({ settings: { FLOWHOOK_METRICS: 'off' } });
   t.after(() => other.stop());
   await assert.rejects(scrape(other.url), /404/);
   assert.equal((await fetch(`${other.url}/metrics`, { headers: { 'x-api-key': other.key } })).status, 404);
 });
 
-test('the parser of the tests refuses what the format forbids', () => {
+test('the parser of the tests refuses invalid text', () => {
   const gauge = '# HELP a A.\n# TYPE a gauge\n';
   for (const [text, why] of [
     ['a 1\n', /has no HELP/],
@@ -280,7 +278,7 @@ function overlap(a: Box, b: Box): boolean {
   return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-/** What Prometheus adds to every value, and what histograms have. */
+/** Labels that Prometheus adds to every value. */
 const ADDED = ['job', 'instance'];
 
 function checkExpression(expression: string, families: Families): Reading {
@@ -303,7 +301,7 @@ function checkExpression(expression: string, families: Families): Reading {
   return reading;
 }
 
-/** Grafana puts their values in place of them. */
+/** Replaces Grafana's variables with values. */
 function withoutVariables(expression: string): string {
   return expression.replaceAll('$__rate_interval', '5m').replaceAll(/\$(job|instance)\b/g, '.+');
 }

@@ -1,4 +1,4 @@
-/** A service that starts as root and runs its sources as another user. */
+/** A service that is started as root and runs its sources as a different user. */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +9,11 @@ import { makeInstallation } from '../support/cli/examined.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const skip = process.getuid?.() === 0 ? false : 'only root can run sources as another user';
+const skip = process.getuid?.() === 0 ? false : 'only root can run sources as a different user';
 
-test('with FLOWHOOK_RUN_AS commands and modules run as that user', { skip }, async (t) => {
+test('runs commands and modules as the user in FLOWHOOK_RUN_AS', { skip }, async (t) => {
   const found = findRunAs('nobody');
-  if ('mistake' in found) return t.skip('there is no user nobody');
+  if ('mistake' in found) return t.skip('the user nobody does not exist');
   const directory = mkdtempSync(join(tmpdir(), 'flowhook-run-as-'));
   t.after(() => rmSync(directory, { recursive: true }));
   chmodSync(directory, 0o755);
@@ -41,8 +41,8 @@ test('with FLOWHOOK_RUN_AS commands and modules run as that user', { skip }, asy
   }
 });
 
-test('doctor tells what that user can read of the service', { skip }, async (t) => {
-  if ('mistake' in findRunAs('nobody')) return t.skip('there is no user nobody');
+test('doctor reports which files of the service this user can read', { skip }, async (t) => {
+  if ('mistake' in findRunAs('nobody')) return t.skip('the user nobody does not exist');
   const { directory, data, configure, find } = await makeInstallation(t);
   assert.equal((await find('run-as')).status, 'ok');
   chmodSync(directory, 0o755);

@@ -1,4 +1,4 @@
-/** Without an endpoint for traces nothing of OpenTelemetry is loaded, and nothing is written for it. */
+/** Without an endpoint for traces, OpenTelemetry is not loaded and no traces are stored. */
 import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
 import { after, test } from 'node:test';
@@ -10,7 +10,7 @@ registerHooks({
     return next(url, context);
   },
 });
-// Not before the hooks are there.
+// Imported after the hooks are registered.
 const { startReceiver } = await import('../support/receiver.ts');
 const { startService } = await import('../support/service.ts');
 const { startTraceReceiver } = await import('../support/observe/trace-receiver.ts');
@@ -19,7 +19,7 @@ const workflows = { 'default/people.yaml': `source: { type: command, command: [p
 const receiver = await startReceiver();
 after(() => receiver.stop());
 
-test('a service without traces loads nothing for them, stores none and sends none', async () => {
+test('without traces, loads no code for them, stores none and sends none', async () => {
   const service = await startService({ workflows });
   await service.call('POST', '/v1/integrations/webhooks/subscribe', {
     workflowId: 'people',
@@ -36,7 +36,7 @@ test('a service without traces loads nothing for them, stores none and sends non
   assert.deepEqual(loaded, []);
 });
 
-test('a service with traces loads it', async () => {
+test('with traces, loads OpenTelemetry', async () => {
   const traces = await startTraceReceiver();
   const service = await startService({ workflows, settings: { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url } });
   await service.stop();

@@ -1,4 +1,4 @@
-/** Traces through the front door: from a request over its job to its deliveries, and what becomes of them when nobody takes them. */
+/** Traces of a whole service: from a request through its job to its deliveries. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fromTraceparent } from '../../src/observe/trace-context.ts';
@@ -49,7 +49,7 @@ function withAll(
   );
 }
 
-test('one trace goes from the request of a caller through the job to what its webhooks are sent', async () => {
+test('one trace leads from a caller’s request through the job to the deliveries of its webhooks', async () => {
   await subscribe('people', `${receiver.url}?token=of-the-url`);
   const traceparent = `00-${CALLER.traceId}-${CALLER.spanId}-01`;
   const queued = await service.call('POST', '/v1/workflows/people/queue', undefined, {
@@ -68,11 +68,11 @@ test('one trace goes from the request of a caller through the job to what its we
     QUEUE,
   );
   const job = await traces.until((spans) => withAll(spans, { 'flowhook.job.id': jobId }), 'the job');
-  const told = await deliveryOf('workflow_queued');
+  const queuedDelivery = await deliveryOf('workflow_queued');
   const finished = await deliveryOf('workflow_finished');
 
   assert.deepEqual(
-    [request, job, told, finished].map(({ name, kind, isError }) => [name, kind, isError]),
+    [request, job, queuedDelivery, finished].map(({ name, kind, isError }) => [name, kind, isError]),
     [
       [QUEUE, 2, false],
       ['process job', 5, false],
@@ -82,9 +82,9 @@ test('one trace goes from the request of a caller through the job to what its we
   );
   assert.deepEqual([request.traceId, request.parentSpanId], [CALLER.traceId, CALLER.spanId]);
   assert.deepEqual([job.traceId, job.parentSpanId], [CALLER.traceId, request.spanId]);
-  assert.equal(told.parentSpanId, request.spanId);
+  assert.equal(queuedDelivery.parentSpanId, request.spanId);
   assert.equal(finished.parentSpanId, job.spanId);
-  for (const span of [request, job, told, finished]) assert.ok(span.endMs >= span.startMs);
+  for (const span of [request, job, queuedDelivery, finished]) assert.ok(span.endMs >= span.startMs);
 
   assert.deepEqual(
     [request.attributes['http.response.status_code'], request.attributes['http.route']],
@@ -108,7 +108,7 @@ test('one trace goes from the request of a caller through the job to what its we
   );
   assert.equal(traces.headers()['x-tenant'], 'a b');
 
-  // The endpoint can go on from its own delivery.
+  // The endpoint can continue the trace from its own delivery.
   const arrived = receiver.received.find(({ event }) => event.type === 'workflow_finished');
   assert.deepEqual(fromTraceparent(String(arrived?.headers.traceparent)), {
     traceId: CALLER.traceId,
@@ -124,7 +124,7 @@ test('one trace goes from the request of a caller through the job to what its we
   );
 });
 
-test('a delivery says how many webhooks led to it in a header of its own, not in its trace', async () => {
+test('a delivery has the number of webhooks that led to it in its own header, not in its trace', async () => {
   await subscribe('inbox', receiver.url);
   const from = receiver.received.length;
   const headers = { 'flowhook-hops': '3', traceparent: `00-${'c3'.repeat(16)}-${CALLER.spanId}-01` };
@@ -132,12 +132,12 @@ test('a delivery says how many webhooks led to it in a header of its own, not in
     (await service.call('POST', '/v1/workflows/inbox/push', [{ id: 'far' }], headers)).status,
     200,
   );
-  const sent = await until('the push was delivered', async () => receiver.received[from]);
+  const sent = await until('the push is delivered', async () => receiver.received[from]);
   assert.equal(sent.headers['flowhook-hops'], '4');
   assert.match(String(sent.headers.traceparent), new RegExp(`^00-${'c3'.repeat(16)}-[0-9a-f]{16}-01$`));
 });
 
-test('attempts that fail are told with a word, and stand under the request that queued the job', async () => {
+test('failed attempts have an error type, and their parent is the request that queued the job', async () => {
   const queued = await service.call('POST', '/v1/workflows/broken/queue');
   const jobId = queued.headers.get('x-job-id');
   const attempt = (number: number) =>
@@ -165,10 +165,10 @@ test('attempts that fail are told with a word, and stand under the request that 
     'request',
   );
   assert.equal(request.name, QUEUE);
-  assert.equal(request.parentSpanId, '', 'nobody has named a trace');
+  assert.equal(request.parentSpanId, '', 'the request had no `traceparent`');
 });
 
-test('what a schedule starts, and what is pushed, has a trace as well', async () => {
+test('scheduled jobs and pushes have traces', async () => {
   aheadMs += 120_000;
   const scheduled = await traces.until(
     (spans) => withAll(spans, { 'flowhook.job.origin': 'schedule' }),
@@ -185,7 +185,7 @@ test('what a schedule starts, and what is pushed, has a trace as well', async ()
   assert.deepEqual([push.kind, request.name], [1, 'POST /v1/workflows/{workflowId}/push']);
 });
 
-test('a header that is no trace is as good as none, and a trace that is not kept elsewhere is not kept here', async () => {
+test('ignores an invalid `traceparent`, and does not sample a trace that the caller did not sample', async () => {
   const ask = (traceparent: string, id: string) =>
     service.call('GET', '/v1/me', undefined, { traceparent, 'x-request-id': id });
   const parentOf = async (traceparent: string, id: string) => {
@@ -200,9 +200,9 @@ test('a header that is no trace is as good as none, and a trace that is not kept
   assert.equal(withAll(traces.spans, { 'flowhook.request.id': 'not-kept' }), undefined);
 });
 
-test('spans hold no key, no query and nobody', async () => {
-  const answer = await service.call('GET', '/v1/workflows/grace@example.com/data?who=grace@example.com');
-  assert.equal(answer.status, 404);
+test('spans contain no keys, queries or personal data', async () => {
+  const response = await service.call('GET', '/v1/workflows/grace@example.com/data?who=grace@example.com');
+  assert.equal(response.status, 404);
   const route = 'GET /v1/workflows/{workflowId}/data';
   await traces.until((spans) => spans.find(({ name }) => name === route), route);
   const sent = traces.bodies.join('\n');

@@ -1,4 +1,4 @@
-/** Every released version of the tables, with what a service of that version left there, comes to today's: on both databases. */
+/** Upgrades from the tables and rows of every released version to the current version, on both databases. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const versionsOf = (driver: Driver) =>
     .filter((path) => path.startsWith(`${driver}/`))
     .map((path) => Number(/(\d{4})_/.exec(path)?.[1]));
 
-/** What a migration has changed and not only added. */
+/** Columns whose values a migration has changed. */
 const CHANGED = [
   // More settings since versions 2 and 3.
   'workflow.definition',
@@ -40,12 +40,12 @@ test('no released migration has been changed', () => {
     assert.equal(
       now[path],
       digest,
-      `${path} is released: databases have run it as it was. Put it back, and change tables by a new migration`,
+      `${path} is released: databases have run it unchanged. Restore it, and change tables with a new migration`,
     );
   }
 });
 
-test('what the newest released version left is frozen', () => {
+test('the rows of the newest released version are frozen', () => {
   for (const driver of DRIVERS) {
     const file = fileOf(driver, Math.max(...versionsOf(driver)));
     assert.ok(existsSync(file), `${file} is missing: node test/support/store/freeze-schema.ts makes it`);
@@ -54,7 +54,7 @@ test('what the newest released version left is frozen', () => {
 
 for (const driver of DRIVERS) {
   for (const version of versionsOf(driver)) {
-    test(`${driver}: what version ${version} left is all there afterwards, and the service goes on with it`, async (t) => {
+    test(`${driver}: keeps all rows of version ${version} after the upgrade, and the service continues with them`, async (t) => {
       const { directory, tables, left } = await plant(t, driver, version);
       const before = await readSchema(tables.url);
       assert.equal(before.found, version);
@@ -63,13 +63,13 @@ for (const driver of DRIVERS) {
       assert.deepEqual((await readSchema(tables.url)).waiting, []);
       compare(left, await tables.read());
       await backedUp(driver, directory, version, before.newest);
-      // What nobody ran is what the next version left, without its newest columns: that one goes on below.
+      // A version without its own file has the rows of the next version, whose service is tested with them.
       const isOldest = version === Math.min(...versionsOf(driver));
-      if (isOldest || existsSync(fileOf(driver, version))) await goesOn(directory, tables, left);
+      if (isOldest || existsSync(fileOf(driver, version))) await checkService(directory, tables, left);
     });
   }
 
-  test(`${driver}: tables that are newer than this flowhook are refused with a sentence, and stay as they are`, async (t) => {
+  test(`${driver}: refuses tables that are newer than this flowhook with a sentence, and does not change them`, async (t) => {
     const { directory, tables } = await plant(t, driver, Math.max(...versionsOf(driver)));
     await tables.pretend(9_999);
     const before = await tables.read();
@@ -81,15 +81,15 @@ for (const driver of DRIVERS) {
   });
 }
 
-test("postgres: today's tables take what nodes of the version before write, which go on meanwhile", async (t) => {
+test('postgres: current tables accept the rows of nodes that still run the previous version', async (t) => {
   const today = await makeOldTables('postgres', { directory: '', migrations: MIGRATIONS });
   t.after(() => today.drop());
   const rows = frozenRows('postgres', Math.max(...versionsOf('postgres')), new URL(receiver.url).origin);
-  // With the columns of then, of which none is gone.
+  // The rows have the columns of the previous version, which all still exist.
   assert.deepEqual(await today.insert(rows), rows);
 });
 
-/** A database with the tables of a version, and in them what that version left. */
+/** Makes a database with the tables and rows of a version. */
 async function plant(t: { after(run: () => Promise<void>): void }, driver: Driver, version: number) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-upgrade-'));
   const migrations = join(directory, 'migrations');
@@ -107,7 +107,7 @@ async function plant(t: { after(run: () => Promise<void>): void }, driver: Drive
   return { directory, tables, left };
 }
 
-/** Every value of every row is there. */
+/** Checks that every value of every row is still there. */
 function compare(left: Rows, found: Rows): void {
   for (const [table, rows] of left) {
     const now = found.get(table) ?? [];
@@ -115,12 +115,12 @@ function compare(left: Rows, found: Rows): void {
     for (const row of rows) {
       const columns = Object.keys(row).filter((column) => !CHANGED.includes(`${table}.${column}`));
       const isThere = now.some((one) => columns.every((column) => one[column] === row[column]));
-      assert.ok(isThere, `a row of ${table} is gone or has changed: ${JSON.stringify(row)}`);
+      assert.ok(isThere, `a row of ${table} is missing or has changed: ${JSON.stringify(row)}`);
     }
   }
 }
 
-/** On SQLite a backup was made first, and it is what was there. */
+/** Checks that a backup of the old version was made on SQLite. */
 async function backedUp(driver: Driver, directory: string, version: number, newest: number): Promise<void> {
   if (driver !== 'sqlite' || version === newest) return;
   const backups = listBackups(join(directory, 'data', 'backups'));
@@ -130,15 +130,15 @@ async function backedUp(driver: Driver, directory: string, version: number, newe
   assert.equal(found.found, version);
 }
 
-/** Today's service reads what is there, sends what was waiting, and publishes the next version. */
-async function goesOn(directory: string, tables: OldTables, left: Rows): Promise<void> {
-  // Some minutes after what was left, whenever that is read.
+/** Checks that the current service reads the records, sends waiting deliveries, and publishes new versions. */
+async function checkService(directory: string, tables: OldTables, left: Rows): Promise<void> {
+  // The clock starts 10 minutes after the newest row.
   const newest = Math.max(...(left.get('job') ?? []).map((row) => Number(row.created_at)));
-  const begun = performance.now();
+  const startMs = performance.now();
   const service = await startService({
     directory,
     settings: { ...tables.settings, FLOWHOOK_ENCRYPTION_KEY: LEFT.encryptionKey },
-    clock: () => newest + 10 * MINUTE_MS + Math.round(performance.now() - begun),
+    clock: () => newest + 10 * MINUTE_MS + Math.round(performance.now() - startMs),
   });
   try {
     const data = (id: string, query = '') => service.call('GET', `/v1/workflows/${id}/data${query}`);
@@ -156,34 +156,35 @@ async function goesOn(directory: string, tables: OldTables, left: Rows): Promise
     const active = (left.get('webhook') ?? []).filter((row) => row.state === 'active');
     assert.deepEqual(webhooks.map(({ id }) => id).sort(), active.map((row) => row.id).sort());
 
-    // Two runs of people were told to the endpoint that failed: that is sent again, signed as it said then.
+    // Deliveries that failed in the old version are retried and signed with the old secret.
     const waiting = (left.get('delivery') ?? []).filter((row) => row.state === 'waiting');
     assert.ok(waiting.length > 0);
     const events = waiting.map((row) =>
       left.get('event')?.find((event) => event.sequence === row.event_sequence),
     );
-    const told = () => receiver.received.filter(({ event }) => events.some((one) => one?.id === event.id));
-    await receiver.until(() => told().length >= waiting.length, 'what was waiting', MINUTE_MS);
-    for (const { headers, text } of told()) {
+    const delivered = () =>
+      receiver.received.filter(({ event }) => events.some((one) => one?.id === event.id));
+    await receiver.until(() => delivered().length >= waiting.length, 'the waiting deliveries', MINUTE_MS);
+    for (const { headers, text } of delivered()) {
       const url = `/v1/integrations/webhooks/${waiting[0]?.webhook_id}/secret`;
       const secret = (await service.call('GET', url)).body as { secret: string };
       const nowMs = Number(headers['webhook-timestamp']) * 1_000;
       const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
       await verifyWebhook(text, plain, { secrets: [secret.secret], nowMs });
     }
-    await countsBytes(service, left);
+    await checkStoredBytes(service, left);
     const pushed = await service.call('POST', '/v1/workflows/pushed/push?mode=upsert', [{ id: 'c' }]);
     assert.equal(pushed.status, 200, JSON.stringify(pushed.body));
     assert.deepEqual((await data('pushed')).body, [{ id: 'b' }, { id: 'c' }]);
-    await countsBytes(service, left);
+    await checkStoredBytes(service, left);
   } finally {
     await service.stop();
     receiver.received.length = 0;
   }
 }
 
-/** The bytes of the records that can be read, of those published then and now, are what the quota goes by. */
-async function countsBytes(service: TestService, left: Rows): Promise<void> {
+/** Checks that the quota counts the bytes of all records that can be read. */
+async function checkStoredBytes(service: TestService, left: Rows): Promise<void> {
   let bytes = 0;
   for (const { id, team_id } of left.get('workflow') ?? []) {
     if (team_id !== service.team.id) continue;
