@@ -6,7 +6,7 @@
 import { figuresOf, median, type Result, ratio, rounded } from './benchmark.ts';
 
 const WIDTH = 840;
-const NAMES = 270;
+const NAMES = 280;
 const VALUES = 190;
 const ROW = 22;
 const TITLE = 34;
@@ -61,7 +61,7 @@ function panelOf(
     ].join('');
   });
   const unit = result.units[figure];
-  const title = unit === undefined ? figure : `${figure} (${unit})`;
+  const title = unit === undefined ? figure : `${figure} (${unit === '/s' ? 'per second' : unit})`;
   return `<text class="title" x="0" y="${top + 22}">${escaped(title)}</text>\n${bars.join('\n')}`;
 }
 

@@ -197,7 +197,7 @@ export const QUESTIONS: readonly Question[] = [
       ['start to ready', 'start'],
     ],
     rows: [
-      ['1 ×', 'Flowhook, 1,000 jobs and 5,000 deliveries'],
+      ['1 ×', 'Flowhook, 1,000 jobs in the database'],
       ['10 ×', 'Flowhook, 10 times as many'],
       ['100 ×', 'Flowhook, 100 times as many'],
     ],

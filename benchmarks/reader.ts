@@ -116,7 +116,7 @@ async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; clos
   });
   await once(socket, 'connect');
   socket.on('error', (error) => fail(error));
-  socket.on('close', () => fail(new Error('The connection was closed in the middle of an response')));
+  socket.on('close', () => fail(new Error('The connection was closed in the middle of a response')));
   const { pauseMs } = input;
   return {
     close: () => socket.destroy(),
