@@ -1,4 +1,4 @@
-/** Copies the built client into the built service, which then needs no package that exists only in this repository. */
+/** Copies the built client into the built service, because its package exists only in this repository. */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -6,7 +6,7 @@ const dist = join(import.meta.dirname, '..', 'dist');
 const client = join(dist, 'client');
 cpSync(join(import.meta.dirname, 'dist'), client, {
   recursive: true,
-  // They belong to the client's own package.
+  // Files of the client's own package.
   filter: (source) => !/(package\.json|LICENSE|\.d\.ts)$/.test(source),
 });
 for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
@@ -14,7 +14,7 @@ for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.js') || file.startsWith(client)) continue;
   const text = readFileSync(file, 'utf8');
   const door = relative(dirname(file), join(client, 'flowhook-client.js'));
-  // Every importer is in a folder, so that the path begins with `../`. The compiler leaves both forms of import as written.
+  // All importers are in folders, so the path starts with `../`. The compiler leaves both forms of import unchanged.
   const own = text.replace(/(\bfrom |\bimport\()(['"])flowhook-client\2/g, `$1$2${door}$2`);
   if (own !== text) writeFileSync(file, own);
 }

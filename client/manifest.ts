@@ -1,4 +1,4 @@
-/** Writes package.json of the published package into `dist`, beside its JavaScript and declarations. */
+/** Writes package.json of the published package into `dist`. */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

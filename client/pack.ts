@@ -1,14 +1,14 @@
 /**
- * For `npm pack` in this directory: `node pack.ts` puts the manifest of the published package in the place of
- * package.json, `node pack.ts back` puts that back. npm packs the manifest that lies beside the files, and ours names the
- * TypeScript sources, which Node does not run under node_modules.
+ * For `npm pack` in this directory: `node pack.ts` replaces package.json with the manifest of the published package, and
+ * `node pack.ts back` restores it. npm packs the package.json of the directory, and ours exports TypeScript sources, which
+ * Node does not run under node_modules.
  */
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const at = (...names: string[]) => join(import.meta.dirname, ...names);
 const OWN = at('package.json');
-/** Also where it is after a pack that was broken off. */
+/** The original package.json, also after an interrupted pack. */
 const KEPT = at('dist', 'package.json.repository');
 
 if (process.argv[2] === 'back') {
@@ -20,6 +20,6 @@ if (process.argv[2] === 'back') {
   copyFileSync(OWN, KEPT);
   const next = at('dist', 'package.json.next');
   writeFileSync(next, `${JSON.stringify({ ...built, files, exports: { '.': door } }, null, 2)}\n`);
-  // At once: whoever imports the client meanwhile finds one or the other.
+  // Renamed, not written: concurrent imports of the client find either the old or the new file.
   renameSync(next, OWN);
 }

@@ -1,6 +1,5 @@
 /**
- * Writes `src/resources.ts`, the types of what the service answers with, from `openapi.json`: `npm run reference`. The
- * client has no types of its own for these, and needs neither the service nor a library for them.
+ * Generates `src/resources.ts`, the types of the API, from `openapi.json`: `npm run reference`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,11 +19,11 @@ interface Schema {
 
 const FILE = join(import.meta.dirname, 'src', 'resources.ts');
 const HEAD = `/**
- * What the service answers with, made of its OpenAPI document by client/write-resources.ts. Times are ISO 8601 in UTC
- * with milliseconds.
+ * Types of the API, generated from its OpenAPI document by client/write-resources.ts. Times are ISO 8601 in UTC with
+ * milliseconds.
  */
 `;
-/** What the client's methods take and return, and what parts of that are called where they have better names there. */
+/** Names in the client for schemas whose own names would be less clear. */
 const NAMES: Readonly<Record<string, string>> = {
   Record: 'DataRecord',
   Event: 'FlowhookEvent',
@@ -55,11 +54,10 @@ const ROOTS = [
   ...['Webhook', 'WebhookDetail', 'Workflow', 'WorkflowDefinition'],
 ];
 
-/** The text of the file. */
 export function resourceTypes(): string {
   const document = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'openapi.json'), 'utf8'));
   const schemas: Record<string, Schema> = document.components.schemas;
-  // The contract promises an id, but does not say so in its schema.
+  // The contract promises an `id`, but its schema does not require it.
   schemas.Record = { ...schemas.Record, required: ['id'] };
   const used = new Set<string>();
   const use = (name: string) => {
@@ -75,7 +73,7 @@ export function resourceTypes(): string {
 
 function declaration(name: string, schema: Schema): string {
   const comment = commentOf(schema, '');
-  // All of them, so that `event.jobId` can be asked for before it is known of which type an event is.
+  // For all event types, so that `event.jobId` can be read before the type is known.
   const more = name === 'FlowhookEvent' ? ' & { workflowId?: string; jobId?: string }' : '';
   const type = more === '' ? typeOf(schema) : `(${typeOf(schema)})${more}`;
   if (schema.properties === undefined) return `\n${comment}export type ${name} = ${type};\n`;
@@ -121,7 +119,7 @@ function nameOf(name: string): string {
   return NAMES[name] ?? name;
 }
 
-/** Of times the head of the file says enough. */
+/** No comment for times, which the head of the file describes. */
 function commentOf({ description }: Schema, indent: string): string {
   if (description === undefined || description === 'ISO 8601 in UTC with milliseconds') return '';
   return `${indent}/** ${description}${/[.?!]$/.test(description) ? '' : '.'} */\n`;

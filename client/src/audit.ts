@@ -1,15 +1,15 @@
-/** The audit: who changed what, when, and from where. */
+/** The audit log: who changed what, when, and from where. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { AuditLine } from './resources.ts';
 import type { Transport } from './transport.ts';
 
 export interface AuditOptions extends ListOptions {
-  /** The slug of another team, or `*` for all and the instance: for keys with the scope `operator`. */
+  /** The slug of another team, or `*` for all teams and the instance. Requires the scope `operator`. */
   team?: string | undefined;
   action?: string | undefined;
-  /** The id of a key. */
+  /** The ID of the key that made the change. */
   actor?: string | undefined;
-  /** The id of what was changed. */
+  /** The ID of the changed resource. */
   target?: string | undefined;
   since?: Date | string | undefined;
   until?: Date | string | undefined;

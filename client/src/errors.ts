@@ -1,26 +1,26 @@
-/** What a call may throw: one class for each thing that callers do differently. */
+/** Errors of calls: one class for each way in which callers may react. */
 
-/** What is known about a refused call, or about one that got no response. */
+/** What is known about a failed call. */
 export interface Refusal {
-  /** The sentence of the response, which says what to do next. */
+  /** The error sentence of the response, which says what to do next. */
   message: string;
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status; 0 if there was no response. */
   status: number;
   /**
-   * `x-error-code`, such as `workflow_not_found`; without an answer `unreachable`, `timed_out` or `broken_off`; `not_json`
-   * when something else than the service answered.
+   * `x-error-code`, such as `workflow_not_found`. Without a response `unreachable`, `timed_out` or `broken_off`; `not_json`
+   * if the response did not come from Flowhook.
    */
   code: string;
   /** `x-request-id`: identifies the call in the log of the service. */
   requestId?: string | null;
-  /** `x-job-id`: the job in the way, or the one that failed. */
+  /** `x-job-id`: the unfinished job that conflicts, or the job that failed. */
   jobId?: string | null;
   /** `retry-after`, in milliseconds. */
   retryAfterMs?: number | null;
   cause?: unknown;
 }
 
-/** Every error of a call, except the reason of an abort signal, which is thrown as it is. */
+/** Base class of all errors of calls. The reason of an aborted signal is thrown unchanged. */
 export class FlowhookError extends Error {
   readonly status: number;
   readonly code: string;
@@ -44,18 +44,18 @@ export class FlowhookError extends Error {
 export class Unauthorized extends FlowhookError {}
 /** 403, and 401 on the five operations of the contract: the key lacks the scope. */
 export class Forbidden extends Unauthorized {}
-/** 404, 410: the key's team has none with this name, or it is no longer kept. */
+/** 404, 410: the team has no such resource, or it is no longer stored. */
 export class NotFound extends FlowhookError {}
-/** 409, 412, and 400 for a state that is in the way: a job is queued already, a limit is reached. */
+/** 409, 412, and 400 for a conflicting state, such as a queued job or a reached limit. */
 export class Conflict extends FlowhookError {}
-/** 429: more calls than the operator allows. `retryAfterMs` says when to come back. */
+/** 429: too many calls. Retry after `retryAfterMs`. */
 export class RateLimited extends FlowhookError {}
-/** 502, 503, 504, no connection, or one that broke off: the same call may work later. */
+/** 502, 503, 504, no connection, or a broken connection: the call may succeed later. */
 export class Unavailable extends FlowhookError {}
-/** 408, or no answer within `timeoutMs`. */
+/** 408, or no response within `timeoutMs`. */
 export class TimedOut extends FlowhookError {}
 
-/** Answered with 400, where the contract has no 409, although it is a state that is in the way and no mistake. */
+/** Codes of conflicting states that are returned as 400, because the contract has no 409. */
 const STATE_CODES = [
   'job_already_queued',
   'workflow_paused',
@@ -71,7 +71,7 @@ export async function errorOf(response: Response): Promise<FlowhookError> {
   const text = await response.text().catch(() => '');
   const refusal: Refusal = {
     message:
-      sentenceIn(text) ?? (status === 0 || status < 400 ? REDIRECTED : `The service answered ${status}`),
+      sentenceIn(text) ?? (status === 0 || status < 400 ? REDIRECTED : `The service returned ${status}`),
     status,
     code: headers.get('x-error-code') ?? `http_${status}`,
     requestId: headers.get('x-request-id'),
@@ -82,7 +82,7 @@ export async function errorOf(response: Response): Promise<FlowhookError> {
 }
 
 const REDIRECTED =
-  'The service redirects to another address. Give that as `url`: the key is not sent to others';
+  'The service redirects to another address. Use that address as `url`: the key is not sent to others';
 
 function classOf({ status, code }: Refusal): new (refusal: Refusal) => FlowhookError {
   if (status === 403 || code === 'scope_missing') return Forbidden;
@@ -103,7 +103,7 @@ function sentenceIn(text: string): string | undefined {
   }
 }
 
-/** Seconds, or a date. */
+/** Reads seconds or a date. */
 function retryAfterMs(value: string | null, nowMs: number): number | null {
   if (value === null) return null;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs;

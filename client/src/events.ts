@@ -1,15 +1,15 @@
-/** The events of the team, in order. */
+/** The events of the team: in order, newest first, and by type. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { Delivery, EventKind, FlowhookEvent } from './resources.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-/** The longest that the service holds a long poll, in seconds. */
+/** The longest `wait` that the service accepts, in seconds. */
 const HELD_S = 25;
 
 export interface EventsOptions extends CallOptions {
-  /** The `sequence` of the last event that is known; 0, the default: from the beginning; `now`: only new ones. */
+  /** The `sequence` of the last known event (default: 0, all events); `now` for only new events. */
   after?: number | 'now' | undefined;
-  /** Events of an answer, 1 to 250; 100 unless told. */
+  /** Maximum number of events per response, 1 to 250 (default: 100). */
   limit?: number | undefined;
 }
 
@@ -21,9 +21,9 @@ export class Events {
   }
 
   /**
-   * Some events after a position, and the position to continue from.
+   * Events after a position, and the position to continue from.
    *
-   * @param options.wait seconds to wait for one, at most 25
+   * @param options.wait seconds to wait for an event, at most 25 (default: 0)
    */
   page(
     options: EventsOptions & { wait?: number | undefined } = {},
@@ -32,14 +32,17 @@ export class Events {
     const patienceMs = this.#transport.patienceMs({ timeoutMs });
     return this.#transport.json({
       ...rest,
-      // The time that the service was asked to wait is no delay.
+      // The requested wait does not count towards the timeout.
       timeoutMs: patienceMs > 0 ? patienceMs + wait * 1_000 : 0,
       path: '/v1/events',
       query: { after, limit, wait },
     });
   }
 
-  /** Follows the events until the signal aborts or the loop is left. To continue later, keep `sequence`. */
+  /**
+   * Follows the events until the signal aborts or the loop ends. To continue later, pass the `sequence` of the last event
+   * as `after`.
+   */
   async *follow(options: EventsOptions = {}): AsyncGenerator<FlowhookEvent> {
     let after = options.after ?? 'now';
     for (;;) {
@@ -51,8 +54,9 @@ export class Events {
   }
 
   /**
-   * Past events, newest first: of a workflow, of a job, of some types, of a time (ISO 8601). A page may be empty and still
-   * have a next one. @throws NotFound for the workflow or the job
+   * Past events, newest first. `since` and `until` are ISO 8601 times. A page may be empty and still have a next page.
+   *
+   * @throws NotFound for the workflow or the job
    */
   history(
     options: ListOptions & {
@@ -74,18 +78,18 @@ export class Events {
     return pagesOf(this.#transport, 'deliveries', { ...options, path });
   }
 
-  /** One event, exactly as webhooks are sent it. @throws NotFound */
+  /** One event, exactly as webhooks receive it. @throws NotFound */
   get(eventId: string, options: CallOptions = {}): Promise<FlowhookEvent> {
     return this.#transport.json({ ...options, path: `/v1/events/${encodeURIComponent(eventId)}` });
   }
 
-  /** Every type of event. */
+  /** All event types. */
   async types(options: CallOptions = {}): Promise<EventKind[]> {
     return (await this.#transport.json<{ types: EventKind[] }>({ ...options, path: '/v1/events/types' }))
       .types;
   }
 
-  /** The last event of a type, or an example if there is none. @throws NotFound when there is no such type */
+  /** The newest event of a type, or an example if there is none. @throws NotFound for an unknown type */
   async sample(type: string, options: CallOptions = {}): Promise<FlowhookEvent | undefined> {
     const path = `/v1/samples/${encodeURIComponent(type)}`;
     return (await this.#transport.json<FlowhookEvent[]>({ ...options, path }))[0];

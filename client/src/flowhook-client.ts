@@ -1,4 +1,4 @@
-/** The public interface of the package: names exported here stay the same. */
+/** The public interface of the package: these names are stable. */
 export type { AuditOptions } from './audit.ts';
 export {
   Conflict,

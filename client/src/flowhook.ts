@@ -13,26 +13,26 @@ import type { UsageOptions } from './usage.ts';
 import { Deliveries, Webhooks } from './webhooks.ts';
 import { Workflows } from './workflows.ts';
 
-/** `url` and `key` are what the service prints at its first start. */
+/** The service prints `url` and `key` at its first start. */
 export interface FlowhookOptions extends TransportOptions {
-  /** Where the service is, such as `https://flowhook.example.com`. */
+  /** The URL of the service, such as `https://flowhook.example.com`. */
   url: string;
-  /** An API key. Never put one into a page that others load. */
+  /** An API key. Never put a key into a page that others load. */
   key?: string;
-  /** Instead of the runtime's own. */
+  /** Replaces the `fetch` of the runtime. */
   fetch?: typeof fetch;
-  /** Milliseconds for one attempt of a call; 30,000 unless told, 0: no limit. */
+  /** Time limit per attempt of a call, in milliseconds (default: 30,000). 0 means no limit. */
   timeoutMs?: number;
   /**
-   * How often a failed call is retried, where that is safe: reading, PUT, removing, and calls with an idempotency key. 2
-   * unless told.
+   * How often a failed call is retried (default: 2), if that is safe: reads, PUT, deletions, and calls with an idempotency
+   * key.
    */
   retries?: number;
-  /** Sent before the client's own, such as `my-app/1.2`. Browsers send theirs instead. */
+  /** Put before the user agent of the client, such as `my-app/1.2`. Browsers send their own instead. */
   userAgent?: string;
   /**
-   * Is given every response before it is read, also those of failed attempts: for headers, a log, a rate limit. Of its
-   * body read a `clone()` only.
+   * Called with every response before it is read, including those of failed attempts. Use it for headers, logs or rate
+   * limits. To read the body, `clone()` the response.
    */
   onResponse?: (response: Response, call: Call) => void;
 }
@@ -45,7 +45,7 @@ export interface FlowhookOptions extends TransportOptions {
  * for await (const record of flowhook.workflows.readData('people')) console.log(record.id);
  * ```
  *
- * Every call may throw `FlowhookError` and its kinds, and the reason of its `signal`.
+ * Every call may throw a `FlowhookError` or the reason of its `signal`.
  */
 export class Flowhook {
   readonly workflows: Workflows;
@@ -69,52 +69,53 @@ export class Flowhook {
     this.keys = new Keys(transport);
   }
 
-  /** The team and scopes of the key: a way to check it. @throws Unauthorized */
+  /** The team, the scopes and the limits of the key. @throws Unauthorized */
   me(options: CallOptions = {}): Promise<Me> {
     return this.#transport.json({ ...options, path: '/v1/me' });
   }
 
-  /** How much the team has done, or one workflow or webhook of it, by hours or days. @throws NotFound */
+  /** The usage of the team, or of one workflow or webhook, by hour or day. @throws NotFound */
   usage({ by, from, to, workflowId, webhookId, ...options }: UsageOptions = {}): Promise<Usage> {
     const query = { by, from, to, workflowId, webhookId };
     return this.#transport.json({ ...options, path: '/v1/usage', query });
   }
 
-  /** The state of the instance and its settings: for keys with the scope `operator`. @throws Unauthorized */
+  /** The state and the settings of the instance. Requires the scope `operator`. @throws Unauthorized */
   system(options: CallOptions = {}): Promise<System> {
     return this.#transport.json({ ...options, path: '/v1/system' });
   }
 
   /**
-   * What is wrong with the installation, and what to do about it: for keys with the scope `operator`. It may take half a
-   * minute. @throws Unauthorized
+   * Runs the health checks of the instance, which may take half a minute. Requires the scope `operator`.
+   *
+   * @throws Unauthorized
    */
   systemChecks({ timeoutMs = 60_000, ...options }: CallOptions = {}): Promise<SystemChecks> {
     return this.#transport.json({ ...options, timeoutMs, path: '/v1/system/checks' });
   }
 
-  /** Who changed what in the team, newest first: for keys with the scope `admin`. @throws Unauthorized, NotFound */
+  /** The audit log of the team, newest first. Requires the scope `admin`. @throws Unauthorized, NotFound */
   audit(options: AuditOptions = {}): Pages<AuditLine> {
     return auditOf(this.#transport, options);
   }
 
   /**
-   * Any call of the API, with the key, retries and errors of all others, such as of a route that is newer than this
-   * client. A DELETE is not retried: if the first has removed it, the second would fail.
+   * Calls any route, for example one that is newer than this client, with the key, retries and errors of other calls. A
+   * DELETE is not retried: it would fail if the first attempt succeeded.
    *
    * ```ts
    * const response = await flowhook.request({ path: '/v1/jobs', query: { limit: 1 } });
    * ```
    *
-   * @returns the response itself: its status is 2xx or 304
+   * @returns the response, whose status is 2xx or 304
    */
   request(call: Call): Promise<Response> {
     return this.#transport.stream(call);
   }
 
   /**
-   * Everything that the team stores about a person, as a series of JSON texts: `place`, `workflowId`, and what was found
-   * there. There is no time limit unless `timeoutMs` sets one.
+   * Exports everything that the team stores about a person, as JSON texts with `place`, `workflowId` and the data found
+   * there. Without `timeoutMs` there is no time limit.
    */
   async *exportPerson(email: string, { signal, timeoutMs = 0 }: CallOptions = {}): AsyncGenerator<string> {
     const call = { method: 'POST', path: '/v1/export', json: { email }, signal, timeoutMs };
@@ -122,14 +123,14 @@ export class Flowhook {
   }
 
   /**
-   * Notifications of what changes in the team, from now on or after the `sequence` of earlier ones. The stream ends with
-   * the connection: then call it again.
+   * Notifications of changes in the team, starting now or after a `sequence`. The stream ends with the connection: call
+   * `stream` again to continue.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<News> {
     return newsOf(this.#transport, options);
   }
 
-  /** The public keys that a team signs with, for `verifyWebhook`. Without an id: of the team `default`. */
+  /** The public signing keys of a team (default: the team `default`), for `verifyWebhook`. */
   async signingKeys(teamId?: string, options: CallOptions = {}): Promise<SigningKey[]> {
     const path = `/.well-known/webhook-signing-keys${teamId === undefined ? '' : `/${encodeURIComponent(teamId)}`}`;
     return (await this.#transport.json<{ keys: SigningKey[] }>({ ...options, path })).keys;

@@ -10,12 +10,12 @@ export class Inspectors {
     this.#transport = transport;
   }
 
-  /** Answers 204 at once unless told. @throws Conflict when the team has as many as it may have */
+  /** By default, the inspector returns 204 immediately. @throws Conflict if the team has reached its limit */
   create(answer: InspectorAnswer = {}, options: CallOptions = {}): Promise<Inspector> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/inspectors', json: answer });
   }
 
-  /** All of the team, oldest first. */
+  /** All inspectors of the team, oldest first. */
   list(options: CallOptions = {}): WholeList<Inspector> {
     return wholeListOf(this.#transport, 'inspectors', { ...options, path: '/v1/inspectors' });
   }
@@ -30,15 +30,15 @@ export class Inspectors {
     return this.#transport.json({ ...options, method: 'PATCH', path: pathOf(inspectorId), json: answer });
   }
 
-  /** Removes an inspector with all requests that it received. @throws NotFound */
+  /** Deletes an inspector and its stored requests. @throws NotFound */
   delete(inspectorId: string, options: CallOptions = {}): Promise<{ message: string }> {
     return this.#transport.remove({ ...options, path: pathOf(inspectorId) });
   }
 
   /**
-   * The requests that it received, newest first.
+   * The stored requests, newest first.
    *
-   * @param options.after only those that came after the one with this number
+   * @param options.after only requests with a higher `number`
    * @throws NotFound
    */
   requests(

@@ -16,7 +16,7 @@ export type JobState = Job['state'];
 export type JobOrigin = Job['origin'];
 export type FailureReason = NonNullable<Job['reason']>;
 
-/** The longest that a long poll is held, in seconds. */
+/** The longest `wait` that the service accepts, in seconds. */
 const HELD_S = 25;
 /** Poll interval while unrelated events keep arriving, or while events cannot be followed, in milliseconds. */
 const LOOK_MS = 500;
@@ -37,8 +37,9 @@ export class Jobs {
       workflowId?: string | undefined;
       state?: readonly JobState[] | undefined;
       origin?: JobOrigin | undefined;
-      /** Queued at this time or later, and at this one or earlier: ISO 8601. */
+      /** Only jobs queued at or after this ISO 8601 time. */
       since?: string | undefined;
+      /** Only jobs queued at or before this ISO 8601 time. */
       until?: string | undefined;
     } = {},
   ): Pages<Job> {
@@ -50,7 +51,7 @@ export class Jobs {
     });
   }
 
-  /** How many are in each state. @throws NotFound */
+  /** The number of jobs in each state. @throws NotFound */
   counts({
     workflowId,
     ...options
@@ -64,11 +65,11 @@ export class Jobs {
   }
 
   /**
-   * Waits until a job has ended, successfully or not: check its `state`. It follows the events of the team, and so
-   * learns of the end at once with few requests.
+   * Waits until a job has ended, successfully or not: check its `state`. Follows the events of the team, and so returns
+   * immediately after the end, with few requests.
    *
-   * @param options.withinMs how long at most, in milliseconds; for ever unless told
-   * @throws NotFound; TimedOut, the job then goes on
+   * @param options.withinMs time limit in milliseconds (default: none)
+   * @throws NotFound; TimedOut, and the job continues
    */
   async wait(
     jobId: string,
@@ -78,22 +79,22 @@ export class Jobs {
     let job = await this.get(jobId, options);
     if (job.finishedAt !== null) return job;
     let { next } = await this.#events.page({ ...options, after: 'now' });
-    // It may have ended before that position in the events.
+    // The job may have ended before that position in the events.
     job = await this.get(jobId, options);
     while (job.finishedAt === null) {
       const leftMs = end - Date.now();
       if (leftMs <= 0) throw timedOut(withinMs);
-      const heard = await this.#hear(next, { ...options, leftMs });
-      next = heard?.next ?? next;
-      const isOurs = heard?.events.some((event) => event.jobId === jobId);
+      const page = await this.#poll(next, { ...options, leftMs });
+      next = page?.next ?? next;
+      const isOurs = page?.events.some((event) => event.jobId === jobId);
       if (!isOurs) await pause(Math.min(LOOK_MS, leftMs), options.signal);
-      if (isOurs || heard === undefined || heard.events.length === 0) job = await this.get(jobId, options);
+      if (isOurs || page === undefined || page.events.length === 0) job = await this.get(jobId, options);
     }
     return job;
   }
 
   /**
-   * What an attempt wrote to its log, from a line on. `next` is the `after` of the next call; null when this was all.
+   * Lines of the log of an attempt (default: the last). Pass `next` as `after` in the next call; null after the last line.
    *
    * @throws NotFound
    */
@@ -106,7 +107,7 @@ export class Jobs {
     return this.#transport.json({ ...rest, path: `${pathOf(jobId)}/logs`, query });
   }
 
-  /** Follows the log, from the current attempt on, until the job has ended. @throws NotFound */
+  /** Follows the log, starting with the current attempt, until the job has ended. @throws NotFound */
   async *followLogs(jobId: string, options: CallOptions = {}): AsyncGenerator<LogLine & { attempt: number }> {
     let job = await this.get(jobId, options);
     let attempt = Math.max(1, job.attempt);
@@ -116,7 +117,7 @@ export class Jobs {
       for (const line of lines) yield { ...line, attempt };
       after = lines.at(-1)?.seq ?? after;
       if (next !== null && lines.length > 0) continue;
-      // `job` was read before the log: an attempt that had ended by then has its whole log.
+      // `job` was read before the log: if the attempt had ended by then, its log is complete.
       if (attempt < job.attempt) {
         attempt += 1;
         after = 0;
@@ -129,7 +130,7 @@ export class Jobs {
     }
   }
 
-  /** Cancels a job: at once if it is waiting, otherwise once its run has been stopped. @throws NotFound, Conflict */
+  /** Cancels a waiting job immediately, and a running job once its run has stopped. @throws NotFound, Conflict */
   cancel(jobId: string, options: CallOptions = {}): Promise<{ message: string; job: Job }> {
     return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(jobId)}/cancel` });
   }
@@ -143,13 +144,13 @@ export class Jobs {
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
 
-  /** Starts the next attempt of a retrying job now. @throws NotFound, Conflict */
+  /** Makes a queued or retrying job due immediately. @throws NotFound, Conflict */
   runNow(jobId: string, options: CallOptions = {}): Promise<{ message: string; job: Job }> {
     return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(jobId)}/run-now` });
   }
 
-  /** The events since a position; undefined when the service cannot hold another long poll. */
-  async #hear(after: number, { leftMs, ...options }: CallOptions & { leftMs: number }) {
+  /** Waits for events after a position; undefined if the service accepts no further long poll. */
+  async #poll(after: number, { leftMs, ...options }: CallOptions & { leftMs: number }) {
     const wait = Math.min(HELD_S, Math.ceil(leftMs / 1_000));
     try {
       return await this.#events.page({ ...options, after, wait, limit: 250 });

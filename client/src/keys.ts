@@ -1,4 +1,4 @@
-/** The API keys of the team: listing, creating, rotating and revoking them. */
+/** The API keys of the team. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
 import type { Key, MadeKey } from './resources.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
@@ -12,17 +12,17 @@ export class Keys {
     this.#transport = transport;
   }
 
-  /** The keys of the team, oldest first, revoked ones included. */
+  /** The keys of the team, oldest first, including revoked keys. */
   list(options: ListOptions = {}): Pages<Key> {
     return pagesOf(this.#transport, 'keys', { ...options, path: '/v1/keys' });
   }
 
   /**
-   * Creates a key. Every call creates another, but one with the same `idempotencyKey`.
+   * Creates a key. Only this response contains the key itself.
    *
-   * @param input.scopes `read`, `queue` and `webhooks` unless told; `admin` includes them
-   * @throws Conflict when a call with this `idempotencyKey` has created a key before, which cannot be shown again: its
-   *   message names that key, to be rotated
+   * @param input.scopes default: `read`, `queue` and `webhooks`; `admin` includes them
+   * @throws Conflict if a call with this `idempotencyKey` has already created a key, which cannot be shown again: the
+   *   message names the key, for rotating it
    */
   create(
     input: { name?: string; scopes?: readonly Scope[]; expiresAt?: Date | string | null } = {},
@@ -35,8 +35,8 @@ export class Keys {
   /**
    * Replaces a key by a new one.
    *
-   * @param options.overlapSeconds how long the old one goes on working; 0 unless told: it ends at once
-   * @throws NotFound, also of one that is revoked or expired
+   * @param options.overlapSeconds seconds for which the old key continues to work (default: 0)
+   * @throws NotFound, also for a revoked or expired key
    */
   rotate(
     keyId: string,
@@ -47,14 +47,14 @@ export class Keys {
   }
 
   /**
-   * Revokes a key for good, at once. Repeating it is harmless.
+   * Revokes a key immediately and permanently. Repeating the call is harmless.
    *
-   * @param options.self must be true for the key that makes the call
+   * @param options.self must be true to revoke the key that makes the call
    * @throws NotFound
    */
   async revoke(keyId: string, { self, ...options }: CallOptions & { self?: boolean } = {}): Promise<Key> {
     const call = { ...options, method: 'DELETE', path: pathOf(keyId), query: { self } };
-    // Once its own key is revoked, a retry is refused, which does not say whether the first attempt did it.
+    // After revoking its own key, a retry fails with 401, which does not say whether the first attempt succeeded.
     return (await this.#transport.json<{ key: Key }>(call, self ? undefined : null)).key;
   }
 }

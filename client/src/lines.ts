@@ -5,8 +5,8 @@ import { timedOut } from './transport.ts';
 /**
  * The lines of a body. Leaving the loop early cancels the response.
  *
- * @param patienceMs how long each wait for more data may take, in milliseconds; 0: no limit
- * @throws Unavailable `broken_off` when the body ends within a line or the connection breaks; TimedOut
+ * @param patienceMs time limit in milliseconds for each wait for more data; 0 means no limit
+ * @throws Unavailable `broken_off` if the body ends within a line or the connection breaks; TimedOut
  */
 export async function* linesOf(
   response: Response,
@@ -30,16 +30,16 @@ export async function* linesOf(
     }
     if (rest !== '') throw brokenOff();
   } finally {
-    // Not awaited: the connection is abandoned, or has ended already.
+    // Not awaited: the connection is abandoned, or has already ended.
     reader.cancel().catch(() => {});
   }
 }
 
-/** The error for a response that ended too early. */
+/** The error for an incomplete response. */
 export function brokenOff(cause?: unknown): unknown {
   if (cause instanceof Error && 'code' in cause && cause.code === 'timed_out') return cause;
   return new Unavailable({
-    message: 'The answer broke off before its end. Read again',
+    message: 'The response ended early. Read it again',
     status: 0,
     code: 'broken_off',
     cause,

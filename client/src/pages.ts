@@ -1,21 +1,20 @@
-/** Lists that come in pages. */
+/** Paginated lists. */
 import type { Call, CallOptions, Transport } from './transport.ts';
 
-/** Some items of a list, and the cursor of the next ones; null when these were the last. */
+/** One page of a list, and the cursor of the next page; null on the last page. */
 export interface Page<T> {
   items: T[];
   next: string | null;
 }
 
-/** What every list takes. */
 export interface ListOptions extends CallOptions {
-  /** Items of a page, 1 to 1,000; 100 unless told. */
+  /** Items per page, 1 to 1,000 (default: 100). */
   limit?: number | undefined;
-  /** Where to go on: `next` of an earlier page. */
+  /** Where to start: `next` of an earlier page. */
   cursor?: string | undefined;
 }
 
-/** A list. Nothing is asked for before it is read: `for await (const job of list)`, or one page at a time. */
+/** A list, read with `for await (const job of list)` or page by page. Makes no request until it is read. */
 export class Pages<T> implements AsyncIterable<T> {
   readonly #load: (cursor?: string) => Promise<Page<T>>;
 
@@ -23,12 +22,12 @@ export class Pages<T> implements AsyncIterable<T> {
     this.#load = load;
   }
 
-  /** One page: the first, or that of a cursor. */
+  /** The page at a cursor (default: the first). */
   page(cursor?: string): Promise<Page<T>> {
     return this.#load(cursor);
   }
 
-  /** The first items, at most `most` of them. */
+  /** The first `most` items, or fewer. */
   async take(most: number): Promise<T[]> {
     const items: T[] = [];
     if (most > 0) {
@@ -48,11 +47,11 @@ export class Pages<T> implements AsyncIterable<T> {
 }
 
 /**
- * A list that the service answers whole: `for await (const webhook of list)`, or `await list` for an array. Each way asks
- * for it when it is used.
+ * A list that the service returns in one response: read it with `for await (const webhook of list)`, or `await list` for an
+ * array. Each use makes a request.
  */
 export class WholeList<T> extends Pages<T> implements PromiseLike<T[]> {
-  // biome-ignore lint/suspicious/noThenProperty: it is awaited for its items.
+  // biome-ignore lint/suspicious/noThenProperty: awaiting the list returns its items.
   then<A = T[], B = never>(
     onItems?: ((items: T[]) => A | PromiseLike<A>) | null,
     onError?: ((reason: unknown) => B | PromiseLike<B>) | null,
@@ -65,7 +64,7 @@ export class WholeList<T> extends Pages<T> implements PromiseLike<T[]> {
   }
 }
 
-/** The list that an operation answers whole under a name. */
+/** @param name the property of the response that contains the items */
 export function wholeListOf<T>(transport: Transport, name: string, call: Call): WholeList<T> {
   return new WholeList(async () => {
     const value = await transport.json<Record<string, T[]>>(call);
@@ -73,11 +72,11 @@ export function wholeListOf<T>(transport: Transport, name: string, call: Call): 
   });
 }
 
-/** The list that an operation answers in pages under a name. */
+/** @param name the property of each response that contains the items */
 export function pagesOf<T>(transport: Transport, name: string, call: Call & ListOptions): Pages<T> {
   const { limit, cursor: first, ...rest } = call;
   return new Pages(async (cursor = first) => {
-    const { value, headers } = await transport.answer<Record<string, T[]>>({
+    const { value, headers } = await transport.withHeaders<Record<string, T[]>>({
       ...rest,
       query: { ...call.query, limit, cursor },
     });
@@ -85,7 +84,7 @@ export function pagesOf<T>(transport: Transport, name: string, call: Call & List
   });
 }
 
-/** What `Link` says of the next page; null when there is none. */
+/** The cursor of the next page in a `Link` header; null if there is none. */
 export function nextCursor(link: string | null): string | null {
   const [, query] = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(link ?? '') ?? [];
   return new URLSearchParams(query).get('cursor');

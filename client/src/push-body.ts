@@ -1,7 +1,7 @@
-/** The body of a push: records as NDJSON, or bytes that the caller has. */
+/** The body of a push: records as NDJSON, or bytes. */
 import type { Body } from './transport.ts';
 
-/** Records as bytes: `contentEncoding` is `gzip` or `zstd` when they are compressed. */
+/** Records as bytes. `contentEncoding` is `gzip` or `zstd` if they are compressed. */
 export interface PushedBytes {
   contentType: string;
   contentEncoding?: string | undefined;
@@ -11,7 +11,7 @@ export interface PushedBytes {
 /** Records to push: an array, anything iterable, or bytes with their `contentType`. */
 export type Pushed = Iterable<object> | AsyncIterable<object> | PushedBytes;
 
-/** An array becomes one text, which can be sent again; any other iterable a stream, which cannot. */
+/** Turns an array into a text, which can be sent again, and other iterables into a stream, which cannot. */
 export function pushBody(records: Pushed): PushedBytes {
   if ('contentType' in records) return records;
   const contentType = 'application/x-ndjson';

@@ -1,6 +1,6 @@
 /**
- * What the service answers with, made of its OpenAPI document by client/write-resources.ts. Times are ISO 8601 in UTC
- * with milliseconds.
+ * Types of the API, generated from its OpenAPI document by client/write-resources.ts. Times are ISO 8601 in UTC with
+ * milliseconds.
  */
 
 /** Data record. A workflow may add further fields. */

@@ -1,26 +1,26 @@
-/** Live notifications of what changes in a team, for user interfaces. */
+/** Live notifications of changes in a team, for user interfaces. */
 import { linesOf } from './lines.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-/** Something may have changed: read it again. */
+/** A notification that something may have changed: read it again. */
 export interface News {
   kind: 'jobs' | 'workflows' | 'versions' | 'webhooks' | 'deliveries' | 'inspectors' | 'keys';
-  /** What has changed; for `versions`, ids of workflows. null: any. */
+  /** IDs of what may have changed; for `versions`, IDs of workflows. null if any may have changed. */
   ids: string[] | null;
-  /** Where to continue after this one: `after` of a later call; null within a change. */
+  /** Pass it as `after` to continue after this notification; null if more notifications of the same change follow. */
   sequence: number | null;
 }
 
 export interface StreamOptions extends CallOptions {
-  /** The `sequence` of the last news that are known. */
+  /** The `sequence` of the last notification received. */
   after?: number | undefined;
-  /** Called once when the stream is open: nothing is missed from then on, and `sequence` is where to continue. */
+  /** Called once when the stream is open. No later change is missed; pass `sequence` as `after` to continue. */
   onOpen?: ((sequence: number) => void) | undefined;
 }
 
 /**
- * News from now on, or after a position, until the service or the signal ends the stream: then call it again with the
- * last `sequence`.
+ * Notifications of changes until the service or the signal ends the stream. To continue, call again with the last
+ * `sequence`.
  */
 export async function* newsOf(
   transport: Transport,

@@ -1,19 +1,18 @@
-/** Sends calls: adds the key, limits their time, retries where that is safe, and throws errors by class. */
+/** Sends calls: adds the key, limits their time, retries if that is safe, and throws errors. */
 import { errorOf, FlowhookError, RateLimited, TimedOut, Unavailable } from './errors.ts';
 
-/** What every call takes. */
 export interface CallOptions {
-  /** Ends the call; its reason is thrown. */
+  /** Aborts the call, which then throws the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds for one attempt; of a stream, for each wait for more data. Overrides the client's. */
+  /** Time limit in milliseconds per attempt, or for streams per wait for more data. Overrides that of the client. */
   timeoutMs?: number | undefined;
 }
 
-/** Options of calls that create something, and that the service carries out once for each key. */
+/** Options of calls that the service executes once per idempotency key. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * A call with the same key within 24 hours is answered as the first one was, and creates nothing. A random key unless
-   * told, so that a call that is retried creates one thing only.
+   * Repeating a call with the same key within 24 hours returns the result of the first call and creates nothing. By default
+   * a random key, which makes retries of the call safe.
    */
   idempotencyKey?: string | undefined;
 }
@@ -22,11 +21,11 @@ export interface KeyedOptions extends CallOptions {
 export type Body = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 
 export interface Call extends CallOptions {
-  /** GET unless told. */
+  /** Default: GET. */
   method?: string;
   /** Such as `/v1/jobs`. */
   path: string;
-  /** Times are sent as ISO 8601, lists with commas between. */
+  /** Times are sent as ISO 8601, lists comma-separated. */
   query?: Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined>>;
   headers?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
@@ -46,14 +45,14 @@ export interface TransportOptions {
   onResponse?: (response: Response, call: Call) => void;
 }
 
-/** As package.json has it; a test compares the two. */
+/** The version in package.json; a test compares the two. */
 export const VERSION = '0.1.0';
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 2;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-/** When the service asks for a longer wait than this, the error is thrown instead. */
+/** If the service asks for a longer wait, the error is thrown instead. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 export class Transport {
@@ -68,7 +67,7 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#url = options.url.replace(/\/+$/, '');
     this.#key = options.key;
-    // As a function of the global object: browsers refuse to call it as a method of another one.
+    // Called as a global function: browsers refuse to call it as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     this.#retries = options.retries ?? RETRIES;
@@ -77,33 +76,33 @@ export class Transport {
   }
 
   /**
-   * An answer whose body is JSON.
+   * Calls and parses the JSON of the response.
    *
-   * @param gone makes a DELETE one that is retried: the value when a retry finds nothing, since the attempt before it may
-   * have removed it; null: that throws
+   * @param gone makes a DELETE retryable: the value if a retry returns 404, because an earlier attempt may have deleted the
+   * resource; null throws the 404
    */
   json<T>(call: Call, gone?: T | null): Promise<T> {
     return this.#repeat(call, (response) => this.#parse<T>(response), gone);
   }
 
-  /** The same, with the headers. */
-  answer<T>(call: Call): Promise<{ value: T; headers: Headers }> {
+  /** Like `json`, with the headers. */
+  withHeaders<T>(call: Call): Promise<{ value: T; headers: Headers }> {
     return this.#repeat(call, async (response) => {
       return { value: await this.#parse<T>(response), headers: response.headers };
     });
   }
 
-  /** An answer without a value but that it is done. */
+  /** Deletes a resource. */
   remove(call: Call): Promise<{ message: string }> {
     return this.json({ ...call, method: 'DELETE' }, { message: 'Removed' });
   }
 
-  /** A response whose body is read as it arrives. 304 counts as success. A page for people does not. */
+  /** The response, whose body is not read yet. 304 counts as success, an HTML page as an error. */
   stream(call: Call): Promise<Response> {
     return this.#repeat(call, async (response) => response);
   }
 
-  /** How long a stream may keep its reader waiting, in milliseconds; 0: no limit. */
+  /** Time limit in milliseconds for each wait for more data of a stream; 0 means no limit. */
   patienceMs({ timeoutMs }: CallOptions): number {
     return timeoutMs ?? this.#timeoutMs;
   }
@@ -113,7 +112,7 @@ export class Transport {
     try {
       return JSON.parse(text) as T;
     } catch (cause) {
-      // Of JSON that ends too early the rest may come with the next attempt.
+      // Incomplete JSON may be complete in the next attempt.
       if (isJson(response)) throw cause;
       throw this.#notOurs(response, cause);
     }
@@ -126,7 +125,7 @@ export class Transport {
         return await this.#once(call, read);
       } catch (error) {
         call.signal?.throwIfAborted();
-        // By the word of the service: a proxy's 404 says nothing.
+        // Only the service's own code counts: a 404 of a proxy says nothing.
         if (mayBeDone && gone && /_not_found$/.test((error as FlowhookError).code)) return gone;
         mayBeDone ||= !(error instanceof RateLimited);
         const waitMs = waitBefore(error, failures);
@@ -158,7 +157,7 @@ export class Transport {
       signal?.throwIfAborted();
       if (clock.signal.aborted) throw timedOut(timeoutMs, cause);
       throw new Unavailable({
-        message: `The service ${this.#url} cannot be reached, or broke off its answer`,
+        message: `The service ${this.#url} cannot be reached, or ended its response early`,
         status: 0,
         code: 'unreachable',
         cause,
@@ -168,21 +167,19 @@ export class Transport {
     }
   }
 
-  /** Something else answers at this address, or a proxy in front of the service does. */
+  /** The response came from another program, or from a proxy in front of the service. */
   #notOurs(response: Response, cause?: unknown): FlowhookError {
     const { status, headers } = response;
     response.body?.cancel().catch(() => {});
     const type = headers.get('content-type') ?? 'no content type';
-    const message =
-      `${this.#url} answered ${status} with ${type} in place of JSON: this is not Flowhook, or a proxy answered. ` +
-      'Correct `url`';
+    const message = `${this.#url} returned ${status} with ${type} instead of JSON. Check \`url\``;
     const refusal = { message, status, code: 'not_json', cause };
-    // A proxy may have its service back soon.
+    // The service behind a proxy may be available again soon.
     return status >= 502 && status <= 504 ? new Unavailable(refusal) : new FlowhookError(refusal);
   }
 
   #init({ method = 'GET', headers = {}, json, body, idempotencyKey }: Call): RequestInit {
-    // Not `Headers`, which make Node load all of its HTTP client: 45 ms, also where `fetch` is another one.
+    // Not `Headers`: Node would load its whole HTTP client (45 ms), even with another `fetch`.
     const all: Record<string, string> = {};
     if (this.#key !== undefined) all['x-api-key'] = this.#key;
     if (this.#userAgent !== undefined) all['user-agent'] = this.#userAgent;
@@ -193,26 +190,26 @@ export class Transport {
     return {
       method,
       headers: all,
-      // A redirect would carry the key to wherever it leads.
+      // A redirect would send the key to another address.
       redirect: 'manual',
-      // Not in the types of all runtimes: Node and Chrome want it for a body that is a stream.
+      // Node and Chrome require it for streams; it is not in the types of all runtimes.
       ...(isStream(sent) ? { duplex: 'half' } : {}),
       ...(sent === undefined ? {} : { body: sent }),
     };
   }
 }
 
-/** One attempt or wait took longer than it may. */
+/** The error for an attempt or a wait that exceeded its time limit. */
 export function timedOut(timeoutMs: number, cause?: unknown): TimedOut {
   return new TimedOut({
-    message: `No answer within ${timeoutMs} ms`,
+    message: `No response within ${timeoutMs} ms`,
     status: 0,
     code: 'timed_out',
     cause,
   });
 }
 
-/** Waits; rejects early with the reason of the signal. */
+/** Waits, or rejects with the reason of the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
@@ -228,7 +225,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A key of 128 random bits. Not `randomUUID`, which browsers have only over HTTPS. */
+/** A key of 128 random bits. Not `randomUUID`, which browsers offer only over HTTPS. */
 export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
@@ -236,8 +233,8 @@ export function randomKey(): string {
 }
 
 /**
- * Whether retrying cannot do anything twice: the call was refused unread, carries an idempotency key, or does the same
- * however often it arrives. A condition (`if-match`) holds only once.
+ * Whether a retry cannot do anything twice: the call was refused unread, has an idempotency key, or is idempotent. With
+ * `if-match`, a second attempt would fail.
  */
 function isSafe(
   { method = 'GET', body, idempotencyKey, headers = {} }: Call,
@@ -252,7 +249,7 @@ function isSafe(
   return isPassing && (isRepeatable || idempotencyKey !== undefined || gone !== undefined);
 }
 
-/** DELETE is not among them: it does the same again, and answers otherwise. */
+/** Without DELETE, whose second attempt returns 404. */
 const IDEMPOTENT = /^(GET|HEAD|PUT)$/;
 
 function isJson({ headers }: Response): boolean {
@@ -271,7 +268,7 @@ function userAgent(own: string | undefined): string | undefined {
   return `${own === undefined ? '' : `${own} `}flowhook-client/${VERSION}`;
 }
 
-/** Exponential backoff with full jitter, on top of `retry-after`: many clients do not come back at once. */
+/** Exponential backoff with full jitter, added to `retry-after`, so that many clients do not retry at the same time. */
 function waitBefore(error: unknown, failures: number): number {
   const asked = error instanceof FlowhookError ? error.retryAfterMs : null;
   const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));

@@ -1,13 +1,13 @@
-/** How much a team has done. */
+/** Options for reading usage. */
 import type { CallOptions } from './transport.ts';
 
-/** Of the team, unless a workflow or a webhook is named. */
+/** By default the usage of the whole team. */
 export interface UsageOptions extends CallOptions {
-  /** `hour` unless told; hours and days are those of UTC. */
+  /** Length of a bucket, in UTC (default: `hour`). */
   by?: 'hour' | 'day' | undefined;
-  /** A time in the first bucket; 24 hours or 30 days before `to` unless told. */
+  /** A time in the first bucket (default: 24 hours or 30 days before `to`). */
   from?: Date | string | undefined;
-  /** A time after the last bucket; now unless told. */
+  /** A time after the last bucket (default: now). */
   to?: Date | string | undefined;
   workflowId?: string | undefined;
   webhookId?: string | undefined;

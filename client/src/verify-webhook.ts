@@ -1,13 +1,13 @@
-/** Verifies what arrives at a webhook: Standard Webhooks 1.0, `v1` (HMAC-SHA256) and `v1a` (ed25519). */
+/** Verifies webhook requests: Standard Webhooks 1.0, `v1` (HMAC-SHA256) and `v1a` (ed25519). */
 import type { FlowhookEvent } from './resources.ts';
 
-/** The request was not sent by the service, was changed, or is a replayed recording: answer 401 and do nothing. */
+/** The request does not come from the service, was changed, or is a replayed recording: return 401 and ignore it. */
 export class NotVerified extends Error {
   override readonly name = 'NotVerified';
 }
 
 const TOLERANCE_S = 300;
-/** More than the service ever sends; each costs a verification. */
+/** More than the service ever sends. Each signature costs a verification. */
 const MAX_SIGNATURES = 16;
 
 /**
@@ -16,15 +16,16 @@ const MAX_SIGNATURES = 16;
  * if (event.type === 'workflow_finished') console.log(event.data.records.added);
  * ```
  *
- * One signature by one of the secrets or keys is enough. An event may arrive more than once: compare `event.id`.
+ * One signature by one of the secrets or keys is enough. An event may arrive more than once: detect duplicates by
+ * `event.id`.
  *
- * @param body exactly what arrived, before any parser
- * @param headers `webhook-id`, `webhook-timestamp` and `webhook-signature`, in a `Headers` or as Node has them
+ * @param body the raw body, before any parser
+ * @param headers `webhook-id`, `webhook-timestamp` and `webhook-signature`,  as `Headers` or as an object like Node's
  * @param trust.secrets `whsec_…`, from `webhooks.secret`
- * @param trust.publicKeys `whpk_…`, from `signingKeys`; Ed25519 must be known to the runtime (Node, Deno, Bun, Safari
+ * @param trust.publicKeys `whpk_…`, from `signingKeys`; the runtime must support Ed25519 (Node, Deno, Bun, Safari
  *   17, Firefox 129, Chrome 137)
- * @param trust.toleranceS how many seconds old, or ahead, a message may be; 300 unless told
- * @param trust.nowMs the time, in epoch milliseconds; that of the clock unless told
+ * @param trust.toleranceS how many seconds the timestamp may be in the past or future (default: 300)
+ * @param trust.nowMs the current time in epoch milliseconds (default: the clock)
  * @throws NotVerified with the reason
  */
 export async function verifyWebhook(
@@ -39,7 +40,9 @@ export async function verifyWebhook(
 ): Promise<FlowhookEvent> {
   const { secrets = [], publicKeys = [], toleranceS = TOLERANCE_S, nowMs = Date.now() } = trust;
   if (secrets.length + publicKeys.length === 0) {
-    throw new TypeError('Give verifyWebhook `secrets` or `publicKeys`: without them nothing can be verified');
+    throw new TypeError(
+      'Pass `secrets` or `publicKeys` to verifyWebhook: without them nothing can be verified',
+    );
   }
   const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) =>
     header(headers, `webhook-${name}`),
@@ -65,7 +68,7 @@ export async function verifyWebhook(
   throw new NotVerified('no signature matches');
 }
 
-/** Web Crypto itself compares, in constant time. */
+/** Web Crypto compares in constant time. */
 async function hmac(secret: string, signature: Bytes, signed: Bytes): Promise<boolean> {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
   const key = await crypto.subtle.importKey('raw', keyBytes(secret, 'whsec_'), algorithm, false, ['verify']);
@@ -81,10 +84,11 @@ async function ed25519(publicKey: string, signature: Bytes, signed: Bytes): Prom
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** @throws TypeError for a malformed key: a mistake of the receiver must not look like one of the sender */
+/** @throws TypeError for a malformed key: a mistake of the receiver must not look like a wrong signature */
 function keyBytes(text: string, prefix: string): Bytes {
   const bytes = base64(text.startsWith(prefix) ? text.slice(prefix.length) : text);
-  if (bytes === undefined || bytes.length === 0) throw new TypeError(`A key is not ${prefix} and base64`);
+  if (bytes === undefined || bytes.length === 0)
+    throw new TypeError(`A key must be ${prefix} followed by base64`);
   return bytes;
 }
 
@@ -107,6 +111,6 @@ function header(headers: Parameters<typeof verifyWebhook>[1], name: string): str
   if (headers instanceof Headers) return headers.get(name) ?? '';
   const key = Object.keys(headers).find((one) => one.toLowerCase() === name);
   const value = key === undefined ? '' : headers[key];
-  // A header that occurs twice counts as missing: another reader might choose the other value.
+  // A repeated header counts as missing: other software might use the other value.
   return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-/** Webhooks: subscribing, their settings and state, and their deliveries. */
+/** Webhooks: subscriptions, settings, state and deliveries. */
 import { type ListOptions, type Pages, pagesOf, type WholeList, wholeListOf } from './pages.ts';
 import type {
   Delivery,
@@ -17,7 +17,7 @@ import { type CallOptions, type KeyedOptions, randomKey, type Transport } from '
 
 export type DeliveryState = Delivery['state'];
 
-/** Selects deliveries by when they were created: `until` is now, and `states` all that have not arrived, unless told. */
+/** Selects deliveries by creation time (default for `until`: now) and state (default: all that have not arrived). */
 export interface ReplaySelection {
   since: Date | string;
   until?: Date | string;
@@ -40,8 +40,10 @@ export class Webhooks {
   }
 
   /**
-   * The same with how each is called and stands, in pages: of a workflow, or those that are `failing` (no attempt has
-   * succeeded of late), `paused`, or `active` without trouble. @throws NotFound for the workflow
+   * The webhooks of the team with their settings and state. `state` filters: `failing` webhooks are active, but their last
+   * attempts have failed.
+   *
+   * @throws NotFound for the workflow
    */
   listDetails({
     workflowId,
@@ -58,14 +60,14 @@ export class Webhooks {
    * Subscribes a URL to events of a workflow. Repeating it creates nothing and resumes the webhook if it was paused.
    *
    * @param input.events names such as `workflow_finished`, or `*` for all
-   * @returns a message that also says which event names never occur, and whether network policy refuses the address
-   * @throws NotFound; Conflict when the workflow has as many as it may have
+   * @returns a message that also names events that never occur, and says whether the network policy blocks the URL
+   * @throws NotFound; Conflict if the workflow has reached its limit of webhooks
    */
   async subscribe(
     { workflowId, url, events }: { workflowId: string; url: string; events: readonly string[] },
     options: CallOptions = {},
   ): Promise<{ message: string; webhookId: string }> {
-    const { value, headers } = await this.#transport.answer<{ message: string }>({
+    const { value, headers } = await this.#transport.withHeaders<{ message: string }>({
       ...options,
       method: 'POST',
       path: `${ALL}/subscribe`,
@@ -74,7 +76,7 @@ export class Webhooks {
     return { message: value.message, webhookId: headers.get('x-webhook-id') ?? '' };
   }
 
-  /** Subscribes a URL to events of all workflows of the team, also of those that come later. */
+  /** Subscribes a URL to events of all workflows of the team, including later ones. */
   subscribeToAll(
     { url, events, settings }: { url: string; events: readonly string[]; settings?: WebhookSettings },
     options: CallOptions = {},
@@ -93,7 +95,7 @@ export class Webhooks {
     return this.#transport.remove({ ...options, path });
   }
 
-  /** Removes the webhooks of a URL, for callers that do not know their ids. @throws NotFound */
+  /** Removes all webhooks with a URL, for callers that do not know their IDs. @throws NotFound */
   unsubscribeUrl(
     { url, workflowId }: { url: string; workflowId?: string },
     options: CallOptions = {},
@@ -119,9 +121,9 @@ export class Webhooks {
   }
 
   /**
-   * Gives it a new secret.
+   * Replaces the secret of a webhook.
    *
-   * @param options.overlapHours for how many hours deliveries are also signed with the old one
+   * @param options.overlapHours hours for which deliveries are also signed with the old secret (default: 24)
    * @throws NotFound
    */
   rotate(
@@ -132,7 +134,7 @@ export class Webhooks {
     return this.#transport.json({ ...options, method: 'POST', path, json: { overlapHours } });
   }
 
-  /** Sends `webhook_test` to this webhook only, whatever it is subscribed to. @throws NotFound */
+  /** Sends a `webhook_test` event to this webhook only. @throws NotFound */
   test(
     webhookId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
@@ -141,7 +143,7 @@ export class Webhooks {
     return this.#transport.json({ ...options, method: 'POST', path, idempotencyKey });
   }
 
-  /** Its deliveries wait until it is resumed. @throws NotFound */
+  /** Holds back the deliveries of a webhook until it is resumed. @throws NotFound */
   pause(
     webhookId: string,
     { reason, ...options }: CallOptions & { reason?: string } = {},
@@ -155,7 +157,7 @@ export class Webhooks {
     return this.#change({ ...options, method: 'POST', path: `${pathOf(webhookId)}/resume` });
   }
 
-  /** Its deliveries, newest first. @throws NotFound */
+  /** The deliveries of a webhook, newest first. @throws NotFound */
   deliveries(
     webhookId: string,
     options: ListOptions & {
@@ -173,9 +175,9 @@ export class Webhooks {
   }
 
   /**
-   * Sends these deliveries once more: 1 to 100 of them, all or none.
+   * Sends 1 to 100 deliveries again, all or none.
    *
-   * @returns the deliveries that send them: those that still wait for the events, else new ones
+   * @returns the IDs of the deliveries that send the events: waiting deliveries, or else new ones
    * @throws NotFound
    */
   async replay(
@@ -187,7 +189,7 @@ export class Webhooks {
     return (await this.#transport.json<{ deliveryIds: string[] }>(call)).deliveryIds;
   }
 
-  /** Counts what `replaySince` would send, and sends nothing. @throws NotFound */
+  /** Counts the events that `replaySince` would send, without sending them. @throws NotFound */
   async planReplay(
     webhookId: string,
     { since, until, states }: ReplaySelection,
@@ -199,7 +201,7 @@ export class Webhooks {
       .plan;
   }
 
-  /** Begins to replay all deliveries since a time that have not arrived, or those in some states. @throws NotFound */
+  /** Starts to replay the deliveries of a period. @throws NotFound */
   async replaySince(
     webhookId: string,
     { since, until, states }: ReplaySelection,
@@ -209,7 +211,7 @@ export class Webhooks {
     return (await this.#transport.json<{ replay: Replay }>(call)).replay;
   }
 
-  /** How far a replay is, and what became of what it has sent. @throws NotFound */
+  /** The progress of a replay, and the results of its deliveries. @throws NotFound */
   readReplay(webhookId: string, replayId: string, options: CallOptions = {}): Promise<Replay> {
     const path = `${pathOf(webhookId)}/replays/${encodeURIComponent(replayId)}`;
     return this.#transport.json({ ...options, path });
@@ -231,16 +233,16 @@ export class Deliveries {
     this.#transport = transport;
   }
 
-  /** One with its event and all its attempts. @throws NotFound */
+  /** A delivery with its event and attempts. @throws NotFound */
   get(deliveryId: string, options: CallOptions = {}): Promise<DeliveryDetail> {
     return this.#transport.json({ ...options, path: `/v1/deliveries/${encodeURIComponent(deliveryId)}` });
   }
 
   /**
-   * A curl command that sends the delivery, signed for the next five minutes.
+   * A curl command that sends the event again, with a signature that is valid for five minutes.
    *
    * @returns `hidden`: the headers whose values are replaced by `***`
-   * @throws NotFound, also when its webhook is gone
+   * @throws NotFound, also if the webhook was unsubscribed
    */
   curl(deliveryId: string, options: CallOptions = {}): Promise<DeliveryCommand> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/curl`;
@@ -248,10 +250,10 @@ export class Deliveries {
   }
 
   /**
-   * Sends the same event to the same webhook once more, now.
+   * Sends the event of a delivery to its webhook again.
    *
-   * @returns the delivery that sends it: the one that still waits for the event (`retried`), else a new one, and
-   *   how many attempts it has had already. `message` says if something holds it back.
+   * @returns the delivery that sends the event: a waiting one (`retried`), or else a new one. `message` says if the webhook
+   *   is held back.
    * @throws NotFound
    */
   replay(

@@ -1,4 +1,4 @@
-/** Workflows: their records, versions and changes; queueing, pushing, pausing. */
+/** Workflows: their definitions, records, versions and jobs. */
 import { brokenOff, linesOf } from './lines.ts';
 import { type ListOptions, nextCursor, type Page, type Pages, pagesOf } from './pages.ts';
 import { type Pushed, pushBody } from './push-body.ts';
@@ -13,33 +13,33 @@ import type {
 } from './resources.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
-/** What `put` takes: the same as a workflow file. */
+/** The content of a workflow file. */
 export type Definition = { source: { type: string } & Record<string, unknown> } & Record<string, unknown>;
 
 /** How one record changed. */
 export type Change<R = DataRecord> = Omit<AnyChange, 'record'> & { record?: R };
 
-/** With the `etag` that `put` takes as `ifMatch`. */
+/** A definition with the `etag` that `put` takes as `ifMatch`. */
 export type WorkflowDefinition = StoredDefinition & { etag: string | null };
 
 /** Which records to read, and in which version. */
 export interface DataOptions extends CallOptions {
-  /** The newest version unless told. */
+  /** Default: the newest version. */
   version?: number | undefined;
   /** Only these fields, and `id`. */
   fields?: readonly string[] | undefined;
-  /** Only what was added or changed after this version. */
+  /** Only records added or changed after this version. */
   since?: number | undefined;
   /** Only records that contain this text, at most 1,000. */
   q?: string | undefined;
 }
 
-/** Records as a stream, and what is known about them before the first one. */
+/** A stream of records, with their version and number. */
 export interface Data<R> {
   version: number;
-  /** How many records the version holds; null if the service did not say. */
+  /** The number of records in the version; null with `since` or `q`. */
   total: number | null;
-  /** Pass it as `ifNoneMatch` later. */
+  /** Pass it as `ifNoneMatch` in a later call. */
   etag: string | null;
   records: AsyncIterable<R>;
 }
@@ -54,8 +54,8 @@ export class Workflows {
   /**
    * All workflows of the team.
    *
-   * @param options.recentJobs how many of the newest jobs come with each workflow, at most 20
-   * @param options.q only those whose id or name contains this text
+   * @param options.recentJobs number of recent jobs to include with each workflow, at most 20
+   * @param options.q only workflows whose ID or name contains this text
    */
   list({
     recentJobs,
@@ -78,7 +78,7 @@ export class Workflows {
    * Streams the records of the newest version, no faster than they are consumed and without holding them all in
    * memory. Numbers that a double cannot represent exactly are rounded, as by JSON.parse.
    *
-   * @throws NotFound; Unavailable `broken_off` when the response ends before the last record
+   * @throws NotFound; Unavailable `broken_off` if the response ends before the last record
    */
   async *readData<R = DataRecord>(workflowId: string, options: DataOptions = {}): AsyncGenerator<R> {
     const data = await this.openData<R>(workflowId, options);
@@ -96,7 +96,7 @@ export class Workflows {
    * Like `readData`, with the version, the total and the ETag before the first record.
    *
    * @param options.ifNoneMatch the `etag` of an earlier call
-   * @returns null when nothing has changed since
+   * @returns null if nothing has changed since
    */
   async openData<R = DataRecord>(
     workflowId: string,
@@ -121,16 +121,16 @@ export class Workflows {
   }
 
   /**
-   * One page of records, for showing them page by page. The cursor stays with the version of the first page.
+   * One page of records. The cursor keeps the version of the first page.
    *
-   * @throws NotFound, with status 410 when the version of the cursor is no longer kept
+   * @throws NotFound, with status 410 if the version of the cursor is no longer stored
    */
   async dataPage<R = DataRecord>(
     workflowId: string,
     options: DataOptions & ListOptions = {},
   ): Promise<Page<R> & { version: number; total: number | null }> {
     const { version, fields, since, q, limit, cursor, ...rest } = options;
-    const { value, headers } = await this.#transport.answer<R[]>({
+    const { value, headers } = await this.#transport.withHeaders<R[]>({
       ...rest,
       path: `${pathOf(workflowId)}/data`,
       query: { version, fields, since, q, limit, cursor },
@@ -145,7 +145,7 @@ export class Workflows {
   }
 
   /**
-   * The response itself, in the format asked for.
+   * The data as a response in the given format.
    *
    * @throws NotFound
    */
@@ -162,7 +162,7 @@ export class Workflows {
   /**
    * The net changes after a version: first the records that were added or changed, then those that were removed.
    *
-   * @throws NotFound, with status 410 when that version is no longer kept: read everything again
+   * @throws NotFound, with status 410 if that version is no longer stored: read all data again
    */
   async *changes<R = DataRecord>(
     workflowId: string,
@@ -190,7 +190,7 @@ export class Workflows {
     workflowId: string,
     { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
   ): Promise<{ message: string; jobId: string }> {
-    const { value, headers } = await this.#transport.answer<{ message: string }>({
+    const { value, headers } = await this.#transport.withHeaders<{ message: string }>({
       ...options,
       method: 'POST',
       path: `${pathOf(workflowId)}/queue`,
@@ -200,12 +200,12 @@ export class Workflows {
   }
 
   /**
-   * Publishes records, all or none; resolves once they can be read. An iterable is streamed, so that the call cannot be
-   * retried; with an array it can. There is no time limit unless `timeoutMs` sets one.
+   * Publishes records, all or none; resolves once they can be read. Arrays can be retried; other iterables are streamed and
+   * cannot. Without `timeoutMs` there is no time limit.
    *
-   * @param options.allowDrop publishes even if nearly all earlier records are not among these, which removes them
-   * @returns `warning` says so when the push removed more than half of many records
-   * @throws NotFound; Conflict when another push takes too long; FlowhookError 422 when a record or a guard refuses it
+   * @param options.allowDrop allows a push that removes nearly all existing records
+   * @returns `warning` is set if the push removed more than half of many records
+   * @throws NotFound; Conflict if another push takes too long; FlowhookError 422 for an invalid record or a failed guard
    */
   async push(
     workflowId: string,
@@ -229,16 +229,16 @@ export class Workflows {
   /** The definition of a workflow; pass its `etag` as `ifMatch` to `put`. @throws NotFound */
   async definition(workflowId: string, options: CallOptions = {}): Promise<WorkflowDefinition> {
     const path = `${pathOf(workflowId)}/definition`;
-    const { value, headers } = await this.#transport.answer<StoredDefinition>({ ...options, path });
+    const { value, headers } = await this.#transport.withHeaders<StoredDefinition>({ ...options, path });
     return { ...value, etag: headers.get('etag') };
   }
 
   /**
-   * Creates a workflow, or changes one that was created over the API. A definition is the same as a workflow file.
+   * Creates a workflow, or changes one that was created over the API.
    *
-   * @param options.ifMatch the `etag` of the definition to be replaced: fails if it was changed meanwhile
-   * @throws Conflict for a workflow that a file defines, and when `ifMatch` does not match; FlowhookError 400 with every
-   * mistake in the definition
+   * @param options.ifMatch the `etag` of the definition to replace: the call fails if it has changed since
+   * @throws Conflict for a workflow that a file defines, and if `ifMatch` does not match; FlowhookError 400 with the
+   *   mistakes in the definition
    */
   async put(
     workflowId: string,
@@ -248,17 +248,17 @@ export class Workflows {
     return (await this.#put<{ workflow: Workflow }>(workflowId, definition, options)).workflow;
   }
 
-  /** Checks a definition without changing anything; resolves with a sentence if `put` would take it. @throws as `put` */
+  /** Checks a definition without saving it; resolves with a sentence if it is valid. @throws as `put` */
   async check(workflowId: string, definition: Definition, options: CallOptions = {}): Promise<string> {
     return (await this.#put<{ message: string }>(workflowId, definition, options, { dryRun: true })).message;
   }
 
-  /** Archives one that was created over the API; `put` brings it back with its records. @throws NotFound, Conflict */
+  /** Archives a workflow that was created over the API; `put` restores it with its records. @throws NotFound, Conflict */
   delete(workflowId: string, options: CallOptions = {}): Promise<{ message: string }> {
     return this.#transport.remove({ ...options, path: pathOf(workflowId) });
   }
 
-  /** The workflow takes and starts no jobs until it is resumed. @throws NotFound */
+  /** Stops the workflow from accepting and starting jobs until it is resumed. @throws NotFound */
   async pause(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
     return this.#change(workflowId, 'pause', options);
   }
@@ -269,7 +269,7 @@ export class Workflows {
   }
 
   /**
-   * Erases a person from everything that the workflow has published. Safe to repeat; takes minutes on a large database.
+   * Erases a person from everything that the workflow has published. Safe to repeat; may take minutes on a large database.
    *
    * @throws NotFound
    */

@@ -1,4 +1,4 @@
-/** The client as it is published: JavaScript, in a directory of its own. */
+/** Compiles the client to JavaScript, as it is published. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ const client = join(import.meta.dirname, '..');
 const tsc = join(client, '../node_modules/.bin/tsc');
 
 /**
- * @param options flags of the compiler
- * @returns the directory, which goes with the test
+ * @param options compiler flags
+ * @returns the directory, which is deleted after the test
  */
 export function compiled(t: TestContext, ...options: string[]): string {
   const directory = mkdtempSync(join(tmpdir(), 'flowhook-client-'));

@@ -1,4 +1,4 @@
-/** The client against the real service: every route, and what a user does with several of them. */
+/** The client against the real service: calls every route. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { routes } from '../../src/http/routes.ts';
@@ -22,7 +22,7 @@ const PEOPLE = `source:
 let service: TestService;
 let receiver: Receiver;
 let flowhook: Flowhook;
-/** `GET /v1/jobs/{jobId}` and the like: what was called so far. */
+/** The routes called so far, such as `GET /v1/jobs/{jobId}`. */
 const called = new Set<string>();
 
 before(async () => {
@@ -87,7 +87,7 @@ test('the five operations: read, queue, list, subscribe, unsubscribe', async () 
   assert.deepEqual(await webhooks.list(), []);
 });
 
-test('records can be asked for again, of a version, in part, and as other forms', async () => {
+test('reads records conditionally, by version, in part, and in other formats', async () => {
   const { workflows } = flowhook;
   const data = await workflows.openData('people');
   assert.deepEqual([data?.version, data?.total], [1, 2]);
@@ -102,7 +102,7 @@ test('records can be asked for again, of a version, in part, and as other forms'
   );
 });
 
-test('records come page by page, by a cursor that stays with its version', async () => {
+test('reads records page by page, with a cursor that keeps its version', async () => {
   const { workflows } = flowhook;
   const { items, next, ...of } = await workflows.dataPage('people', { fields: ['name'], limit: 1 });
   assert.deepEqual(items, [{ id: '1', name: 'Ada' }]);
@@ -111,7 +111,7 @@ test('records come page by page, by a cursor that stays with its version', async
   assert.deepEqual([last.items, last.next], [[{ id: '2' }], null]);
 });
 
-test('pushes arrays and streams, and tells their versions and changes', async () => {
+test('pushes arrays and streams, and reads their versions and changes', async () => {
   const { workflows } = flowhook;
   assert.equal((await workflows.push('inbox', [{ id: 1 }, { id: 2 }])).version, 1);
   async function* later() {
@@ -147,7 +147,7 @@ test('pushes arrays and streams, and tells their versions and changes', async ()
   await assert.rejects(flowhook.exportPerson('ada').next(), { code: 'field_invalid' });
 });
 
-test('workflows are listed, paused and resumed', async () => {
+test('lists, pauses and resumes workflows', async () => {
   const { workflows } = flowhook;
   const ids = [];
   for await (const { id } of workflows.list({ limit: 3 })) ids.push(id);
@@ -158,7 +158,7 @@ test('workflows are listed, paused and resumed', async () => {
   assert.equal((await workflows.get('people')).lastJob?.state, 'finished');
 });
 
-test('jobs are followed, canceled, repeated and brought forward', async () => {
+test('follows, cancels, reruns and runs jobs now', async () => {
   const { jobs, workflows } = flowhook;
   const slow = await workflows.queue('slow');
   await assert.rejects(workflows.queue('slow'), (error: Conflict) => error.jobId === slow.jobId);
@@ -183,7 +183,7 @@ test('jobs are followed, canceled, repeated and brought forward', async () => {
   assert.equal((await jobs.wait(broken.jobId)).reason, 'error');
 });
 
-test('tells the newest jobs of each workflow, how many are in each state, and what was done', async () => {
+test('reads recent jobs of workflows, job counts, and usage', async () => {
   const { jobs, workflows } = flowhook;
   const [listed] = (await workflows.list({ recentJobs: 2 }).take(9)).filter(({ id }) => id === 'people');
   const newest = await jobs.list({ workflowId: 'people', limit: 2 }).take(2);
@@ -209,7 +209,7 @@ function counted(jobs: readonly Job[]): number {
   return jobs.filter(({ workflowId, state }) => workflowId === 'people' && state === 'finished').length;
 }
 
-test('webhooks are made for all workflows, changed, tested, paused, and their deliveries replayed', async () => {
+test('creates, updates, tests and pauses webhooks, and replays deliveries', async () => {
   const { webhooks, deliveries, events } = flowhook;
   const made = await webhooks.subscribeToAll({ url: receiver.url, events: ['workflow_failed'] });
   assert.equal(made.workflowId, null);
@@ -240,7 +240,7 @@ test('webhooks are made for all workflows, changed, tested, paused, and their de
   assert.equal((await flowhook.signingKeys(teamId)).length, 1);
 });
 
-test('inspectors are made, told what to answer, sent to, and removed', async () => {
+test('creates, updates and deletes inspectors, and reads their requests', async () => {
   const { inspectors } = flowhook;
   const made = await inspectors.create({ status: 200 });
   assert.equal((await inspectors.update(made.id, { status: 503 })).status, 503);
@@ -260,7 +260,7 @@ test('inspectors are made, told what to answer, sent to, and removed', async () 
   await assert.rejects(inspectors.get(made.id), NotFound);
 });
 
-test('a key makes others, which are rotated and revoked', async () => {
+test('creates, rotates and revokes keys', async () => {
   const { keys } = flowhook;
   const made = await keys.create({
     name: 'reader',
@@ -280,7 +280,7 @@ test('a key makes others, which are rotated and revoked', async () => {
   assert.equal(line?.actor.kind, 'key');
 });
 
-test('workflows are made and archived, and the stream tells of it', async () => {
+test('creates and archives workflows, and the stream reports it', async () => {
   const { workflows } = flowhook;
   const abort = new AbortController();
   const news = flowhook.stream({ after: 0, signal: abort.signal });
@@ -302,7 +302,7 @@ test('workflows are made and archived, and the stream tells of it', async () => 
   await assert.rejects(workflows.put('people', { source: { type: 'push' } }), Conflict);
 });
 
-test('what was removed stays a success when the first answer is lost', async () => {
+test('a deletion succeeds if the first response is lost', async () => {
   const made = await flowhook.inspectors.create({});
   const { id } = await flowhook.webhooks.subscribeToAll({ url: receiver.url, events: ['*'] });
   await flowhook.workflows.put('passing', { source: { type: 'push' } });
@@ -323,7 +323,7 @@ test('what was removed stays a success when the first answer is lost', async () 
   assert.deepEqual(statuses, [200, 404, 200, 404, 200, 404]);
 });
 
-test('the stream says from when on nothing is missed', async () => {
+test('the stream reports the position after which nothing is missed', async () => {
   const abort = new AbortController();
   const sequence = await new Promise<number>((onOpen, fail) => {
     flowhook.stream({ onOpen, signal: abort.signal }).next().catch(fail);
@@ -332,18 +332,18 @@ test('the stream says from when on nothing is missed', async () => {
   assert.ok(sequence > 0);
 });
 
-test('whoever runs the instance is told how it stands', async () => {
+test('an operator reads the state of the instance', async () => {
   const { jobs, settings } = await flowhook.system();
   assert.equal(jobs.complete, true);
   assert.ok(settings.some(({ name }) => name === 'port'));
 });
 
-test('whoever runs the instance is told what is wrong with it', async () => {
+test('an operator runs the health checks', async () => {
   const { findings } = await flowhook.systemChecks({ timeoutMs: 0 });
   assert.equal(findings.find(({ check }) => check === 'port')?.status, 'ok');
 });
 
-test('types of events have names, schemas and samples', async () => {
+test('reads event types, schemas and samples', async () => {
   const { events } = flowhook;
   const types = await events.types();
   assert.ok(
@@ -353,7 +353,7 @@ test('types of events have names, schemas and samples', async () => {
   await assert.rejects(events.sample('nothing'), NotFound);
 });
 
-test('events are read backwards, by workflow, job, type and time, and tell where they went', async () => {
+test('reads past events by workflow, job, type and time, and their deliveries', async () => {
   const { jobId } = await flowhook.workflows.queue('people');
   const job = await flowhook.jobs.wait(jobId);
   const { events } = flowhook;
@@ -379,7 +379,7 @@ test('events are read backwards, by workflow, job, type and time, and tell where
   assert.ok(items.every(({ eventId }) => eventId === ofJob[0]?.id));
 });
 
-test('errors say by their class what went wrong', async () => {
+test('throws errors of different classes', async () => {
   await assert.rejects(flowhook.workflows.get('nobody'), NotFound);
   await assert.rejects(flowhook.workflows.readAll('nobody'), {
     name: 'NotFound',
@@ -393,14 +393,14 @@ test('errors say by their class what went wrong', async () => {
   });
 });
 
-test('following events ends with the signal', async () => {
+test('the signal ends following events', async () => {
   const abort = new AbortController();
   const heard = Array.fromAsync(flowhook.events.follow({ signal: abort.signal }));
   abort.abort(new Error('enough'));
   await assert.rejects(heard, /enough/);
 });
 
-/** For machines that watch the service, not for programs that use it. */
+/** Routes for monitoring, which the client does not call. */
 const NOT_OF_THE_CLIENT = [
   '/openapi.json',
   '/openapi.yaml',

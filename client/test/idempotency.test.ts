@@ -1,4 +1,4 @@
-/** Calls that make something carry a key, wherever the service heeds one, so that trying again makes nothing more. */
+/** Calls that create something send an idempotency key if the route accepts one, so that retries create nothing more. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { routes } from '../../src/http/routes.ts';
@@ -6,7 +6,7 @@ import { startReceiver } from '../../test/support/receiver.ts';
 import { startService } from '../../test/support/service.ts';
 import { Flowhook, type KeyedOptions } from '../src/flowhook-client.ts';
 
-/** Every method that takes a key, by the route that it calls. */
+/** Every method that sends an idempotency key, by its route. */
 const KEYED: Record<string, (flowhook: Flowhook, options: KeyedOptions) => Promise<unknown>> = {
   'POST /v1/workflows/w/queue': ({ workflows }, options) => workflows.queue('w', options),
   'POST /v1/workflows/w/push': ({ workflows }, options) => workflows.push('w', [], options),
@@ -18,11 +18,11 @@ const KEYED: Record<string, (flowhook: Flowhook, options: KeyedOptions) => Promi
   'POST /v1/deliveries/d/replay': ({ deliveries }, options) => deliveries.replay('d', options),
 };
 
-test('every method whose route heeds a key sends the one that is told, or one of its own', async () => {
-  const heeded = routes
+test('every method whose route accepts a key sends the given key, or a random one', async () => {
+  const keyed = routes
     .filter(({ operation }) => operation.parameters?.some(({ name }) => name === 'idempotency-key'))
     .map(({ method, path }) => `${method} ${path}`);
-  assert.equal(Object.keys(KEYED).length, heeded.length, heeded.join(', '));
+  assert.equal(Object.keys(KEYED).length, keyed.length, keyed.join(', '));
   for (const [route, call] of Object.entries(KEYED)) {
     const keys: (string | null)[] = [];
     const flowhook = new Flowhook({
@@ -36,7 +36,7 @@ test('every method whose route heeds a key sends the one that is told, or one of
     });
     await call(flowhook, {});
     assert.match(keys[0] ?? '', /^[0-9a-f]{32}$/, route);
-    assert.equal(keys[1], keys[0], `${route} is tried again under the same key`);
+    assert.equal(keys[1], keys[0], `${route} is retried with the same key`);
     await call(flowhook, { idempotencyKey: 'mine' });
     assert.equal(keys[2], 'mine', route);
     await call(flowhook, {});
@@ -44,7 +44,7 @@ test('every method whose route heeds a key sends the one that is told, or one of
   }
 });
 
-test('a test and its replays that are repeated under one key are sent once', async (t) => {
+test('tests and replays that are repeated with one key are sent once', async (t) => {
   const service = await startService({ workflows: { 'default/inbox.yaml': 'source: { type: push }\n' } });
   const receiver = await startReceiver();
   t.after(async () => {

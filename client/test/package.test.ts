@@ -1,4 +1,4 @@
-/** The package: small, and without anything that only Node has. */
+/** The package is small and uses nothing that only Node has. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { compiled } from './compiled.ts';
 const client = join(import.meta.dirname, '..');
 const BUDGET_BYTES = 8_000;
 
-test('the client imports nothing but itself', () => {
+test('the client imports only its own files', () => {
   for (const name of readdirSync(join(client, 'src'))) {
     const text = readFileSync(join(client, 'src', name), 'utf8');
     for (const [, from] of text.matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g)) {
@@ -22,7 +22,7 @@ test('the client imports nothing but itself', () => {
   }
 });
 
-test('it fits its budget, minified and compressed', async (t) => {
+test('the client fits its budget, minified and compressed', async (t) => {
   const made = await build({
     root: client,
     logLevel: 'silent',
@@ -35,14 +35,14 @@ test('it fits its budget, minified and compressed', async (t) => {
   assert.ok(length > 1_000 && length <= BUDGET_BYTES, `${length} bytes, at most ${BUDGET_BYTES}`);
 });
 
-/** What browsers do not have. Not `Buffer`, which Node's own Response needs: that one the compiler would not find. */
+/** Globals that browsers lack. Not `Buffer`, which Node's `Response` needs; the compiler would not accept it anyway. */
 const OF_NODE = ['process', 'global', 'setImmediate', 'clearImmediate', 'require', 'module'];
 const PAGE = `
   const print = globalThis.process.stdout.write.bind(globalThis.process.stdout);
   for (const name of ${JSON.stringify(OF_NODE)}) delete globalThis[name];
   const { Flowhook, verifyWebhook } = await import('./flowhook-client.js');
-  const answer = async (url) => new Response(url.includes('/data') ? '{"id":"1"}\\n' : '{"message":"Job queued"}');
-  const flowhook = new Flowhook({ url: 'https://flowhook.test', key: 'k', fetch: answer });
+  const respond = async (url) => new Response(url.includes('/data') ? '{"id":"1"}\\n' : '{"message":"Job queued"}');
+  const flowhook = new Flowhook({ url: 'https://flowhook.test', key: 'k', fetch: respond });
   await flowhook.workflows.queue('people');
   const secret = 'whsec_' + btoa('a secret of some length');
   const refused = await verifyWebhook('{}', {
@@ -51,14 +51,14 @@ const PAGE = `
   print(JSON.stringify([await flowhook.workflows.readAll('people'), refused]));
 `;
 
-test('it runs where there is nothing but what browsers have', (t) => {
+test('the client runs without globals that browsers lack', (t) => {
   const directory = compiled(t);
   writeFileSync(join(directory, 'page.js'), PAGE);
   const printed = execFileSync(process.execPath, [join(directory, 'page.js')], { encoding: 'utf8' });
   assert.deepEqual(JSON.parse(printed), [[{ id: '1' }], 'NotVerified']);
 });
 
-test('`npm pack` makes a package that a project installs and imports, and leaves the repository as it was', (t) => {
+test('`npm pack` builds a package that a project can install and import, and leaves the repository unchanged', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'flowhook-client-pack-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const copy = join(directory, 'client');
@@ -91,7 +91,7 @@ test('`npm pack` makes a package that a project installs and imports, and leaves
   assert.deepEqual(files.sort(), ['README.md', 'dist', 'package.json']);
 });
 
-test('it tells its own version', () => {
+test('`VERSION` is the version in package.json', () => {
   const { version } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8')) as { version: string };
   assert.equal(VERSION, version);
 });

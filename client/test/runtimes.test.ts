@@ -1,4 +1,4 @@
-/** The published client in each runtime that is installed, against the real service. `sh test/clients.sh` installs them. */
+/** The published client in each installed runtime, against the real service. `sh test/clients.sh` installs runtimes. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { compiled } from './compiled.ts';
 
 const BUDGET_BYTES = 8_000;
 
-/** What each runtime runs. It knows nothing of where it runs but `console`. */
+/** The program that each runtime runs, which uses nothing of the runtime but `console`. */
 const PROGRAM = `
 import { Conflict, Flowhook, NotFound, Unauthorized, verifyWebhook } from './flowhook-client.js';
 
@@ -43,7 +43,7 @@ seen.again = (await flowhook.workflows.push('inbox', [{ id: 1 }], { allowDrop: t
 let read = 0;
 for await (const record of flowhook.workflows.readData('inbox', { version: 1 })) {
   read += record.id.length > 0 ? 1 : 0;
-  // Leaving a loop early ends the answer.
+  // Leaving a loop early cancels the response.
   if (read === 1_500) break;
 }
 seen.read = read;
@@ -72,7 +72,7 @@ seen.classes = [NotFound, Unauthorized, Conflict].every((one) => one.prototype i
 console.log(JSON.stringify(seen));
 `;
 
-/** How each is told to run a file that may talk to the network and do nothing else. */
+/** How each runtime runs a file that may only use the network. */
 const RUNTIMES = [
   { name: 'node', file: process.execPath, args: [] },
   {
@@ -85,7 +85,7 @@ const RUNTIMES = [
 
 for (const { name, file, args } of RUNTIMES) {
   const skip = file === undefined && `${name} is not in PATH: sh test/clients.sh`;
-  test(`the published client does in ${name} all that it does`, { skip }, async (t) => {
+  test(`the published client works in ${name}`, { skip }, async (t) => {
     const directory = compiled(t);
     const given = await start(t);
     writeFileSync(join(directory, 'use.js'), `const given = ${JSON.stringify(given)};\n${PROGRAM}`);
@@ -117,7 +117,7 @@ for (const { name, file, args } of RUNTIMES) {
   });
 }
 
-test('a bundle for browsers holds nothing of Node and fits the budget', {
+test('a bundle for browsers contains nothing of Node and fits the budget', {
   skip: inPath('bun') === undefined && 'bun is not in PATH: sh test/clients.sh',
 }, (t) => {
   const directory = compiled(t);
@@ -129,7 +129,7 @@ test('a bundle for browsers holds nothing of Node and fits the budget', {
   assert.ok(length <= BUDGET_BYTES, `${length} bytes, at most ${BUDGET_BYTES}`);
 });
 
-/** A service, and one message of its own with what it is verified by. */
+/** A service, and one of its webhook requests with the keys that verify it. */
 async function start(t: TestContext) {
   const service = await startService({
     workflows: {
@@ -162,7 +162,7 @@ async function start(t: TestContext) {
   };
 }
 
-/** Two services that are none: one never answers, one leads elsewhere. */
+/** Two fake services: one never responds, one redirects. */
 async function startOthers(t: TestContext): Promise<{ silent: string; moved: string }> {
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/moved') === true) response.writeHead(302, { location: '/silent' }).end();

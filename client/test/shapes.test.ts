@@ -1,4 +1,4 @@
-/** The client's types are those of the service. */
+/** The types of the client match those of the service. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,17 +12,17 @@ import type {
 } from '../src/flowhook-client.ts';
 import { resourceTypes } from '../write-resources.ts';
 
-/** Compiles only when each can stand for the other. */
+/** Compiles only if the types are assignable to each other. */
 function same<Ours, Theirs>(
   ..._: [Ours] extends [Theirs] ? ([Theirs] extends [Ours] ? [] : [never]) : [never]
 ) {}
 
-test('they are written from the document that describes the service', () => {
+test('`resources.ts` is generated from openapi.json', () => {
   const written = readFileSync(join(import.meta.dirname, '../src/resources.ts'), 'utf8');
   assert.equal(written, resourceTypes(), 'run `npm run reference`');
 });
 
-test('what methods take and return can be named', () => {
+test('parameter and result types of methods are exported', () => {
   same<Parameters<Flowhook['workflows']['readAll']>[1], DataOptions | undefined>();
   same<Extract<Parameters<Flowhook['workflows']['push']>[1], { contentType: string }>, PushedBytes>();
   same<Awaited<ReturnType<Flowhook['jobs']['counts']>>, JobCounts>();

@@ -1,4 +1,4 @@
-/** Calls that do not go well: what is tried again, for how long, and what is thrown. */
+/** Failed calls: retries, time limits and errors. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -15,7 +15,7 @@ import {
 
 type Answer = (request: Request) => Response | Promise<Response>;
 
-/** A client whose calls are answered by these, one after the other; the last one goes on. */
+/** A client whose calls get these responses in order; the last response repeats. */
 function against(answers: Answer[], options: { retries?: number; timeoutMs?: number } = {}) {
   const requests: Request[] = [];
   const flowhook = new Flowhook({
@@ -45,7 +45,7 @@ const json =
     Response.json(value, { headers });
 const busy = refusal(503, 'overloaded', { 'retry-after': '0' });
 
-/** Never answers; gives up when the caller does. */
+/** Never responds, and rejects when the caller aborts. */
 const silent: Answer = (request) =>
   new Promise((_, reject) => {
     request.signal.addEventListener('abort', () => reject(request.signal.reason), { once: true });
@@ -67,7 +67,7 @@ for (const [status, code, kind] of [
   [400, 'field_invalid', FlowhookError],
   [500, 'internal', FlowhookError],
 ] as const) {
-  test(`${status} ${code} is thrown as ${kind.name}, with all that the answer says`, async () => {
+  test(`${status} ${code} is thrown as ${kind.name}, with the details of the response`, async () => {
     const headers = { 'x-job-id': 'job_1', 'retry-after': '3' };
     const { flowhook } = against([refusal(status, code, headers)], { retries: 0 });
     const error = await flowhook.jobs.get('job_1').catch((thrown) => thrown);
@@ -87,7 +87,7 @@ for (const [status, code, kind] of [
   });
 }
 
-test('what only reads is tried again, and no more often than told', async () => {
+test('retries reads, at most `retries` times', async () => {
   const { flowhook, requests } = against([busy, busy, json({ id: 'job_1' })], { retries: 2 });
   assert.equal((await flowhook.jobs.get('job_1')).id, 'job_1');
   assert.equal(requests.length, 3);
@@ -97,7 +97,7 @@ test('what only reads is tried again, and no more often than told', async () => 
   assert.equal(other.requests.length, 2);
 });
 
-test('queueing is tried again under one idempotency key', async () => {
+test('retries queueing with the same idempotency key', async () => {
   const { flowhook, requests } = against([
     () => Promise.reject(new TypeError('the network is gone')),
     busy,
@@ -110,7 +110,7 @@ test('queueing is tried again under one idempotency key', async () => {
   assert.match([...keys][0] ?? '', /^[0-9a-f]{32}$/);
 });
 
-test('what does the same however often it arrives is tried again, also after 500', async () => {
+test('retries idempotent calls, also after 500', async () => {
   const broken = refusal(500, 'internal');
   const { flowhook, requests } = against([broken, broken, json({ message: 'gone' })]);
   assert.equal((await flowhook.webhooks.unsubscribe('wh_1')).message, 'gone');
@@ -121,7 +121,7 @@ test('what does the same however often it arrives is tried again, also after 500
   const put = against([broken, json({ workflow: { id: 'people' } })]);
   const definition = { source: { type: 'push' } } as const;
   assert.equal((await put.flowhook.workflows.put('people', definition)).id, 'people');
-  // If the first attempt has changed it after all, the condition does not hold any more.
+  // If the first attempt succeeded, the condition no longer matches.
   const once = against([broken]);
   await assert.rejects(once.flowhook.workflows.put('people', definition, { ifMatch: '"1"' }), {
     status: 500,
@@ -129,7 +129,7 @@ test('what does the same however often it arrives is tried again, also after 500
   assert.equal(once.requests.length, 1);
 });
 
-test('removing succeeds when the answer of an earlier attempt was lost, and only then', async () => {
+test('a 404 counts as a successful deletion only if the response of an earlier attempt was lost', async () => {
   const lost: Answer = () => Promise.reject(new TypeError('the network is gone'));
   const unknown = refusal(404, 'webhook_not_found');
   for (const first of [lost, refusal(500, 'internal'), busy]) {
@@ -140,7 +140,7 @@ test('removing succeeds when the answer of an earlier attempt was lost, and only
   assert.deepEqual(await against([lost, unknown]).flowhook.webhooks.unsubscribeUrl({ url }), {
     message: 'Removed',
   });
-  // Refused unread, it has removed nothing; a 404 of something else on the way says nothing.
+  // A call refused unread has deleted nothing, and a 404 of a proxy says nothing.
   const limited = refusal(429, 'rate_limited', { 'retry-after': '0' });
   const proxy: Answer = () => new Response('no such page', { status: 404 });
   for (const answers of [[unknown], [limited, unknown], [lost, proxy]]) {
@@ -148,14 +148,14 @@ test('removing succeeds when the answer of an earlier attempt was lost, and only
   }
 });
 
-test('a removal whose lost answer nothing could replace is tried once', async () => {
+test('does not retry deletions whose response cannot be replaced', async () => {
   const broken = refusal(500, 'internal');
   const itself = against([broken, refusal(401, 'unauthorized')]);
   await assert.rejects(itself.flowhook.keys.revoke('key_1', { self: true }), { status: 500 });
   const raw = against([broken, refusal(404, 'inspector_not_found')]);
   const call = { method: 'DELETE', path: '/v1/inspectors/insp_1' };
   await assert.rejects(raw.flowhook.request(call), { status: 500 });
-  // Another key can be revoked again.
+  // Revoking another key can be retried.
   const other = against([broken, json({ key: { id: 'key_1' } })]);
   assert.equal((await other.flowhook.keys.revoke('key_1')).id, 'key_1');
   assert.deepEqual(
@@ -164,7 +164,7 @@ test('a removal whose lost answer nothing could replace is tried once', async ()
   );
 });
 
-test('what changes something without such a key is tried once, unless it was refused unread', async () => {
+test('does not retry changes without an idempotency key, unless they were refused unread', async () => {
   const { flowhook, requests } = against([busy]);
   await assert.rejects(flowhook.webhooks.rotate('wh_1'), Unavailable);
   assert.equal(requests.length, 1);
@@ -176,20 +176,20 @@ test('what changes something without such a key is tried once, unless it was ref
   assert.equal((await limited.flowhook.webhooks.rotate('wh_1')).secret, 'whsec_1');
 });
 
-test('a wait that the service wants too long is told instead of waited', async () => {
+test('throws if the service asks for a wait that is too long', async () => {
   const { flowhook, requests } = against([refusal(503, 'overloaded', { 'retry-after': '3600' })]);
   await assert.rejects(flowhook.jobs.get('job_1'), (error: Unavailable) => error.retryAfterMs === 3_600_000);
   assert.equal(requests.length, 1);
 });
 
-test('no answer in time is TimedOut, no connection Unavailable', async () => {
+test('throws TimedOut without a response in time, and Unavailable without a connection', async () => {
   const { flowhook } = against([silent], { timeoutMs: 5, retries: 0 });
   await assert.rejects(flowhook.jobs.get('job_1'), TimedOut);
   const away = against([() => Promise.reject(new TypeError('refused'))], { retries: 0 });
   await assert.rejects(away.flowhook.jobs.get('job_1'), { code: 'unreachable', status: 0 });
 });
 
-test('an abort ends the call, its retries and its waits with its own reason', async () => {
+test('an abort ends the call, its retries and its waits with the reason of the signal', async () => {
   const { flowhook, requests } = against([silent]);
   const abort = new AbortController();
   const call = flowhook.jobs.get('job_1', { signal: abort.signal });
@@ -199,7 +199,7 @@ test('an abort ends the call, its retries and its waits with its own reason', as
   assert.equal(requests.length, 1);
 });
 
-test('the key goes to no other address: redirects are refused', async () => {
+test('refuses redirects, so that the key is not sent to other addresses', async () => {
   const { flowhook, requests } = against([
     () => new Response(null, { status: 307, headers: { location: 'https://elsewhere.test/' } }),
   ]);
@@ -220,12 +220,12 @@ const ndjson =
     return new Response(body, { headers });
   };
 
-test('records are put together again wherever their bytes were cut', async () => {
+test('assembles records from chunks that are split anywhere', async () => {
   const { flowhook } = against([ndjson(['{"id":"1"', '}\n{"id"', ':"2"}', '\n'])]);
   assert.deepEqual(await flowhook.workflows.readAll('people'), [{ id: '1' }, { id: '2' }]);
 });
 
-test('an answer that ends too early is an error, never a shorter list', async () => {
+test('throws for an incomplete response instead of returning a shorter list', async () => {
   for (const answer of [
     ndjson(['{"id":"1"}\n{"id":"2"}']),
     ndjson(['{"id":"1"}\n'], { 'x-total-count': '2' }),
@@ -235,12 +235,12 @@ test('an answer that ends too early is an error, never a shorter list', async ()
   }
 });
 
-test('a stream that stalls ends with TimedOut', async () => {
+test('throws TimedOut for a stalled stream', async () => {
   const { flowhook } = against([() => new Response(new ReadableStream({}))], { timeoutMs: 5 });
   await assert.rejects(flowhook.workflows.readAll('people'), TimedOut);
 });
 
-test('records are read no faster than they are taken, and leaving the loop ends the answer', async () => {
+test('reads records no faster than the loop consumes them, and cancels the response when the loop ends', async () => {
   let made = 0;
   let isCanceled = false;
   const endless = () =>
@@ -268,7 +268,7 @@ const page = (status: number) => () =>
   });
 
 for (const status of [200, 404, 500]) {
-  test(`a page for people (${status}) is told at once: something else answers there`, async () => {
+  test(`throws immediately for an HTML page with status ${status}`, async () => {
     for (const call of [
       (flowhook: Flowhook) => flowhook.jobs.get('job_1'),
       (flowhook: Flowhook) => flowhook.workflows.readAll('people'),
@@ -276,22 +276,19 @@ for (const status of [200, 404, 500]) {
       const { flowhook, requests } = against([page(status)], { retries: status === 500 ? 0 : 2 });
       const error = await call(flowhook).catch((thrown) => thrown);
       assert.deepEqual([error.constructor, error.code, error.status], [FlowhookError, 'not_json', status]);
-      assert.match(
-        error.message,
-        /^https:\/\/flowhook\.test answered \d+ with text\/html.* in place of JSON/,
-      );
+      assert.match(error.message, /^https:\/\/flowhook\.test returned \d+ with text\/html.* instead of JSON/);
       assert.equal(requests.length, 1);
     }
   });
 }
 
-test('a proxy whose page says that the service is away is asked again', async () => {
+test('retries after an error page of a proxy', async () => {
   const { flowhook, requests } = against([page(502), json({ id: 'job_1' })]);
   assert.equal((await flowhook.jobs.get('job_1')).id, 'job_1');
   assert.equal(requests.length, 2);
 });
 
-test('responses can be looked at, and any route can be called', async () => {
+test('shows responses to `onResponse`, and calls any route', async () => {
   const seen: string[] = [];
   const fetch = async () => Response.json({ new: true }, { headers: { 'x-request-id': 'req_7' } });
   const flowhook = new Flowhook({
@@ -306,7 +303,7 @@ test('responses can be looked at, and any route can be called', async () => {
   assert.deepEqual(seen, ['/v1/jobs/job_1 200 req_7', '/v1/newer 200 req_7']);
 });
 
-test('it says who it is', async () => {
+test('sends its user agent', async () => {
   const agents: (string | null)[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
     agents.push(new Request(input, init).headers.get('user-agent'));
@@ -317,7 +314,7 @@ test('it says who it is', async () => {
   assert.deepEqual(agents, ['flowhook-client/0.1.0', 'my-app/1.2 flowhook-client/0.1.0']);
 });
 
-test('a list that is answered whole is read like the others, or awaited', async () => {
+test('reads an unpaginated list in a loop or by `await`', async () => {
   const { flowhook } = against([json({ webhooks: [{ id: 'wh_1' }, { id: 'wh_2' }] })]);
   const ids = [];
   for await (const { id } of flowhook.webhooks.list()) ids.push(id);
@@ -331,7 +328,7 @@ test('a list that is answered whole is read like the others, or awaited', async 
   assert.equal(await refused.catch((error: unknown) => (error as FlowhookError).status), 401);
 });
 
-test('a list goes on with the cursor of its link', async () => {
+test('continues a list with the cursor in `Link`', async () => {
   const link = '</v1/jobs?limit=1&cursor=am9i>; rel="next"';
   const { flowhook, requests } = against([
     json({ jobs: [{ id: 'a' }] }, { link }),

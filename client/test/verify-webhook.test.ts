@@ -1,4 +1,4 @@
-/** Verifying what arrives, against the service's own signer and one that we did not write. */
+/** Verifies webhook requests signed by the service and by another library. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const nowS = Math.floor(Date.now() / 1_000);
 const signed = (timestamp = nowS) =>
   signatureHeaders({ id: 'evt_1', timestamp, body }, { secrets: [bytes], privateKey });
 
-test('what the service signs is verified by the secret and by the public key', async () => {
+test('verifies signatures of the service with the secret and with the public key', async () => {
   const headers = await signed();
   for (const trust of [{ secrets: [secret] }, { publicKeys: [whpk(publicKey)] }]) {
     const event = await verifyWebhook(body, headers, trust);
@@ -29,7 +29,7 @@ test('what the service signs is verified by the secret and by the public key', a
   }
 });
 
-test('what another library signs is verified, and an old secret beside a new one', async () => {
+test('verifies signatures of another library, and with an old and a new secret', async () => {
   const signature = new Webhook(secret).sign('evt_1', new Date(nowS * 1_000), body);
   const headers = {
     'Webhook-Id': 'evt_1',
@@ -40,7 +40,7 @@ test('what another library signs is verified, and an old secret beside a new one
   assert.equal((await verifyWebhook(body, headers, { secrets: [other, secret] })).id, 'evt_1');
 });
 
-test('the published vectors are verified at their time', async () => {
+test('verifies the published test vectors at their time', async () => {
   const { message, v1, v1a } = vectors;
   for (const [signature, trust] of [
     [v1.signature, { secrets: [v1.secret] }],
@@ -56,7 +56,7 @@ test('the published vectors are verified at their time', async () => {
   }
 });
 
-test('whatever was changed, is of others, missing, or recorded is refused', async () => {
+test('refuses changed, foreign, incomplete and replayed requests', async () => {
   const good = await signed();
   const others = generateKeyPairSync('ed25519').publicKey;
   const trust = { secrets: [secret], publicKeys: [whpk(publicKey)] };
@@ -81,7 +81,7 @@ test('whatever was changed, is of others, missing, or recorded is refused', asyn
   }
 });
 
-test('a receiver that gives no keys, or none that are any, is told of its own mistake', async () => {
+test('throws a TypeError for missing or malformed keys', async () => {
   const headers = await signed();
   await assert.rejects(verifyWebhook(body, headers, {}), TypeError);
   await assert.rejects(verifyWebhook(body, headers, { secrets: ['whsec_*'] }), TypeError);

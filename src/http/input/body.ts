@@ -59,7 +59,7 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
 }
 
 /**
- * The fields of a JSON object, all of which the operation declares.
+ * Reads a JSON object whose fields the operation declares.
  *
  * @param needs describes the body in the error for a missing body; without `needs`, no body counts as an empty object
  * @param most as for `readBody`
@@ -159,7 +159,7 @@ export function holdContinue(server: HttpServer): void {
     waiting.set(request, response);
     server.emit('request', request, response);
   });
-  // Otherwise Node answers them with 417.
+  // Otherwise Node returns 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 

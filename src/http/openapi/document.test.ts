@@ -221,7 +221,7 @@ test('finds descriptions that begin with a pronoun or a preposition, or only nam
     command: { description: 'The command' },
     jobId: { description: 'The job ID' },
     description: { description: 'Only jobs of this workflow' },
-    total: { description: 'The number of records in the version', example: { description: 'By whom' } },
+    total: { description: 'The number of records in the version', example: { description: 'Of the job' } },
   };
   assert.deepEqual(weakDescriptions({ properties }), [
     '/properties/since: Of this time or later',

@@ -7,7 +7,7 @@ import { describeRoutes } from '../openapi/describe-routes.ts';
 import { referencePage } from '../openapi/reference-page.ts';
 import type { Call, Operation, Route } from '../route.ts';
 
-/** No script runs and nothing is loaded, whatever a description contains. */
+/** Runs no script and loads nothing, even if a description contains HTML. */
 const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
 /** The three operations. `routes` is a function because they are part of the table that they describe. */
