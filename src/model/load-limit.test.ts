@@ -55,7 +55,7 @@ test('rejects long requests first, then whole reads, then the rest, and never he
   assert.deepEqual(admitted({ isPressed: true }), ['light', 'brief', 'whole']);
   assert.deepEqual(admitted({ working: 75 }), ['light', 'brief', 'long']);
   assert.deepEqual(admitted({ working: 100, isPressed: true }), ['light']);
-  assert.deepEqual(admitted({ working: 100, held: 0 }), weights, 'of another team');
+  assert.deepEqual(admitted({ working: 100, held: 0 }), weights, 'from another team');
   assert.deepEqual(admitted({ working: 512, held: 0 }), weights);
   assert.deepEqual(admitted({ isShortOfMemory: true }), ['light', 'brief']);
   assert.deepEqual(admitted({ isShortOfMemory: true, working: MIN_LIMIT, limit: MAX_LIMIT }), ['light']);

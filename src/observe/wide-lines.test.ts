@@ -65,7 +65,7 @@ const DELIVERY: DeliveryAttemptDone = {
   server: 'http://127.0.0.1:9000',
   outcome: 'http',
   status: 503,
-  error: 'Returned 503; only 2xx counts as received',
+  error: 'HTTP 503: only 2xx counts as delivered',
   next: 'waiting',
   nextAt: 5_000,
   circuit: 'open',

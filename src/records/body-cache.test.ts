@@ -100,7 +100,7 @@ function slowWriter() {
 
 test('opens a complete body, and builds it again if its file is missing', async (t) => {
   const { directory, bodies, of, make, untilMade, files } = await setUp(t);
-  assert.deepEqual(await files(), [], 'what an earlier process left is removed');
+  assert.deepEqual(await files(), [], 'files of an earlier process are deleted');
   assert.equal(bodies.bytesOf(of), undefined);
   assert.equal(await all(await make()), BODY);
   await untilMade();
@@ -121,7 +121,7 @@ test('early and late readers follow the file, and it is completed after they hav
   tell(10);
   const [early, leaving] = [await make(), await make()];
   leaving?.close();
-  assert.equal(early?.bytes, undefined, 'nobody knows how long it becomes');
+  assert.equal(early?.bytes, undefined, 'the length is not known yet');
   const text = all(early);
   tell(20);
   const late = await make();

@@ -62,7 +62,7 @@ test('teams take turns on the thread, however many batches of one team are waiti
       .plan(['{}'], Promise.resolve());
   const flood = Array.from({ length: 10 }, () => plan('flood'));
   await settle();
-  assert.deepEqual(asked, [1], 'a team has one batch at the thread');
+  assert.deepEqual(asked, [1], 'a team has one batch on the thread');
   const small = plan('small');
   await settle();
   assert.deepEqual(asked, [1, 11]);

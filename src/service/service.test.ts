@@ -32,7 +32,7 @@ test('refuses a different encryption key', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-service-'));
   await (await startService({ directory })).stop();
   const settings = { FLOWHOOK_ENCRYPTION_KEY: 'cd'.repeat(32) };
-  await assert.rejects(startService({ directory, settings }), /does not fit this database/);
+  await assert.rejects(startService({ directory, settings }), /does not match this database/);
   await rm(directory, { recursive: true, force: true });
 });
 

@@ -1,4 +1,4 @@
-/** Finds or creates the encryption key, and checks that it is the key with which the database was sealed. */
+/** Finds or creates the encryption key, and checks that it matches the database. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,27 +9,28 @@ import type { Store } from '../store/store.ts';
 /** The settings that determine the key. */
 export interface KeyPlace {
   databaseUrl: string;
-  /** 32 bytes, when set; otherwise a key file in the data directory is used, and created once. */
+  /** 32 bytes if set. By default, a key file in the data directory is used, and created if necessary. */
   encryptionKey: Buffer | undefined;
   dataDirectory: string;
 }
 
 /**
- * Opens the sealer of secrets, with the key that sealed those in the database.
+ * Opens the sealer with the key that encrypted the secrets in the database.
  *
- * @throws Error when the key is missing or another one, or when on PostgreSQL each node would create its own
+ * @throws Error if the key is missing or wrong, or if PostgreSQL is used without a configured key, because each node
+ *   would create its own
  */
 export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer> {
   if (place.encryptionKey === undefined && isPostgres(place.databaseUrl)) {
     throw new Error(
-      'With PostgreSQL every node needs the same encryption key: set FLOWHOOK_ENCRYPTION_KEY, or name its file with ' +
-        'FLOWHOOK_ENCRYPTION_KEY_FILE. `openssl rand -base64 32` makes one; keep it as safely as the database',
+      'With PostgreSQL, all nodes need the same encryption key: set FLOWHOOK_ENCRYPTION_KEY, or ' +
+        'FLOWHOOK_ENCRYPTION_KEY_FILE to its file. `openssl rand -base64 32` creates a key; back it up like the database',
     );
   }
   const expected = await store.instance.get({ name: 'encryption_key' });
   if (expected !== undefined && place.encryptionKey === undefined && !existsSync(keyFile(place))) {
     throw new Error(
-      `The encryption key of this database is missing. Put back its file ${keyFile(place)}, or set ` +
+      `The encryption key of this database is missing. Restore its file ${keyFile(place)}, or set ` +
         `FLOWHOOK_ENCRYPTION_KEY to the key with the fingerprint ${expected}`,
     );
   }
@@ -37,21 +38,21 @@ export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer>
   const stored = await store.instance.claim({ name: 'encryption_key', value: sealer.fingerprint });
   if (stored !== sealer.fingerprint) {
     throw new Error(
-      `The encryption key does not fit this database: its fingerprint is ${sealer.fingerprint}, the database was ` +
-        `sealed with ${stored}. Set FLOWHOOK_ENCRYPTION_KEY to the key used before, or put back its file ` +
+      `The encryption key does not match this database: its fingerprint is ${sealer.fingerprint}, but the database ` +
+        `was encrypted with ${stored}. Set FLOWHOOK_ENCRYPTION_KEY to the previous key, or restore its file ` +
         `${keyFile(place)}`,
     );
   }
   return sealer;
 }
 
-/** The fingerprint of the key; undefined when there is none yet. Creates no key. */
+/** The fingerprint of the key; undefined if there is none. Creates no key. */
 export function keyFingerprint(place: KeyPlace): string | undefined {
   if (place.encryptionKey !== undefined) return createSealer(place.encryptionKey).fingerprint;
   return existsSync(keyFile(place)) ? createSealer(ownKey(place)).fingerprint : undefined;
 }
 
-/** The path of the key file that is used when no key is set. */
+/** The path of the key file that is used if no key is set. */
 export function keyFile(place: Pick<KeyPlace, 'dataDirectory'>): string {
   return join(place.dataDirectory, 'encryption.key');
 }
@@ -59,11 +60,12 @@ export function keyFile(place: Pick<KeyPlace, 'dataDirectory'>): string {
 function ownKey(place: KeyPlace): Buffer {
   const path = keyFile(place);
   if (!existsSync(path)) {
-    // Flushed, so that it is on the disk before the database commits its fingerprint: without it all secrets are lost.
+    // Flushed, so that the key is on disk before the database commits its fingerprint: without it all secrets are
+    // lost.
     writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   }
   const key = Buffer.from(textOf(path).trim(), 'base64');
-  if (key.length !== 32) throw new Error(`${path} does not hold an encryption key: 32 bytes as base64`);
+  if (key.length !== 32) throw new Error(`${path} does not contain an encryption key (32 bytes in base64)`);
   return key;
 }
 
@@ -72,7 +74,7 @@ function textOf(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (cause) {
     throw new Error(
-      `The encryption key cannot be read: ${(cause as Error).message}. Let this user read its file, or set FLOWHOOK_ENCRYPTION_KEY`,
+      `The encryption key cannot be read: ${(cause as Error).message}. Make the file readable for this user, or set FLOWHOOK_ENCRYPTION_KEY`,
       { cause },
     );
   }

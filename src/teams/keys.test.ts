@@ -1,4 +1,4 @@
-/** Keys on a real store. */
+/** API keys, with a real store. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,14 +38,14 @@ test('a new key authenticates its team with its scopes, and only its hash is sto
   assert.ok(!JSON.stringify(await store.keys.list({ limit: 100 })).includes(key));
 });
 
-test('an unknown key authenticates nobody, and a key works from the moment it is created', async () => {
+test('an unknown key authenticates nobody, and a new key works immediately', async () => {
   const key = 'a-key-that-somebody-chose';
   assert.equal(await authenticator.authenticate(key), undefined);
   await storeKey(store, { ...wanted, key });
   assert.equal((await authenticator.authenticate(key))?.teamId, team.id);
 });
 
-test('a revoked key stops at once, and storing it again does not bring it back', async () => {
+test('a revoked key stops working immediately, even if it is stored again', async () => {
   const { key, record } = await mintKey(store, wanted);
   assert.ok(await authenticator.authenticate(key));
   await store.keys.revoke({ id: record.id });
@@ -54,7 +54,7 @@ test('a revoked key stops at once, and storing it again does not bring it back',
   assert.equal(await authenticator.authenticate(key), undefined);
 });
 
-test('whose a key is stays known while keys of others change, until it is refused', async () => {
+test('remembers the team of a key while other keys change, until the key is invalid', async () => {
   const { key, record } = await mintKey(store, wanted);
   assert.equal(authenticator.teamOf(key), undefined);
   await authenticator.authenticate(key);
@@ -65,14 +65,14 @@ test('whose a key is stays known while keys of others change, until it is refuse
   assert.equal(authenticator.teamOf(key), undefined);
 });
 
-test('a key expires by the clock', async () => {
+test('a key expires at its time', async () => {
   const { key } = await mintKey(store, { ...wanted, expiresAt: now + 1_000 });
   assert.ok(await authenticator.authenticate(key));
   now += 1_000;
   assert.equal(await authenticator.authenticate(key), undefined);
 });
 
-test('a key that another process revokes stops as soon as the store notices', async () => {
+test('a key revoked by another process stops working as soon as the store notices', async () => {
   const { key, record } = await mintKey(store, wanted);
   assert.ok(await authenticator.authenticate(key));
   const noticed = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** API keys: created once, stored as a hash, authenticated on every request; those of a start. */
+/** API keys: creation, rotation, authentication of requests, and the keys created at startup. */
 import { hash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, SCOPES, type Scope, type Team } from '../model/team.ts';
 import type { IdempotencyKey } from '../store/operations/idempotency.ts';
@@ -13,16 +13,15 @@ interface WantedKey {
   expiresAt: number | null;
 }
 
-/**
- * Creates a key of 256 random bits and stores its hash. The key itself is returned here and never again.
- */
+/** Creates a key of 256 random bits and stores its hash. Only this call returns the key itself. */
 export async function mintKey(store: Store, input: WantedKey): Promise<{ key: string; record: ApiKey }> {
   const key = newKey();
   return { key, record: await storeKey(store, { ...input, key }) };
 }
 
 /**
- * The same with an idempotency key. `key` is undefined when a call with it has made the key of `record` before.
+ * Like `mintKey`, with an idempotency key. `key` is undefined if an earlier call with the same idempotency key
+ * created `record`.
  *
  * @throws Problem `idempotency_key_reused`
  */
@@ -36,8 +35,8 @@ export async function mintKeyOnce(
 }
 
 /**
- * Creates a key that replaces one of the team, which continues to work for `overlapMs`. The new key itself is returned
- * here and never again; undefined when there is no such usable key.
+ * Creates a replacement for a key of the team, which keeps working for `overlapMs`. Only this call returns the new
+ * key itself; undefined if the old key does not exist or is not valid.
  */
 export async function rotateKey(
   store: Store,
@@ -48,7 +47,7 @@ export async function rotateKey(
   return record && { key, record };
 }
 
-/** Stores a given key. Has no effect when it exists already, even if it was revoked. */
+/** Stores a given key. Has no effect if the key exists, even if it was revoked. */
 export function storeKey(store: Store, input: WantedKey & { key: string }): Promise<ApiKey> {
   const { key, ...rest } = input;
   return store.keys.create({ ...rest, hash: hashKey(key), prefix: prefixOf(key) });
@@ -58,12 +57,12 @@ function newKey(): string {
   return `fh_${randomBytes(32).toString('base64url')}`;
 }
 
-/** The start of a key, by which its owner recognises it. */
+/** The start of a key, by which its owner recognizes it. */
 function prefixOf(key: string): string {
   return key.slice(0, 7);
 }
 
-/** SHA-256 in hex. Keys have 256 random bits, so a slow hash against guessing is not needed. */
+/** SHA-256 in hex. Keys have 256 random bits, so they need no slow hash against guessing. */
 export function hashKey(key: string): string {
   return hash('sha256', key);
 }
@@ -73,32 +72,32 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
-  /** A command that has opened the database itself: it has no key, and `keyId` is empty. */
+  /** Set for a command that has opened the database itself: it has no key, and `keyId` is empty. */
   isLocal?: true;
   /**
-   * Whether the credentials are still valid, for calls that last long. A revocation by another process is known after
-   * some 250 ms, and at once with `asksDatabase`.
+   * Whether the credentials are still valid, for long calls. A revocation by another process takes effect after about
+   * 250 ms, or immediately with `asksDatabase`.
    */
   isStillGood(options?: { asksDatabase: boolean }): Promise<boolean>;
 }
 
 /**
- * Authenticates keys. A new key works at once; a revoked one stops working with the commit of the revocation, or as soon
- * as the store notices the write of another process (some 250 ms).
+ * Authenticates keys. A new key works immediately. A revoked key stops working when the revocation commits, or when
+ * the store notices the commit of another process (about 250 ms).
  */
 export class Authenticator {
   readonly #store: Store;
   readonly #cache: CredentialCache<ApiKey>;
   readonly #lastUsed: LastUsed | undefined;
 
-  /** @param lastUsed notes every use of a valid key */
+  /** @param lastUsed records every use of a valid key */
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
     this.#cache = new CredentialCache(store, ({ teamId }) => teamId);
   }
 
-  /** The caller that a key belongs to; undefined when the key is unknown, revoked or expired. */
+  /** The caller that a key belongs to; undefined if the key is unknown, revoked or expired. */
   async authenticate(key: string): Promise<Caller | undefined> {
     const hash = hashKey(key);
     const record = await this.#usable(hash);
@@ -112,7 +111,7 @@ export class Authenticator {
     );
   }
 
-  /** The team of a key that was authenticated before; says nothing of whether the key is valid now. */
+  /** The team of a key that was authenticated before, even if the key is no longer valid. */
   teamOf(key: string): string | undefined {
     return this.#cache.teamOf(hashKey(key));
   }
@@ -133,7 +132,7 @@ export function callerOf({ teamId, id, scopes }: ApiKey, isStillGood: Caller['is
   return { teamId, keyId: id, scopes, isStillGood };
 }
 
-/** Stores the operator's bootstrap key with all scopes, unless it exists already or was revoked. */
+/** Stores the operator's bootstrap key with all scopes, unless the key exists or was revoked. */
 export async function storeBootstrapKey(
   store: Store,
   { team, key }: { team: Team; key: string },
@@ -141,29 +140,29 @@ export async function storeBootstrapKey(
   await storeKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'bootstrap', key });
 }
 
-/** Creates the first key of the database, with all scopes; undefined when any key exists. */
+/** Creates the first key of the database, with all scopes; undefined if there are any keys. */
 export async function mintFirstKey(
   store: Store,
   { team, nodeId }: { team: Team; nodeId: string },
 ): Promise<{ key: string; record: ApiKey } | undefined> {
   if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
-  // Of several nodes that start on a new database, one creates it; if that one dies, a later start does.
+  // If several nodes start on a new database, one of them creates the key; if that node dies, a later start does.
   if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
   if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
   return mintKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'first' });
 }
 
 const MAX_CACHED = 1_000;
-/** Beyond this many credentials, the teams of those looked up longest ago are forgotten: some 2 MB. */
+/** Beyond this number, the teams of the credentials used longest ago are dropped (about 2 MB). */
 const MAX_TEAMS = 10_000;
 
 /**
- * Keeps what was found until any key or session changes, in this process or another one. Misses are not cached, so that
- * new credentials work at once.
+ * Caches credentials until any key or session changes, in this process or another one. Misses are not cached, so that
+ * new credentials work immediately.
  */
 export class CredentialCache<Found> {
   readonly #found = new Map<string, Found>();
-  /** The teams of credentials that were valid when they were looked up last; a change of others keeps them. */
+  /** Teams of credentials that were valid at their last lookup. Changes of other credentials do not clear them. */
   readonly #teams = new Map<string, string>();
   readonly #teamIdOf: (found: Found) => string;
   readonly #unwatch: () => void;
@@ -184,7 +183,7 @@ export class CredentialCache<Found> {
     const generation = this.#generation;
     const found = await look();
     this.#noteTeam(hash, found);
-    // A key that was revoked while it was being read must not be cached as valid.
+    // A key that was revoked while being read must not be cached as valid.
     if (found !== undefined && generation === this.#generation) {
       if (this.#found.size >= MAX_CACHED) this.#found.clear();
       this.#found.set(hash, found);
@@ -192,12 +191,12 @@ export class CredentialCache<Found> {
     return found;
   }
 
-  /** The team of a credential that was used before; says nothing of whether it is valid now. */
+  /** The team of a credential that was used before, even if it is no longer valid. */
   teamOf(hash: string): string | undefined {
     return this.#teams.get(hash);
   }
 
-  /** For a credential that turned out to be invalid: whoever sends it no longer counts as its team. */
+  /** Call it for an invalid credential: requests with it no longer count toward its team. */
   disown(hash: string): void {
     this.#teams.delete(hash);
   }

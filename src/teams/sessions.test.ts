@@ -1,4 +1,4 @@
-/** Sessions as nodes remember them: for as long as they are true. */
+/** Sessions, cached by several nodes. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,9 +9,9 @@ import { silentLogger } from '../observe/log.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { mintKey } from './keys.ts';
-import { type Begun, Sessions } from './sessions.ts';
+import { Sessions, type Started } from './sessions.ts';
 
-/** Two nodes on one database, and somebody who is signed in. */
+/** Two nodes on one database, and a signed-in user. */
 async function twoNodes(t: TestContext) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-sessions-'));
   let nowMs = Date.UTC(2026, 0, 1);
@@ -32,19 +32,19 @@ async function twoNodes(t: TestContext) {
   const [store] = stores;
   const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
   const { key, record } = await mintKey(store, { teamId, name: '', scopes: ['read'], expiresAt: null });
-  const { secret } = (await nodes[0].begin(key)) as Begun;
+  const { secret } = (await nodes[0].begin(key)) as Started;
   const advance = (ms: number) => {
     nowMs += ms;
   };
   return { stores, nodes, key: record, secretKey: key, secret, advance };
 }
 
-/** A foreign commit is noticed within some 250 ms: until then the answer is the old one. */
+/** Another node's commit is noticed within about 250 ms; until then, the cached value is used. */
 async function untilGone(node: Sessions, secret: string): Promise<void> {
   while ((await node.find(secret)) !== undefined) await new Promise(setImmediate);
 }
 
-test('whose a session is stays known while keys change, until it has ended', async (t) => {
+test('remembers the team of a session while keys change, until the session has ended', async (t) => {
   const { nodes, stores, key, secret } = await twoNodes(t);
   const { teamId } = key;
   await mintKey(stores[0], { teamId, name: '', scopes: ['read'], expiresAt: null });
@@ -55,7 +55,7 @@ test('whose a session is stays known while keys change, until it has ended', asy
   assert.equal(nodes[0].teamOf(secret), undefined);
 });
 
-test('a session that is ended on one node ends on the others', async (t) => {
+test('a session ended on one node ends on the others', async (t) => {
   const { nodes, secret } = await twoNodes(t);
   for (const node of nodes) assert.notEqual(await node.find(secret), undefined);
   await nodes[0].end(secret);
@@ -63,7 +63,7 @@ test('a session that is ended on one node ends on the others', async (t) => {
   await untilGone(nodes[1], secret);
 });
 
-test('a key that is revoked on one node ends its sessions on the others', async (t) => {
+test('a key revoked on one node ends its sessions on the others', async (t) => {
   const { stores, nodes, secret, key } = await twoNodes(t);
   for (const node of nodes) assert.notEqual(await node.find(secret), undefined);
   await stores[0].keys.revoke({ id: key.id });
@@ -71,7 +71,7 @@ test('a key that is revoked on one node ends its sessions on the others', async 
   await untilGone(nodes[1], secret);
 });
 
-test('the oldest of too many sessions of a key ends where it is remembered as well', async (t) => {
+test('the oldest of too many sessions of a key ends on nodes that have cached it', async (t) => {
   const { nodes, secret, advance, secretKey } = await twoNodes(t);
   for (const node of nodes) assert.notEqual(await node.find(secret), undefined);
   advance(1);
@@ -80,7 +80,7 @@ test('the oldest of too many sessions of a key ends where it is remembered as we
   await untilGone(nodes[1], secret);
 });
 
-test('a session that one node has prolonged goes on where it is remembered as it was', async (t) => {
+test('a session renewed on one node continues on nodes that have cached the old expiry', async (t) => {
   const { nodes, secret, advance } = await twoNodes(t);
   for (const node of nodes) await node.find(secret);
   advance(SESSION_MS - 1);
@@ -91,7 +91,7 @@ test('a session that one node has prolonged goes on where it is remembered as it
   assert.equal(await nodes[1].find(secret), undefined);
 });
 
-test('a session is written once in five minutes, however much is asked in it', async (t) => {
+test('a session is written at most every five minutes, however often it is used', async (t) => {
   const { stores, nodes, secret, advance } = await twoNodes(t);
   const [node] = nodes;
   const { renew } = stores[0].sessions;

@@ -1,4 +1,7 @@
-/** Sessions of the dashboard: begun with a key or a link, identified by a secret of their own, ended with the key. */
+/**
+ * Sessions of the dashboard. A session starts with a key or a sign-in link, has its own secret, and ends with the
+ * key.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Author } from '../model/audit.ts';
 import { type ApiKey, isToRenew, isUsable, LINK_MS, SESSION_MS, type Session } from '../model/team.ts';
@@ -12,47 +15,47 @@ interface Found {
   key: ApiKey;
 }
 
-/** Somebody who is signed in. */
+/** A signed-in user. */
 export interface SignedIn extends Found {
-  /** Whether the session was just begun or renewed: then the cookie must be set again. */
+  /** Whether the session was just started or renewed: then the cookie must be set again. */
   isRenewed: boolean;
 }
 
-/** `secret` goes into the browser's cookie; only its hash is stored. */
-export type Begun = SignedIn & { secret: string };
+/** `secret` is stored in the browser's cookie; the database contains only its hash. */
+export type Started = SignedIn & { secret: string };
 
 /**
- * Begins, finds and ends sessions, and caches them as keys are cached: a session ends as soon as its key is refused. Using
- * a session renews it, which is written every few minutes at most.
+ * Starts, finds and ends sessions, and caches them like keys: a session ends as soon as its key is invalid. Using a
+ * session renews it; the renewal is written at most every few minutes.
  */
 export class Sessions {
   readonly #store: Store;
   readonly #cache: CredentialCache<Found>;
   readonly #lastUsed: LastUsed | undefined;
 
-  /** @param lastUsed notes every use of a key by a session */
+  /** @param lastUsed records every use of a key by a session */
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
     this.#cache = new CredentialCache(store, ({ session }) => session.teamId);
   }
 
-  /** Begins a session; undefined when the key is unknown, revoked or expired. The author is for the audit. */
-  async begin(key: string, author?: Author): Promise<Begun | undefined> {
+  /** Starts a session; undefined if the key is unknown, revoked or expired. The author is for the audit log. */
+  async begin(key: string, author?: Author): Promise<Started | undefined> {
     const record = await this.#store.keys.byHash({ hash: hashKey(key) });
     if (record === undefined) return undefined;
     const { sessions } = this.#storeOf(author);
-    return this.#begun((hash) => sessions.begin({ keyId: record.id, hash, forMs: SESSION_MS }));
+    return this.#start((hash) => sessions.begin({ keyId: record.id, hash, forMs: SESSION_MS }));
   }
 
-  /** Begins the session of a link; undefined when the link was used or has expired, or its key is not usable. */
-  redeem(token: string, author?: Author): Promise<Begun | undefined> {
+  /** Starts the session of a sign-in link; undefined if the link was used or has expired, or its key is not valid. */
+  redeem(token: string, author?: Author): Promise<Started | undefined> {
     const link = hashKey(token);
     const { sessions } = this.#storeOf(author);
-    return this.#begun((hash) => sessions.redeem({ link, hash, forMs: SESSION_MS }));
+    return this.#start((hash) => sessions.redeem({ link, hash, forMs: SESSION_MS }));
   }
 
-  /** The session of this secret, renewed if due; undefined when the session or its key has ended. */
+  /** The session with this secret, renewed if due; undefined if the session or its key has ended. */
   async find(secret: string): Promise<SignedIn | undefined> {
     const hash = hashKey(secret);
     const found = await this.#look(hash);
@@ -71,7 +74,7 @@ export class Sessions {
     return (await this.#look(hash)) !== undefined;
   }
 
-  /** The team of a session that was found before; says nothing of whether the session is valid now. */
+  /** The team of a session that was found before, even if the session is no longer valid. */
   teamOf(secret: string): string | undefined {
     return this.#cache.teamOf(hashKey(secret));
   }
@@ -105,7 +108,7 @@ export class Sessions {
     return session.expiresAt > now && isUsable(key, now);
   }
 
-  async #begun(begin: (hash: string) => Promise<Session | undefined>): Promise<Begun | undefined> {
+  async #start(begin: (hash: string) => Promise<Session | undefined>): Promise<Started | undefined> {
     const secret = newSecret();
     const hash = hashKey(secret);
     if ((await begin(hash)) === undefined) return undefined;
@@ -114,7 +117,7 @@ export class Sessions {
   }
 }
 
-/** Creates the token of a link that signs in once with a key; undefined when the key is not usable. */
+/** Creates the token of a sign-in link that works once; undefined if the key is not valid. */
 export async function makeLink(
   store: Store,
   { keyId }: { keyId: string },
@@ -124,7 +127,10 @@ export async function makeLink(
   return made && { token, expiresAt: made.expiresAt };
 }
 
-/** The URL of a sign-in link. Browsers do not send what follows `#`, so the token reaches no log: the page reads it. */
+/**
+ * The URL of a sign-in link. Browsers do not send the part after `#`, so no log contains the token; the page reads
+ * it.
+ */
 export function linkUrl(base: string, token: string): string {
   return `${base}/ui/#/welcome/${token}`;
 }

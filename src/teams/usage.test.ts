@@ -1,4 +1,4 @@
-/** When keys were used last, on a real store. */
+/** Times of last use of keys, with a real store. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
@@ -12,7 +12,7 @@ async function keyOf(store: Store) {
   return mintKey(store, { teamId, name: '', scopes: ['read'], expiresAt: null });
 }
 
-/** The store, whose writes of it are counted, and fail while they shall. */
+/** A store that counts these writes, and makes them fail on request. */
 function counted(store: Store) {
   const seen = { writes: 0, fails: false };
   const used: Store['keys']['used'] = async (input) => {
@@ -23,7 +23,7 @@ function counted(store: Store) {
   return { seen, store: { ...store, keys: { ...store.keys, used } } };
 }
 
-test('requests write nothing; what they note is written once for all of them', async (t) => {
+test('requests write nothing; their recorded times are written together', async (t) => {
   const opened = await openEmptyStore(t);
   const { seen, store } = counted(opened.store);
   const { key, record } = await keyOf(store);
@@ -41,7 +41,7 @@ test('requests write nothing; what they note is written once for all of them', a
   authenticator.close();
 });
 
-test('writes later what could not be written, at the latest when it stops', async (t) => {
+test('retries failed writes, at the latest on `stop`', async (t) => {
   const opened = await openEmptyStore(t);
   const { seen, store } = counted(opened.store);
   const { record } = await keyOf(store);

@@ -1,17 +1,20 @@
-/** When keys were last used, noted in memory and written once a minute; and the usage of teams, counted in the background. */
+/**
+ * Records when keys were last used (in memory, written once a minute), and counts the usage of teams in the
+ * background.
+ */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
 const EVERY_MS = 60_000;
-/** Keys written by one statement. */
+/** Number of keys per statement. */
 const KEYS_AT_ONCE = 500;
 
 export class LastUsed {
   readonly #store: Store;
   readonly #chore: Chore;
-  /** Times by key id, since the last write. */
+  /** Times by key id since the last write. */
   #noted = new Map<string, number>();
 
   constructor({ store, log, random }: { store: Store; log: Logger; random: () => number }) {
@@ -28,17 +31,16 @@ export class LastUsed {
     this.#chore.start();
   }
 
-  /** Notes that a key was used now. */
   note(keyId: string): void {
     this.#noted.set(keyId, this.#store.now());
   }
 
-  /** Writes what was noted. Never rejects. */
+  /** Writes the recorded times. Never rejects. */
   tick(): Promise<void> {
     return this.#chore.tick();
   }
 
-  /** Writes the rest. */
+  /** Writes the remaining times. */
   async stop(): Promise<void> {
     await this.#chore.stop();
     await this.#chore.tick();
@@ -53,7 +55,7 @@ export class LastUsed {
         await this.#store.keys.used({ keys: keys.slice(from, from + KEYS_AT_ONCE) });
       }
     } catch (error) {
-      // Notes made meanwhile are newer.
+      // Times recorded in the meantime are newer.
       for (const [id, at] of noted) if (!this.#noted.has(id)) this.#noted.set(id, at);
       throw error;
     }
@@ -61,12 +63,12 @@ export class LastUsed {
 }
 
 const COUNT_EVERY_MS = 15_000;
-/** Attempts are counted this late, so that they are settled: one takes 30 s at most (`MAX_TIMEOUT_MS`). */
+/** Attempts are counted with this delay, so that they are settled: an attempt takes at most 30 s (`MAX_TIMEOUT_MS`). */
 const GRACE_MS = 60_000;
 const STEPS = { first: 100, max: 2_000 };
 
 const DAY_MS = 24 * 3_600_000;
-/** How long hourly and daily counts are kept. */
+/** How long hourly and daily counts are stored. */
 const KEEP_HOURS_MS = 92 * DAY_MS;
 const KEEP_DAYS_MS = 3 * 366 * DAY_MS;
 

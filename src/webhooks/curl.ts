@@ -1,4 +1,4 @@
-/** A delivery as a `curl` command, signed anew for this moment. */
+/** A delivery as a `curl` command, with a new signature. */
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
 import { HIDDEN } from './destination.ts';
@@ -10,19 +10,19 @@ import { createTeamSigner } from './signing-keys.ts';
 const SIGNATURE_VALID_MS = 300_000;
 
 interface DeliveryCommand {
-  /** For a POSIX shell, over several lines. */
+  /** For a POSIX shell, on several lines. */
   command: string;
-  /** Names of the headers whose values must be filled in for `***`: they are never shown again. */
+  /** Names of the headers whose values must be filled in for `***`, because they are never shown. */
   hidden: string[];
-  /** When receivers stop accepting the signature. ISO 8601. */
+  /** When receivers stop accepting the signature, in ISO 8601. */
   validUntil: string;
 }
 
 /**
- * The command that sends the event of a delivery to its webhook once more. The service neither counts nor logs that
+ * Returns a command that sends the event of a delivery to its webhook again. The service does not count or log that
  * request.
  *
- * @throws Problem `delivery_not_found`, also when its webhook is gone
+ * @throws Problem `delivery_not_found`, also if its webhook has been unsubscribed
  */
 export async function deliveryCommand(
   deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
@@ -36,11 +36,11 @@ export async function deliveryCommand(
   const sealed = (await store.webhooks.sealed(of))?.secret;
   if (webhook === undefined || sealed === undefined) {
     throw new Problem('delivery_not_found', {
-      sentence: 'The webhook of this delivery is gone: there is nothing to sign with',
+      sentence: 'The webhook of this delivery has been unsubscribed, so nothing can sign the request',
     });
   }
   const url = new URL(webhook.url);
-  // A custom header may be named `authorization` as well.
+  // A custom header may also be named `authorization`.
   const hidden = [
     ...new Set([
       ...(url.username + url.password === '' ? [] : ['authorization']),
@@ -65,7 +65,7 @@ export async function deliveryCommand(
     'webhook-attempt': String(Math.max(1, delivery.attempt)),
   };
   const lines = [
-    // `--globoff`, because curl would expand brackets and braces in the URL.
+    // Without `--globoff`, curl would expand brackets and braces in the URL.
     `curl -sS -i --globoff -X POST ${quoted(url.origin + url.pathname + url.search)}`,
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     `--data-binary ${quoted(body)}`,

@@ -1,4 +1,4 @@
-/** Endpoints that are down and come back, that ask to be left alone, that are given up. The clock is the test's own. */
+/** Endpoints that are down and recover, that ask for a pause, or whose webhook is paused. The test controls the clock. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const well = ({ response }: Arrived) => response.writeHead(204).end();
 const broken = ({ response }: Arrived) => response.writeHead(500).end();
 const DAY_MS = 24 * 3_600_000;
 
-/** An endpoint that measures how many requests it has at once. */
+/** An endpoint that measures its number of concurrent requests. */
 function counting(answer: (arrived: Arrived) => void) {
   const seen = { open: 0, most: 0 };
   return {
@@ -26,7 +26,7 @@ function counting(answer: (arrived: Arrived) => void) {
   };
 }
 
-test('a down endpoint costs one probe at a time, and no attempts of what waits', async (t) => {
+test('an endpoint that is down gets one probe at a time, and waiting deliveries use no attempts', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   const receiver = await endpoint(t, broken);
   const webhookId = await subscribe(receiver.url);
@@ -55,7 +55,7 @@ test('a down endpoint costs one probe at a time, and no attempts of what waits',
   );
 });
 
-test('what somebody asks for is the probe of a down endpoint, at once, and what waits follows when it succeeds', async (t) => {
+test('a delivery sent by hand is the immediate probe of an endpoint that is down, and the others follow its success', async (t) => {
   const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
   let isUp = false;
   const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -66,9 +66,9 @@ test('what somebody asks for is the probe of a down endpoint, at once, and what 
   const burst = receiver.arrived.length;
   advance(1_000);
   await one.tick();
-  assert.equal(receiver.arrived.length, burst, 'it rests');
+  assert.equal(receiver.arrived.length, burst, 'the lane rests');
   const ask = async () => {
-    // The newest of many that wait: far behind what the lane would load.
+    // The newest of many waiting deliveries: far behind what the lane would load.
     const [newest] = await store.deliveries.list({ teamId, webhookId, states: ['waiting'], limit: 1 });
     const made = await store.deliveries.replay({ teamId, ids: [newest?.id ?? ''] });
     assert.deepEqual(made, [{ id: newest?.id, isNew: false, attempt: newest?.attempt }]);
@@ -76,7 +76,7 @@ test('what somebody asks for is the probe of a down endpoint, at once, and what 
     return newest?.eventId;
   };
   assert.equal(await ask(), receiver.arrived[burst]?.id);
-  assert.equal(receiver.arrived.length, burst + 1, 'one probe, and it rests again');
+  assert.equal(receiver.arrived.length, burst + 1, 'one probe, and the lane rests again');
   advance(1_000);
   await one.tick();
   assert.equal(receiver.arrived.length, burst + 1);
@@ -88,7 +88,7 @@ test('what somebody asks for is the probe of a down endpoint, at once, and what 
   assert.equal((await store.deliveries.list({ teamId, webhookId, limit: 100 })).length, 40);
 });
 
-test('an endpoint that returns gets no herd: one request, then two, then four', async (t) => {
+test('an endpoint that recovers gets one request, then two, then four', async (t) => {
   const { lanes, subscribe, runs, states, advance } = await setUp(t);
   let isUp = false;
   const { seen, answer } = counting((arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -116,7 +116,7 @@ test('an endpoint that returns gets no herd: one request, then two, then four', 
   assert.deepEqual(await states(webhookId), { delivered: 60 });
 });
 
-test('after a restart an endpoint that was failing gets one request at first', async (t) => {
+test('after a restart, a failing endpoint gets one request at first', async (t) => {
   const { lanes, subscribe, runs, advance } = await setUp(t);
   let isUp = false;
   const { seen, answer } = counting((arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -134,7 +134,7 @@ test('after a restart an endpoint that was failing gets one request at first', a
   await ticking;
 });
 
-test('Retry-After lets the whole lane rest, and what waits behind uses no attempts', async (t) => {
+test('Retry-After makes the whole lane rest, and waiting deliveries use no attempts', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   let asks: Record<string, string> | undefined = { 'retry-after': '600' };
   const receiver = await endpoint(t, ({ response }) => {
@@ -160,7 +160,7 @@ test('Retry-After lets the whole lane rest, and what waits behind uses no attemp
   assert.equal(receiver.arrived.length, first + 20);
 });
 
-test('a webhook without success for five days is paused, and another one is told why', async (t) => {
+test('a webhook without success for five days is paused, and another one is notified why', async (t) => {
   const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
   let isUp = false;
   const failing = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -176,21 +176,21 @@ test('a webhook without success for five days is paused, and another one is told
   }
   const webhook = await store.webhooks.get({ teamId, id });
   assert.equal(webhook?.state, 'paused');
-  assert.match(webhook?.pausedReason ?? '', /five days.*Answered 500/);
+  assert.match(webhook?.pausedReason ?? '', /five days.*HTTP 500/);
   await one.tick();
   assert.equal(other.arrived.length, 1);
   assert.match(other.arrived[0]?.body ?? '', /"webhook_paused"/);
   const before = failing.arrived.length;
   await runs();
   await one.tick();
-  assert.equal(failing.arrived.length, before, 'what is due waits');
+  assert.equal(failing.arrived.length, before, 'due deliveries wait');
   isUp = true;
   await store.webhooks.resume({ teamId, id });
   await one.tick();
-  assert.ok(((await states(id)).delivered ?? 0) > 0, 'it goes on at once');
+  assert.ok(((await states(id)).delivered ?? 0) > 0, 'sending continues immediately');
 });
 
-test('a webhook whose secret cannot be opened rests a minute, without attempts, and holds up nobody', async (t) => {
+test('a webhook whose secret cannot be decrypted rests for a minute, without attempts, and blocks no other webhook', async (t) => {
   const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
   const receiver = await endpoint(t, well);
   const other = await endpoint(t, well);
@@ -210,7 +210,7 @@ test('a webhook whose secret cannot be opened rests a minute, without attempts, 
   assert.deepEqual(await states(id), { waiting: 5 });
 });
 
-test('writes that an endpoint fails or recovers only when that has changed', async (t) => {
+test('stores whether an endpoint fails only when that changes', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
   let isUp = true;
   const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -227,7 +227,7 @@ test('writes that an endpoint fails or recovers only when that has changed', asy
   advance(30_000);
   await runs();
   await one.tick();
-  assert.deepEqual(await health(), [null, first], 'within a minute it is no news');
+  assert.deepEqual(await health(), [null, first], 'not written again within a minute');
   isUp = false;
   await runs();
   await one.tick();
@@ -242,7 +242,7 @@ test('writes that an endpoint fails or recovers only when that has changed', asy
   assert.deepEqual(await health(), [null, now()]);
 });
 
-test('an attempt that cannot be settled is sent again after a minute, and blocks nothing for good', async (t) => {
+test('an attempt that cannot be settled is repeated after a minute, and blocks nothing permanently', async (t) => {
   let refuses = true;
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t, {
     wrap: (real) => ({
@@ -278,7 +278,7 @@ test('an attempt that cannot be settled is sent again after a minute, and blocks
   );
 });
 
-test('a clock that is set back by days delays nothing that waits', async (t) => {
+test('setting the clock back by days delays no waiting delivery', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   let isUp = true;
   const receiver = await endpoint(t, ({ response }) => response.writeHead(isUp ? 204 : 503).end());
@@ -307,7 +307,7 @@ test('a clock that is set back by days delays nothing that waits', async (t) => 
   }
 });
 
-test('writes down why an endpoint is held back, and until when, and that it no longer is', async (t) => {
+test('stores why and until when deliveries are held back, and the end of it', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
   let isUp = false;
   const receiver = await endpoint(t, (arrived) => (isUp ? well(arrived) : broken(arrived)));
@@ -335,7 +335,7 @@ test('writes down why an endpoint is held back, and until when, and that it no l
   assert.equal(await breaker(), null);
 });
 
-test('writes down a pause that the endpoint asks for', async (t) => {
+test('stores a pause that the endpoint asked for', async (t) => {
   const { store, teamId, lanes, subscribe, runs, now, advance } = await setUp(t);
   let isBusy = true;
   const receiver = await endpoint(t, ({ response }) =>

@@ -1,4 +1,4 @@
-/** One endpoint's trouble is nobody else's. Receivers are real; those that misbehave never answer, or answer badly. */
+/** Failing endpoints do not affect others. Some of the real receivers never respond, or return errors. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -18,7 +18,7 @@ const MISBEHAVIOURS: Record<string, (arrived: Arrived) => void> = {
 };
 
 for (const [what, misbehave] of Object.entries(MISBEHAVIOURS)) {
-  test(`5 of 50 endpoints ${what}: every delivery to the others arrives meanwhile`, async (t) => {
+  test(`5 of 50 endpoints ${what}: all deliveries to the others arrive in the meantime`, async (t) => {
     const { lanes, subscribe, runs } = await setUp(t);
     const bad = await endpoint(t, misbehave);
     const good = await endpoint(t, well);
@@ -34,9 +34,9 @@ for (const [what, misbehave] of Object.entries(MISBEHAVIOURS)) {
   });
 }
 
-test('1,000 dead endpoints with 20 waiting each do not hold up a healthy one', async (t) => {
+test('1,000 dead endpoints with 20 waiting deliveries each do not delay a healthy one', async (t) => {
   const { lanes, subscribe, runs, store } = await setUp(t);
-  // A port that nothing listens on.
+  // Nothing listens on this port.
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
   const { port } = closed.address() as AddressInfo;
@@ -51,10 +51,10 @@ test('1,000 dead endpoints with 20 waiting each do not hold up a healthy one', a
   one.start();
   await runs(20);
   await good.until(20);
-  assert.ok((await store.deliveries.lanes(HOLDER)).length > 0, 'the dead ones still have something due');
+  assert.ok((await store.deliveries.lanes(HOLDER)).length > 0, 'dead endpoints still have due deliveries');
 });
 
-test('200 endpoints that begin to hang at the same moment delay the others by about a second', async (t) => {
+test('200 endpoints that start to hang at the same time delay the others by about a second', async (t) => {
   const { lanes, subscribe, runs, advance } = await setUp(t);
   const hanging = await endpoint(t, () => undefined);
   const good = await endpoint(t, well);
@@ -63,14 +63,14 @@ test('200 endpoints that begin to hang at the same moment delay the others by ab
   await runs(4);
   const one = lanes({ stopGraceMs: 0 });
   one.start();
-  // 800 requests would hang; 384 of all find room.
+  // 800 requests would hang; 384 slots are available to them.
   await hanging.until(380);
   advance(1_000);
   await good.until(4);
-  assert.ok(hanging.arrived.length <= 384 + 256, 'those that are known to hang get no more');
+  assert.ok(hanging.arrived.length <= 384 + 256, 'endpoints known to hang get no more requests');
 });
 
-test('endpoints that hang make room after a second also when the clock is set back meanwhile', async (t) => {
+test('endpoints that hang free their slots after a second, even if the clock is set back', async (t) => {
   const { lanes, subscribe, runs, advance } = await setUp(t);
   const hanging = await endpoint(t, () => undefined);
   const good = await endpoint(t, well);
@@ -84,10 +84,10 @@ test('endpoints that hang make room after a second also when the clock is set ba
   await subscribe(good.url);
   await runs();
   await good.until(1);
-  assert.ok(!hanging.arrived.some(({ response }) => response.destroyed), 'none was given up for it');
+  assert.ok(!hanging.arrived.some(({ response }) => response.destroyed), 'no hanging request was aborted');
 });
 
-test('an endpoint that hangs holds up no other webhook, and gets no more than its lane may have', async (t) => {
+test('an endpoint that hangs delays no other webhook, and does not exceed the limit of its lane', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t);
   const hanging = await endpoint(t, () => undefined);
   const healthy = await endpoint(t, well);
@@ -103,7 +103,7 @@ test('an endpoint that hangs holds up no other webhook, and gets no more than it
   assert.ok(hanging.arrived.length <= START_LIMIT);
 });
 
-test('a quick endpoint gets up to sixteen at once', async (t) => {
+test('a fast endpoint gets up to 16 concurrent requests', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t);
   let held: Arrived[] | undefined;
   const receiver = await endpoint(t, (arrived) => {

@@ -1,4 +1,4 @@
-/** Delivery engines of several nodes on one PostgreSQL: one of them sends to a webhook at a time. */
+/** Delivery engines of several nodes on one PostgreSQL database: one node at a time sends to a webhook. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { makeDatabase } from '../../test/support/postgres.ts';
@@ -7,7 +7,7 @@ import { START_LIMIT } from '../model/lane.ts';
 
 const LEASE_MS = 15_000;
 
-/** Two nodes that look when they are told to. */
+/** Two nodes that check for deliveries when the test says so. */
 async function twoNodes(t: TestContext) {
   const { url, drop } = await makeDatabase();
   const set = await setUp(t, { databaseUrl: url });
@@ -15,7 +15,7 @@ async function twoNodes(t: TestContext) {
   return { ...set, a: set.lanes(), b: set.lanes({ nodeId: 'node-b', store: await set.another() }) };
 }
 
-test('two nodes that look at the same time send each delivery once', async (t) => {
+test('two nodes that check at the same time send each delivery once', async (t) => {
   const { a, b, subscribe, runs } = await twoNodes(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   for (let n = 0; n < 8; n++) await subscribe(`${receiver.url}/${n}`);
@@ -49,7 +49,7 @@ test('another node takes over when the lease expires, and failures reported by t
 
 test('a node that was away sends nothing that it queued before another node took the lane', async (t) => {
   const { b, store, lanes, subscribe, runs, states, advance } = await twoNodes(t);
-  // It looks before it hears that it has lost what it held.
+  // The node checks before it learns that it has lost the lane.
   const keepLanes = () => Promise.reject(new Error('For a test'));
   const a = lanes({ store: { ...store, deliveries: { ...store.deliveries, keepLanes } } });
   const receiver = await endpoint(t, ({ response }) => {
@@ -72,7 +72,7 @@ test('a node that was away sends nothing that it queued before another node took
   assert.equal(receiver.arrived.length, START_LIMIT + 21);
 });
 
-test('an idle lane goes to the node that finds it first', async (t) => {
+test('an idle lane is taken by the first node that finds it', async (t) => {
   const { a, b, subscribe, runs } = await twoNodes(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   await subscribe(receiver.url);
@@ -80,7 +80,7 @@ test('an idle lane goes to the node that finds it first', async (t) => {
   await a.tick();
   await runs();
   await b.tick();
-  assert.equal(receiver.arrived.length, 1, 'it is still held');
+  assert.equal(receiver.arrived.length, 1, 'the first node still holds the lane');
   await a.stop();
   await b.tick();
   assert.equal(receiver.arrived.length, 2);
@@ -95,7 +95,7 @@ test('deliveries found before a lane was released are not sent afterwards', asyn
     ...store.deliveries,
     lanes: async (input: Parameters<typeof store.deliveries.lanes>[0]) => {
       looks += 1;
-      // The third look takes nothing: it is the keeping before it that counts.
+      // The third check takes nothing; only the renewal before it matters.
       const found = looks === 3 ? [] : await store.deliveries.lanes(input);
       if (looks === 2) {
         asked.resolve();
@@ -111,7 +111,7 @@ test('deliveries found before a lane was released are not sent afterwards', asyn
   await subscribe(receiver.url);
   await runs();
   await a.tick();
-  // The lane has been idle for nearly long enough when it is asked for, and for long enough when the answer comes.
+  // The lane is not quite idle long enough when the check starts, and is when the check ends.
   advance(9_000);
   await runs();
   const looking = a.tick();

@@ -1,4 +1,4 @@
-/** Order on request, rates, and what goes first within a lane. */
+/** Ordered webhooks, rate limits, and priorities within a lane. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Arrived, endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
@@ -33,7 +33,7 @@ test('an ordered webhook gets its events one at a time in their order', async (t
   );
 });
 
-test('a failing delivery holds up its ordered webhook alone, until it is delivered', async (t) => {
+test('a failing delivery blocks only its own ordered webhook, until it is delivered', async (t) => {
   const { lanes, subscribe, runs, advance } = await setUp(t);
   let failures = 2;
   const receiver = await endpoint(t, ({ response }) => {
@@ -49,7 +49,7 @@ test('a failing delivery holds up its ordered webhook alone, until it is deliver
   assert.equal(receiver.arrived.length, 1);
   assert.equal(other.arrived.length, 5);
   await one.tick();
-  assert.equal(receiver.arrived.length, 1, 'those behind it wait');
+  assert.equal(receiver.arrived.length, 1, 'later deliveries wait');
   advance(5_500);
   await one.tick();
   assert.equal(receiver.arrived.length, 2);
@@ -64,7 +64,7 @@ test('a failing delivery holds up its ordered webhook alone, until it is deliver
   );
 });
 
-test('an ordered webhook goes on when the delivery in front is dead', async (t) => {
+test('an ordered webhook continues after a delivery is dead', async (t) => {
   const { store, teamId, lanes, subscribe, runs, states, advance, now } = await setUp(t);
   let first = '';
   const receiver = await endpoint(t, ({ id, response }) => {
@@ -83,7 +83,7 @@ test('an ordered webhook goes on when the delivery in front is dead', async (t) 
   assert.deepEqual(await states(webhookId), { dead: 1, delivered: 2 });
 });
 
-test('a webhook with a rate gets no more than it asked for', async (t) => {
+test('a webhook with a rate limit gets no more requests than that', async (t) => {
   const { lanes, subscribe, runs, advance } = await setUp(t);
   const receiver = await endpoint(t, well);
   await subscribe(receiver.url, ['workflow_queued'], { ratePerSecond: 2 });
@@ -101,17 +101,17 @@ test('a webhook with a rate gets no more than it asked for', async (t) => {
   }
 });
 
-test('a started lane with a rate wakes up by itself', async (t) => {
+test('a started lane with a rate limit wakes up by itself', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t, { realTime: true });
   const receiver = await endpoint(t, well);
   await subscribe(receiver.url, ['workflow_queued'], { ratePerSecond: 50 });
   await runs(10);
   lanes().start();
-  // At 500 ms between two looks this would take 5 s.
+  // With 500 ms between two checks, this would take 5 s.
   await receiver.until(10);
 });
 
-test('live deliveries go before retries and replays, which do not starve', async (t) => {
+test('live deliveries precede retries and replays, which do not starve', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   let open: Arrived[] = [];
   let answer = well;

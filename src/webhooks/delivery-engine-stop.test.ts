@@ -1,4 +1,4 @@
-/** A delivery engine that is stopped or dies, and webhooks that go, while something is in flight. */
+/** Stopping or killing a delivery engine, unsubscribing and erasing, while requests are in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
@@ -6,7 +6,7 @@ import { START_LIMIT } from '../model/lane.ts';
 import { HOLDER } from '../store/conformance/sending.ts';
 import type { Store } from '../store/store.ts';
 
-test('what was in flight when its process died is sent again with the same id', async (t) => {
+test('a delivery in flight when the process dies is sent again with the same id', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => {
     if (receiver.arrived.length > 1) response.writeHead(204).end();
@@ -26,7 +26,7 @@ test('what was in flight when its process died is sent again with the same id', 
   first?.response.destroy();
 });
 
-test('a webhook that is unsubscribed while it has a queue gets nothing more', async (t) => {
+test('a webhook that is unsubscribed while deliveries are queued receives nothing more', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, () => undefined);
   const webhookId = await subscribe(receiver.url);
@@ -36,14 +36,14 @@ test('a webhook that is unsubscribed while it has a queue gets nothing more', as
   await receiver.until(START_LIMIT);
   await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
   const second = one.tick();
-  // Any look after the unsubscribing finds the lane gone; then the requests in flight may end.
+  // Any check after the unsubscribe finds the lane gone; then the requests in flight may end.
   await store.deliveries.lanes(HOLDER);
   for (const { response } of receiver.arrived) response.writeHead(204).end();
   await Promise.all([first, second]);
   assert.equal(receiver.arrived.length, START_LIMIT);
 });
 
-test('what waits in memory goes out as an erasure left it', async (t) => {
+test('a delivery queued in memory is sent as an erasure rewrote it', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   let answers = false;
   const receiver = await endpoint(t, ({ response }) => {
@@ -56,7 +56,7 @@ test('what waits in memory goes out as an erasure left it', async (t) => {
   await receiver.until(START_LIMIT);
   await erase(store, teamId);
   const second = one.tick();
-  // Any look after the erasure finds that the lane's queue is stale; then the requests in flight may end.
+  // Any check after the erasure finds that the lane's queue is stale; then the requests in flight may end.
   await store.deliveries.lanes(HOLDER);
   answers = true;
   for (const { response } of receiver.arrived) response.writeHead(204).end();
@@ -66,7 +66,7 @@ test('what waits in memory goes out as an erasure left it', async (t) => {
   assert.deepEqual(isErased, [...Array(START_LIMIT).fill(false), ...Array(20 - START_LIMIT).fill(true)]);
 });
 
-test('what was being loaded during an erasure goes out as that left it', async (t) => {
+test('a delivery loaded during an erasure is sent as the erasure rewrote it', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   await subscribe(receiver.url);
@@ -84,7 +84,7 @@ test('what was being loaded during an erasure goes out as that left it', async (
   await read.promise;
   await erase(store, teamId);
   const second = one.tick();
-  // Reads of SQLite end within their turn: the look after the erasure has been answered.
+  // Reads of SQLite end within their turn: the check after the erasure has its result.
   await new Promise((later) => setImmediate(later));
   late.resolve();
   await Promise.all([first, second]);
@@ -94,7 +94,7 @@ test('what was being loaded during an erasure goes out as that left it', async (
   );
 });
 
-test('stop waits for what is in flight, writes it down, and sends nothing more', async (t) => {
+test('stop waits for requests in flight, settles them, and sends nothing more', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, () => undefined);
   const webhookId = await subscribe(receiver.url);
@@ -119,7 +119,7 @@ test('stop waits for what is in flight, writes it down, and sends nothing more',
   assert.deepEqual(states, [...Array(START_LIMIT).fill('delivered'), ...Array(6).fill('waiting')]);
 });
 
-test('stop gives an endpoint that hangs no longer than one attempt may take', async (t) => {
+test('stop does not wait longer than the timeout of an attempt', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, () => undefined);
   const webhookId = await subscribe(receiver.url, ['workflow_queued'], { timeoutMs: 100 });
@@ -132,7 +132,7 @@ test('stop gives an endpoint that hangs no longer than one attempt may take', as
   assert.deepEqual([delivery?.state, delivery?.attempt], ['waiting', 1]);
 });
 
-test('stop cuts off what takes longer than its grace: it stays due, without an attempt used', async (t) => {
+test('stop aborts requests after the grace period: their deliveries stay due, and use no attempt', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, () => undefined);
   const webhookId = await subscribe(receiver.url);
@@ -149,7 +149,7 @@ test('stop cuts off what takes longer than its grace: it stays due, without an a
   assert.equal(second, first);
 });
 
-test('stop waits for a webhook to be paused by the last attempt', async (t) => {
+test('stop waits until the last attempt has paused its webhook', async (t) => {
   const asked = Promise.withResolvers<void>();
   const mayPause = Promise.withResolvers<void>();
   const { lanes, subscribe, runs, advance } = await setUp(t, {
@@ -194,7 +194,7 @@ test('stop waits for a webhook to be paused by the last attempt', async (t) => {
   assert.equal(stoppedEarly, false);
 });
 
-/** Takes the name of the workflow out of every event. */
+/** Removes the name of the workflow from every event. */
 async function erase(store: Store, teamId: string): Promise<void> {
   const place = 'event';
   const { texts } = await store.erasure.scanTexts({

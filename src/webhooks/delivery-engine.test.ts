@@ -1,4 +1,4 @@
-/** The delivery engine on a real store, with real receivers on loopback: what is sent, and what is written down. */
+/** The delivery engine with a real store and real receivers on the loopback interface. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
@@ -8,7 +8,7 @@ import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
 import { webhookSecret } from './sealed.ts';
 import { publicSigningKeys } from './signing-keys.ts';
 
-test('delivers exactly the stored bytes, signed for this webhook and by this team', async (t) => {
+test('delivers exactly the stored bytes, signed by webhook and team', async (t) => {
   const { store, sealer, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   const id = await subscribe(receiver.url, ['*']);
@@ -34,7 +34,7 @@ test('delivers exactly the stored bytes, signed for this webhook and by this tea
   );
 });
 
-test('retries by the schedule, which is in the table, with the same id and a new attempt number', async (t) => {
+test('retries by the stored schedule, with the same id and a new attempt number', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(500).end('broken'));
   const webhookId = await subscribe(receiver.url);
@@ -44,7 +44,7 @@ test('retries by the schedule, which is in the table, with the same id and a new
     [2, 300_000],
     [3, 1_800_000],
   ] as const) {
-    // New lanes each time: nothing of the schedule is in memory.
+    // New lanes each time, so that the schedule is not in memory.
     const fresh = lanes();
     await fresh.tick();
     const [delivery] = await store.deliveries.list({ teamId, webhookId, limit: 1 });
@@ -69,7 +69,7 @@ test('retries by the schedule, which is in the table, with the same id and a new
   );
 });
 
-test('a delivery is dead when the schedule is used up', async (t) => {
+test('a delivery is dead after the last attempt', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance, now } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(500).end());
   const webhookId = await subscribe(receiver.url);
@@ -85,7 +85,7 @@ test('a delivery is dead when the schedule is used up', async (t) => {
   assert.equal(delivery?.state, 'dead');
 });
 
-test('410 unsubscribes, and what waits for the webhook is not sent', async (t) => {
+test('410 unsubscribes, and waiting deliveries of the webhook are not sent', async (t) => {
   const { store, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(410).end());
   const webhookId = await subscribe(receiver.url);
@@ -99,7 +99,7 @@ test('410 unsubscribes, and what waits for the webhook is not sent', async (t) =
   assert.deepEqual([...new Set(listed.map((delivery) => delivery.state))], ['canceled']);
 });
 
-test('sends a backlog of many pages, each delivery once, at most sixteen at a time', async (t) => {
+test('sends a backlog of many pages, each delivery once, at most 16 at a time', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t);
   let open = 0;
   let most = 0;
@@ -116,10 +116,10 @@ test('sends a backlog of many pages, each delivery once, at most sixteen at a ti
   await lanes().tick();
   assert.equal(receiver.arrived.length, 210);
   assert.equal(new Set(receiver.arrived.map((arrived) => arrived.id)).size, 210);
-  assert.ok(most <= MAX_LIMIT, `${most} at once`);
+  assert.ok(most <= MAX_LIMIT, `${most} concurrent requests`);
 });
 
-test('what is in flight is not sent again, however often it looks', async (t) => {
+test('a delivery in flight is not sent again, however often the engine checks', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, () => undefined);
   await subscribe(receiver.url);
@@ -134,7 +134,7 @@ test('what is in flight is not sent again, however often it looks', async (t) =>
   assert.equal(receiver.arrived.length, 1);
 });
 
-test('looks after each commit of its own process without being nudged', async (t) => {
+test('checks after each commit of its own process without being nudged', async (t) => {
   const { lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   await subscribe(receiver.url);
@@ -143,7 +143,7 @@ test('looks after each commit of its own process without being nudged', async (t
   await receiver.until(1);
 });
 
-test('a store that is away for a while causes neither lost nor duplicate deliveries', async (t) => {
+test('a store that is temporarily unavailable causes neither lost nor duplicate deliveries', async (t) => {
   let away = 0;
   const failing = <T>(value: Promise<T>): Promise<T> => {
     away -= 1;

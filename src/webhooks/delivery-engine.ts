@@ -5,11 +5,12 @@
  *     a commit names lanes ──┐
  *     every 500 ms: which    ├─▶ load a page of each ──▶ pump: send within limits ──▶ settle
  *     lanes have something ──┘          ▲                     ▲                         │
- *     due?                              └──── refill, go on ──┴──── rested: go on ──────┘
+ *     due?                              └─────── refill ──────┴── rest is over ─────────┘
  *
- * The table is the queue. Which deliveries are in flight is kept in memory only, so a crash needs no repair: what was
- * not settled is still `waiting` in the table. Nothing is written before an attempt; an attempt and its consequences
- * are written in one transaction. `lane.ts` decides what one lane may send, `lane-slots.ts` what all may send together.
+ * The table is the queue. Only memory knows which deliveries are in flight, so a crash needs no repair: unsettled
+ * deliveries are still `waiting` in the table. Nothing is written before an attempt; an attempt and its consequences
+ * are written in one transaction. `lane.ts` decides what one lane may send, `lane-slots.ts` what all lanes may send
+ * together.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -33,20 +34,20 @@ import { Slots } from './lane-slots.ts';
 import { Settler } from './settler.ts';
 
 const LOOK_EVERY_MS = 500;
-/** While this many attempts are not settled, the store is slow or away, and nothing more is sent. */
+/** With this many unsettled attempts, the store is slow or unavailable, and nothing more is sent. */
 const MAX_UNSETTLED = 512;
-/** Characters of bodies in all queues; beyond it a lane loads only what it can send at once. */
+/** Characters of bodies in all queues; beyond this, a lane loads only what it can send immediately. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
-const LOADS_AT_ONCE = 8;
-/** Lanes named by commits that may be queued; with more, a look over all lanes is cheaper. */
+const CONCURRENT_LOADS = 8;
+/** Limit for queued names of lanes from commits; with more, a look over all lanes is cheaper. */
 const MAX_NAMED = 1_000;
-/** The longest delay that `setTimeout` can take. */
+/** Maximum delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** How long requests may still take at a stop; then they are cut off and stay due. */
+/** How long running requests may take after `stop`; then they are aborted, and their deliveries stay due. */
 const STOP_GRACE_MS = 2_000;
-/** How long a lane rests after one of its attempts could not be settled: the next might end the same way. */
+/** How long a lane rests after an attempt could not be settled, because the next one might not be settled either. */
 const UNSETTLED_REST_MS = 60_000;
-/** Lanes kept in memory, for the health of their endpoints; beyond it, lanes with an empty queue are forgotten. */
+/** Lanes kept in memory for the health of their endpoints; beyond this, lanes with an empty queue are discarded. */
 const MAX_LANES = 10_000;
 
 export class DeliveryEngine {
@@ -63,19 +64,22 @@ export class DeliveryEngine {
   /** Lanes that can send, least recently served first. */
   readonly #ready = new Set<Lane>();
   readonly #slots = new Slots<Lane>();
-  /** Requests, loads and other work under way. */
+  /** Running requests, loads and other work. */
   readonly #tasks = new Set<Promise<void>>();
-  /** Lanes that commits have named, each once however often it was named. */
+  /** Lanes named by commits. */
   readonly #named = new Map<string, LaneName>();
   #followingHints: Promise<void> | undefined;
-  /** Lanes that rest until a known time: for a probe, `Retry-After`, a rate limit, the next in order. */
+  /**
+   * Lanes that rest until a known time, because of a probe, `Retry-After`, a rate limit, or the next ordered
+   * delivery.
+   */
   readonly #resting = new Map<Lane, number>();
   #timer: NodeJS.Timeout | undefined;
-  /** When the timer fires. */
+  /** In epoch milliseconds. */
   #timerAt = Number.POSITIVE_INFINITY;
   #queuedCharacters = 0;
   #stopping = false;
-  /** Attempts that a stop cut off. */
+  /** Number of attempts that `stop` aborted. */
   #cut = 0;
   #cutOff = new AbortController();
   #unwatch: (() => void) | undefined;
@@ -148,7 +152,10 @@ export class DeliveryEngine {
     this.#poller.start();
   }
 
-  /** The current load of this node: lanes by the state of their circuit breaker, requests in flight, unsettled attempts. */
+  /**
+   * The current load of this node: number of lanes by the state of their circuit breaker, of requests in flight, and
+   * of unsettled attempts.
+   */
   get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
     const circuits = { closed: 0, half_open: 0, open: 0 };
     for (const { health } of this.#lanes.values()) circuits[health.state] += 1;
@@ -156,10 +163,10 @@ export class DeliveryEngine {
   }
 
   /**
-   * Sends nothing more, waits `graceMs` for requests in flight, and settles them. Requests that are then cut off stay
-   * due and are sent again after the next start, with the same `webhook-id`.
+   * Stops sending, waits `graceMs` for requests in flight, and settles them. Deliveries of requests that are then
+   * aborted stay due and are sent again after the next start, with the same `webhook-id`.
    *
-   * @returns how many were cut off
+   * @returns the number of aborted requests
    */
   async stop({ graceMs = this.#stopGraceMs }: { graceMs?: number } = {}): Promise<{ cut: number }> {
     this.#stopping = true;
@@ -172,7 +179,7 @@ export class DeliveryEngine {
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), graceMs);
-    // The end of an attempt may begin another task: pausing its webhook.
+    // The end of an attempt may start another task: pausing its webhook.
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(grace);
     await this.#settler.close();
@@ -180,7 +187,7 @@ export class DeliveryEngine {
     return { cut: this.#cut };
   }
 
-  /** Looks once over all lanes; resolves when everything due is sent and settled, except for lanes that rest. */
+  /** Checks all lanes once. Resolves when everything due has been sent and settled, except in lanes that rest. */
   async tick(): Promise<void> {
     await this.#leases.keep();
     await this.#look();
@@ -190,7 +197,7 @@ export class DeliveryEngine {
     }
   }
 
-  /** Looks over all lanes soon, because something may be due. */
+  /** Schedules a check of all lanes, because something may be due. */
   nudge(): void {
     this.#poller.nudge();
   }
@@ -209,24 +216,24 @@ export class DeliveryEngine {
 
   async #followHints(): Promise<void> {
     while (this.#named.size > 0 && !this.#stopping) {
-      const some = [...this.#named.values()].slice(0, LOADS_AT_ONCE);
+      const some = [...this.#named.values()].slice(0, CONCURRENT_LOADS);
       for (const { webhookId } of some) this.#named.delete(webhookId);
       await Promise.all(some.map((name) => this.#lookAt(name)));
       await nextTurn();
     }
   }
 
-  /** The fast path after a commit: looks only at a lane that the commit named. */
+  /** The fast path after a commit: checks only a lane that the commit named. */
   async #lookAt(name: LaneName): Promise<void> {
     const known = this.#lanes.get(name.webhookId);
     const queuedBefore = known !== undefined && known.queued > 0;
     const askedMs = this.#elapsed();
     try {
       const due = await this.#store.deliveries.lane({ ...name, ...this.#leases.holder });
-      if (due !== undefined) await this.#found(due, askedMs);
+      if (due !== undefined) await this.#loadDue(due, askedMs);
       else if (queuedBefore) this.#drop(known);
     } catch (error) {
-      // The next look finds it.
+      // The next check of all lanes finds the lane.
       this.#log.warn({ err: error, webhookId: name.webhookId }, 'delivery.look_failed');
     }
   }
@@ -243,37 +250,39 @@ export class DeliveryEngine {
       return;
     }
     const named = new Set(due.map((found) => found.webhookId));
-    // What is queued is due in the table too, unless the webhook was unsubscribed or paused meanwhile.
+    // Queued deliveries are due in the table too, unless the webhook was unsubscribed or paused in the meantime.
     for (const lane of waitingBefore) {
       if (!named.has(lane.due.webhookId)) this.#drop(lane);
     }
-    for (let from = 0; from < due.length && !this.#stopping; from += LOADS_AT_ONCE) {
-      await Promise.all(due.slice(from, from + LOADS_AT_ONCE).map((found) => this.#found(found, askedMs)));
-      // Reads of SQLite finish within one turn: thousands of lanes must not block the event loop.
+    for (let from = 0; from < due.length && !this.#stopping; from += CONCURRENT_LOADS) {
+      await Promise.all(
+        due.slice(from, from + CONCURRENT_LOADS).map((found) => this.#loadDue(found, askedMs)),
+      );
+      // Reads of SQLite finish within one turn, so thousands of lanes would block the event loop.
       await nextTurn();
     }
     this.#pump();
   }
 
-  /** Loads a lane in which the store has found something due. */
-  async #found(due: DueLane, askedMs: number): Promise<void> {
-    // Looked up only now: the lane may have been forgotten and replaced since `due` was read.
+  /** Loads a lane that the store reported as due. */
+  async #loadDue(due: DueLane, askedMs: number): Promise<void> {
+    // The lane may have been discarded and replaced since `due` was read.
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
     if (lane.isStale(askedMs)) return;
-    // Another node held the lane in between, and may have sent what is queued here.
+    // Another node held the lane in between, and may have sent deliveries that are queued here.
     const changedHands = lane.due.epoch !== due.epoch;
     // An erasure has rewritten events since the queue was loaded.
     const isRewritten = lane.due.rewrites !== due.rewrites;
-    // Somebody wants a delivery at once, which may not be in the queue.
-    const isAsked = lane.isAskedAnew(due);
-    if (lane.ordered !== due.settings.ordered || changedHands || isRewritten || isAsked) this.#drop(lane);
-    lane.name(due, askedMs);
+    // A user asked to send a delivery now, which may not be in the queue.
+    const isRequested = lane.hasNewRequest(due);
+    if (lane.ordered !== due.settings.ordered || changedHands || isRewritten || isRequested) this.#drop(lane);
+    lane.update(due, askedMs);
     lane.mayHaveMore();
     await this.#load(lane);
   }
 
-  /** Fills the queue of a lane, unless the lane rests. */
+  /** Fills the queue of a lane unless the lane is resting. */
   async #load(lane: Lane): Promise<void> {
     const { teamId, webhookId } = lane.due;
     try {
@@ -293,13 +302,13 @@ export class DeliveryEngine {
     this.#pump(lane);
   }
 
-  /** How many deliveries of a class a lane may queue: fewer when it is slow, because it may have to drop them. */
+  /** How many deliveries of a class a lane may queue: fewer if it is slow, because a rest drops the queue. */
   #room({ slow, health }: Lane): number {
     if (this.#queuedCharacters > MAX_QUEUED_CHARACTERS) return health.limit;
     return slow ? 4 * health.limit : Number.POSITIVE_INFINITY;
   }
 
-  /** Continues with the lanes whose rest is over. */
+  /** Resumes lanes whose rest is over. */
   #resumeRested(): void {
     const nowMs = this.#store.now();
     for (const [lane, at] of this.#resting) {
@@ -310,9 +319,9 @@ export class DeliveryEngine {
     }
   }
 
-  /** Marks a lane as ready, or sets the timer for it. */
+  /** Marks a lane as ready, or sets the timer for the end of its rest. */
   #consider(lane: Lane): void {
-    // It was forgotten meanwhile.
+    // The lane was discarded in the meantime.
     if (this.#lanes.get(lane.due.webhookId) !== lane) return;
     const nowMs = this.#store.now();
     const at = lane.startsAt(nowMs);
@@ -338,7 +347,7 @@ export class DeliveryEngine {
     this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Does nothing while the engine is not started. */
+  /** Does nothing while the engine is stopped. */
   #setTimer(at: number): void {
     if (this.#unwatch === undefined) return;
     clearTimeout(this.#timer);
@@ -358,7 +367,7 @@ export class DeliveryEngine {
     if (changed !== undefined) this.#consider(changed);
     for (const lane of this.#ready) {
       if (this.#stopping || this.#slots.isFull || this.#settler.size >= MAX_UNSETTLED) return;
-      if (this.#slots.isScarce && lane.awaits) continue;
+      if (this.#slots.isScarce && lane.awaitsResponse) continue;
       if (!this.#leases.trusts(lane)) {
         this.#ready.delete(lane);
         continue;
@@ -380,7 +389,7 @@ export class DeliveryEngine {
     this.#track(
       this.#send(lane, delivery).finally(() => {
         this.#slots.end(flight);
-        lane.landed(flight.slow && !slow);
+        lane.requestEnded(flight.slow && !slow);
         this.#pump(lane);
       }),
     );
@@ -398,7 +407,7 @@ export class DeliveryEngine {
     if (end.pauses !== null) this.#track(this.#pauseWebhook(lane.due, end.pauses));
   }
 
-  /** Never rejects: if the store is away, the next failure pauses the webhook. */
+  /** Never rejects: if the store is unavailable, the next failure pauses the webhook. */
   async #pauseWebhook({ teamId, webhookId: id }: LaneName, reason: string): Promise<void> {
     try {
       await this.#store.webhooks.pause({ teamId, id, reason });
@@ -412,16 +421,16 @@ export class DeliveryEngine {
     if (lane === undefined) return;
     lane.release(deliveryId);
     if (health !== null) lane.failingWritten(health === 'failing' ? this.#elapsed() : undefined);
-    if (lane.wants && !this.#stopping) this.#track(this.#load(lane));
+    if (lane.wantsMore && !this.#stopping) this.#track(this.#load(lane));
     else this.#forgetIfIdle(lane);
     this.#pump(lane);
   }
 
-  /** The attempt stays unwritten, so its delivery is still due and is sent again after the rest. */
+  /** The attempt was not written, so its delivery is still due and is sent again after the rest. */
   #afterGivingUp({ webhookId, deliveryId }: Settlement): void {
     const lane = this.#lanes.get(webhookId);
     if (lane === undefined) return;
-    lane.giveBack(deliveryId, this.#store.now() + UNSETTLED_REST_MS);
+    lane.postpone(deliveryId, this.#store.now() + UNSETTLED_REST_MS);
     this.#drop(lane);
   }
 
@@ -435,7 +444,7 @@ export class DeliveryEngine {
     this.#ready.delete(lane);
   }
 
-  /** With too many lanes, forgets the least recently served one with nothing in memory, never the one just served. */
+  /** With too many lanes, discards the least recently served one with an empty queue, but never the one just served. */
   #forgetIfIdle(served: Lane): void {
     if (this.#lanes.size <= MAX_LANES || this.#lanes.get(served.due.webhookId) !== served) return;
     this.#lanes.delete(served.due.webhookId);

@@ -1,4 +1,7 @@
-/** The parts of a webhook's requests that are the same for every delivery, what of them is logged, and what is masked in responses. */
+/**
+ * The parts of a webhook's requests that are the same for every delivery, their form in the log, and the masking of
+ * credentials that responses echo.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface Destination {
@@ -11,15 +14,15 @@ export interface Destination {
   headers: readonly string[];
   /** The same headers for the log, with an empty `content-length`. */
   loggedHeaders: Readonly<Record<string, string>>;
-  /** Masks the credentials of the request in a text of the response. */
+  /** Masks the credentials of the request in part of a response. */
   hide(text: string): string;
 }
 
 /**
- * Custom headers override those defaults of the service that a webhook may change.
+ * Custom headers override the service's defaults, except `content-type`.
  *
  * @param input.headers the custom headers, validated by `headersMistake`
- * @throws TypeError when the URL is invalid; subscribing refuses such URLs
+ * @throws TypeError if the URL is invalid; subscribing rejects such URLs
  */
 export function destinationOf(input: {
   url: string;
@@ -46,7 +49,7 @@ export function destinationOf(input: {
   };
 }
 
-/** User and password of the URL become a header: they must not appear in the request line. */
+/** User and password of the URL become a header, because they must not appear in the request line. */
 function basicAuthorization({ username, password }: URL): { authorization?: string } {
   if (username === '' && password === '') return {};
   const plain = `${decoded(username)}:${decoded(password)}`;
@@ -57,23 +60,19 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A URL may contain a percent sign that is no escape; it is taken literally.
+    // A URL may contain a percent sign that is not an escape.
     return text;
   }
 }
 
 const MAX_LOGGED_NAMES = 50;
 const MAX_LOGGED_CHARACTERS = 4_096;
-/** Custom headers whose values may occur in any response, such as `application/json`: hiding them would garble it. */
+/** Custom headers whose values may occur in any response, such as `application/json`: masking them would garble it. */
 const COMMON = /^(?:accept(?:-.*)?|cache-control|user-agent)$/;
 /** Replaces hidden values. */
 export const HIDDEN = '***';
 
-/**
- * Request headers for the log: `***` instead of credentials and of the values of custom headers.
- *
- * @param own the custom headers of the webhook
- */
+/** Request headers for the log: `***` replaces credentials and the values of custom headers. */
 export function loggedRequest(
   sent: Record<string, string>,
   own: Record<string, string>,
@@ -83,7 +82,7 @@ export function loggedRequest(
   return logged;
 }
 
-/** The values in request headers that must be hidden wherever a response echoes them. */
+/** Values of request headers that must be masked wherever a response echoes them. */
 function hiddenValues(sent: Record<string, string>, own: Record<string, string>): string[] {
   const names = hiddenNames(sent, own).filter((name) => !COMMON.test(name));
   return names.map((name) => sent[name] as string);
@@ -95,9 +94,9 @@ function hiddenNames(sent: Record<string, string>, own: Record<string, string>):
 }
 
 /**
- * Response headers for the log: at most 50 names and 4,096 characters; the rest is left out.
+ * Response headers for the log: at most 50 names and 4,096 characters; the rest is omitted.
  *
- * @param hide masks each value before it is cut
+ * @param hide masks each value before it is truncated
  */
 export function loggedResponse(
   came: IncomingHttpHeaders,
@@ -123,9 +122,9 @@ export function loggedResponse(
 const MIN_CHARACTERS = 8;
 
 /**
- * Returns a function that replaces each of these header values by `***`: as it was sent, without its scheme
- * (`Bearer …`), decoded (`Basic …`), escaped as in JSON or in a URL, and cut off at the end of the text, because only
- * the start of a response is kept.
+ * Returns a function that replaces each of these header values with `***`: as sent, without the scheme (`Bearer …`),
+ * decoded (`Basic …`), escaped as in JSON or in a URL, and truncated at the end of the text, because only the start
+ * of a response is kept.
  */
 export function hideEchoes(values: readonly string[]): (text: string) => string {
   const hidden = [...new Set(values.flatMap(meanings).flatMap(spellings))]
@@ -151,7 +150,7 @@ function spellings(text: string): string[] {
   return [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text.toWellFormed())];
 }
 
-/** How many characters at the end of a text are the start of a secret; 0 when they are too few to tell. */
+/** Number of characters at the end of a text that are the start of a secret; 0 if there are too few to be sure. */
 function cutLength(text: string, secret: string): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= MIN_CHARACTERS; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;

@@ -1,4 +1,4 @@
-/** One POST request and the start of its response, through undici's `dispatch`: no stream for a few bytes of response. */
+/** Sends one POST request and reads the start of its response, using undici's `dispatch` without streams. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
@@ -6,11 +6,11 @@ import type { AttemptOutcome } from '../model/delivery.ts';
 import { BlockedAddressError, connectionOf, type RequestTrace, traceRequest } from '../net/dispatcher.ts';
 import { ResolveError } from '../net/resolver.ts';
 
-/** Interim responses (1xx) accepted before the final one. */
+/** Maximum number of interim responses (1xx) before the final one. */
 const MAX_INTERIM = 32;
-/** No more than this is read of a response, so that its sender does not decide how long an attempt takes. */
+/** Maximum number of bytes read from a response, so that the endpoint cannot prolong an attempt. */
 const MAX_READ_BYTES = 64 * 1024;
-/** How much of a response is kept, for the log. */
+/** Size of the excerpt of a response in the log. */
 const KEPT_BYTES = 2 * 1024;
 
 export class Exchange implements Dispatcher.DispatchHandler {
@@ -22,15 +22,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: Dispatcher.DispatchOptions;
   readonly #body: Buffer;
   readonly #excerpt = new ResponseExcerpt();
-  readonly #answered = Promise.withResolvers<string>();
+  readonly #response = Promise.withResolvers<string>();
   #controller: Dispatcher.DispatchController | undefined;
   #interim = 0;
   #isRetried = false;
   #isOver = false;
-  /** The error with which undici is to abort a request that is over for us. */
-  #endedWith: Error | undefined;
+  /** The error with which undici must abort the request if the exchange has already ended. */
+  #abortError: Error | undefined;
 
-  /** Sends at once. There is no timeout: the caller ends it by `cutOff`. */
+  /** Sends immediately. There is no timeout: the caller calls `end`. */
   constructor(
     dispatcher: Dispatcher,
     request: { origin: string; path: string; headers: string[]; body: Buffer },
@@ -42,22 +42,22 @@ export class Exchange implements Dispatcher.DispatchHandler {
     dispatcher.dispatch(this.#options, this);
   }
 
-  /** The start of the response body as text. Rejects with undici's error, or with the one given to `cutOff`. */
-  get answered(): Promise<string> {
-    return this.#answered.promise;
+  /** The start of the response body as text. Rejects with undici's error, or with the error passed to `end`. */
+  get response(): Promise<string> {
+    return this.#response.promise;
   }
 
-  /** Ends the exchange now, in any phase. */
-  cutOff(error: Error): void {
+  /** Ends the exchange immediately, in any phase. */
+  end(error: Error): void {
     if (this.#isOver) return;
-    this.#answered.reject(error);
-    this.#end(error);
+    this.#response.reject(error);
+    this.#abort(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Called once the connection is established. If the exchange is over by then, nothing is sent.
-    if (this.#endedWith === undefined) this.#controller = controller;
-    else controller.abort(this.#endedWith);
+    // Called once the connection is established. If the exchange has ended by then, nothing is sent.
+    if (this.#abortError === undefined) this.#controller = controller;
+    else controller.abort(this.#abortError);
   }
 
   onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
@@ -69,30 +69,30 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#interim += 1;
     if (this.#interim <= MAX_INTERIM) return;
-    const sentence = `More than ${MAX_INTERIM} interim answers (1xx) came instead of an answer`;
-    this.cutOff(new CutOffError('protocol', sentence));
+    const sentence = `The endpoint sent more than ${MAX_INTERIM} interim responses (1xx) but no final response`;
+    this.end(new EndedError('protocol', sentence));
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
     if (this.#isOver || this.#excerpt.add(chunk)) return;
-    this.#answered.resolve(this.#excerpt.text(this.headers['content-encoding']));
-    this.#end(new CutOffError('protocol', 'Enough of the answer was read'));
+    this.#response.resolve(this.#excerpt.text(this.headers['content-encoding']));
+    this.#abort(new EndedError('protocol', 'Enough of the response was read'));
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#answered.resolve(this.#excerpt.text(this.headers['content-encoding']));
+    this.#response.resolve(this.#excerpt.text(this.headers['content-encoding']));
   }
 
   /**
-   * An endpoint may close a kept-alive connection just as a request is written to it. That request was not read, so it
-   * is sent once more instead of counting as a failed attempt.
+   * An endpoint may close a kept-alive connection just as a request is written to it. The endpoint has not read that
+   * request, so it is sent again instead of counting as a failed attempt.
    */
   onResponseError(_: unknown, error: Error): void {
     if (this.#isOver) return;
     const { reused } = this.trace;
-    if (reused && this.status === null && !this.#isRetried && endedUnanswered(error)) {
+    if (reused && this.status === null && !this.#isRetried && endedWithoutResponse(error)) {
       this.#isRetried = true;
       this.trace = traceRequest(this.#body);
       this.#controller = undefined;
@@ -100,13 +100,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#isOver = true;
-    this.#answered.reject(error);
+    this.#response.reject(error);
   }
 
-  /** Aborts the request, which destroys the connection. */
-  #end(error: Error): void {
+  /** Aborts the request, which closes the connection. */
+  #abort(error: Error): void {
     this.#isOver = true;
-    this.#endedWith = error;
+    this.#abortError = error;
     this.#controller?.abort(error);
   }
 }
@@ -116,7 +116,7 @@ class ResponseExcerpt {
   readonly #kept: Buffer[] = [];
   #bytes = 0;
 
-  /** Returns whether more should be read. */
+  /** Returns whether to read more. */
   add(chunk: Buffer): boolean {
     // Copied, because a slice would keep the whole chunk in memory.
     if (this.#bytes < KEPT_BYTES) this.#kept.push(Buffer.from(chunk.subarray(0, KEPT_BYTES - this.#bytes)));
@@ -124,10 +124,10 @@ class ResponseExcerpt {
     return this.#bytes < MAX_READ_BYTES;
   }
 
-  /** The first 2 KiB as text; of a compressed response only its size and encoding. */
+  /** The first 2 KiB as text; for a compressed response, only its size and encoding. */
   text(encoding: string | string[] | undefined): string {
     const bytes = this.#bytes;
-    // Nothing is decompressed, so that a small response cannot become a huge one.
+    // Nothing is decompressed, so that a small response cannot expand into a huge one.
     if (encoding !== undefined && encoding !== 'identity') {
       const size = bytes >= MAX_READ_BYTES ? `${MAX_READ_BYTES} bytes or more` : `${bytes} bytes`;
       return `(${size}, ${[encoding].flat().join(', ').slice(0, 100)})`;
@@ -144,9 +144,9 @@ interface Failure {
   error: string;
 }
 
-/** The error with which the service itself ends an attempt: it timed out, or the endpoint exceeds a limit. */
-export class CutOffError extends Error {
-  override readonly name = 'CutOffError';
+/** The error with which the service itself ends an attempt: it timed out, or the endpoint exceeded a limit. */
+export class EndedError extends Error {
+  override readonly name = 'EndedError';
   readonly outcome: 'timeout' | 'protocol';
 
   constructor(outcome: 'timeout' | 'protocol', sentence: string) {
@@ -158,39 +158,45 @@ export class CutOffError extends Error {
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT)/;
 
-/** Sentences for TLS errors; the code is appended, so that it can be looked up. */
+/** Sentences for TLS errors, to which the code is appended. */
 const TLS_SENTENCES: readonly [RegExp, string][] = [
-  [/^CERT_HAS_EXPIRED$/, "The endpoint's certificate has expired. It must be renewed there"],
-  [/^CERT_NOT_YET_VALID$/, "The endpoint's certificate is not valid yet. Compare the clocks of both sides"],
+  [/^CERT_HAS_EXPIRED$/, "The endpoint's certificate has expired. Its operator must renew it"],
+  [
+    /^CERT_NOT_YET_VALID$/,
+    "The endpoint's certificate is not valid yet. Compare the clocks of both machines",
+  ],
   [
     /^(DEPTH_ZERO_)?SELF_SIGNED_CERT/,
-    "The endpoint's certificate is signed by itself, not by an authority that is trusted here. If it is meant, start " +
-      'the service with NODE_EXTRA_CA_CERTS naming a file that holds it',
+    "The endpoint's certificate is self-signed. To trust it, start the service with NODE_EXTRA_CA_CERTS set to a file " +
+      'that contains the certificate',
   ],
   [
     /^UNABLE_TO_/,
-    "The endpoint's certificate comes from an authority that is not known here, or the endpoint does not send the " +
-      'certificates in between. An authority of your own goes into the file that NODE_EXTRA_CA_CERTS names',
+    "The endpoint's certificate was issued by an unknown authority, or the endpoint does not send its intermediate " +
+      'certificates. To trust your own authority, start the service with NODE_EXTRA_CA_CERTS set to a file with its ' +
+      'certificate',
   ],
-  [/^CERT_REVOKED$/, "The endpoint's certificate was revoked"],
+  [/^CERT_REVOKED$/, "The endpoint's certificate has been revoked. Its operator must replace it"],
   [
     /WRONG_VERSION_NUMBER$|PACKET_LENGTH_TOO_LONG$|HTTP_REQUEST$|INVALID_RECORD|^EPROTO$/,
-    'No secure connection could be made: the endpoint does not speak TLS at this port. Is the URL meant to be http://?',
+    'The endpoint does not use TLS on this port. Check the port, or whether the URL should start with http://',
   ],
 ];
 
 const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'The connection was refused: nothing listens at this address and port',
-  ECONNRESET: 'The connection was reset while it was being made',
-  EHOSTUNREACH: 'The host cannot be reached from here',
-  ENETUNREACH: 'The network of this address cannot be reached from here',
-  EADDRNOTAVAIL: 'No connection could be made: this machine has no free port or no address of that kind',
-  EMFILE: 'No connection could be made: this process has too many files and connections open',
+  ECONNREFUSED: 'The connection was refused: nothing listens on this address and port',
+  ECONNRESET: 'The connection was reset while it was being established',
+  EHOSTUNREACH: 'The host cannot be reached from this machine',
+  ENETUNREACH: 'The network of this address cannot be reached from this machine',
+  EADDRNOTAVAIL:
+    'The connection failed: this machine has no free port, or no address of this kind (IPv4 or IPv6)',
+  EMFILE:
+    'The connection failed: the service has too many open files and connections. Raise its limit (`ulimit -n`)',
 };
 
 const MAX_CHARACTERS = 300;
 
-/** @param error what the dispatcher threw, or what reading the response threw */
+/** @param error thrown by the dispatcher, or by reading the response */
 export function failureOf(error: unknown): Failure {
   const { outcome, error: sentence } = named(error);
   return {
@@ -200,10 +206,10 @@ export function failureOf(error: unknown): Failure {
 }
 
 /**
- * Whether the connection ended before any byte of a response. On a kept-alive connection this usually means that the
- * endpoint closed it while the request was being written, so that the request was not read.
+ * Whether the connection ended before any byte of a response. On a kept-alive connection, this usually means that the
+ * endpoint closed it while the request was being written, and has not read the request.
  */
-function endedUnanswered(error: unknown): boolean {
+function endedWithoutResponse(error: unknown): boolean {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (code === 'UND_ERR_SOCKET') return !isImproper(message);
   return code === 'ECONNRESET' || code === 'EPIPE';
@@ -212,45 +218,52 @@ function endedUnanswered(error: unknown): boolean {
 function named(error: unknown): Failure {
   if (error instanceof BlockedAddressError) return { outcome: 'blocked', error: error.message };
   if (error instanceof ResolveError) return { outcome: 'dns', error: error.message };
-  if (error instanceof CutOffError) return { outcome: error.outcome, error: error.message };
+  if (error instanceof EndedError) return { outcome: error.outcome, error: error.message };
   const { code = '', message, name, syscall } = error as NodeJS.ErrnoException;
-  // Set for a failed connection attempt that reached the endpoint: then TLS is what failed.
+  // Set if the connection attempt reached the endpoint: then TLS failed.
   const reached = connectionOf(error)?.connectedMs ?? null;
   if (reached !== null && code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return { outcome: 'timeout', error: 'The endpoint was reached, but did not agree upon TLS in time' };
+    return {
+      outcome: 'timeout',
+      error: 'The endpoint accepted the connection, but the TLS handshake timed out',
+    };
   }
   if (reached !== null && (code === 'ECONNRESET' || code === 'EPIPE')) {
-    return { outcome: 'tls', error: 'The endpoint closed the connection before TLS was agreed upon' };
+    return { outcome: 'tls', error: 'The endpoint closed the connection during the TLS handshake' };
   }
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || (syscall === 'connect' && code === 'ETIMEDOUT')) {
     return {
       outcome: 'timeout',
-      error: 'No connection could be made in time: nothing answers at this address, or a firewall drops it',
+      error: 'The connection timed out: nothing responds at this address, or a firewall blocks it',
     };
   }
   if (TLS_CODES.test(code)) return { outcome: 'tls', error: tlsSentence(code, error) };
   if (code === 'ECONNREFUSED' || syscall === 'connect') {
-    return { outcome: 'connect', error: CONNECT_SENTENCES[code] ?? `No connection could be made: ${code}` };
+    return { outcome: 'connect', error: CONNECT_SENTENCES[code] ?? `The connection failed: ${code}` };
   }
-  // For 101 undici throws no error of its own, only an assertion.
+  // For 101, undici throws only an assertion.
   if ((code === 'UND_ERR_SOCKET' && isImproper(message)) || code === 'ERR_ASSERTION') {
     return {
       outcome: 'protocol',
-      error: 'The endpoint answered 100 or 101 (go on, or switch the protocol), which nobody had asked for',
+      error:
+        'The endpoint returned HTTP 100 (Continue) or 101 (Switching Protocols), which the request did not ask for',
     };
   }
   if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_ABORTED') {
     const how = code === 'ECONNRESET' ? 'reset' : 'closed';
-    return { outcome: 'protocol', error: `The connection was ${how} before the answer was complete` };
+    return { outcome: 'protocol', error: `The connection was ${how} before the response was complete` };
   }
   if (name === 'HTTPParserError') {
-    return { outcome: 'protocol', error: `The answer is not valid HTTP/1.1: ${message}` };
+    return { outcome: 'protocol', error: `The response is not valid HTTP/1.1: ${message}` };
   }
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
-    return { outcome: 'protocol', error: 'The answer is not as long as its content-length header says' };
+    return {
+      outcome: 'protocol',
+      error: 'The length of the response differs from its content-length header',
+    };
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
-    return { outcome: 'protocol', error: 'The headers of the answer are larger than 16 KiB' };
+    return { outcome: 'protocol', error: 'The response headers are larger than 16 KiB' };
   }
   return { outcome: 'protocol', error: `The request failed: ${message || code || String(error)}` };
 }
@@ -261,10 +274,10 @@ function tlsSentence(code: string, error: unknown): string {
     return `The endpoint's certificate is for another host: ${reason ?? code}`;
   }
   const sentence = TLS_SENTENCES.find(([form]) => form.test(code))?.[1];
-  return sentence === undefined ? `No secure connection could be made: ${code}` : `${sentence} (${code})`;
+  return sentence === undefined ? `The TLS handshake failed: ${code}` : `${sentence} (${code})`;
 }
 
-/** Undici's messages for a response 100 or 101. */
+/** Undici's messages for the responses 100 and 101. */
 function isImproper(message: string): boolean {
   return message === 'bad response' || message === 'bad upgrade';
 }

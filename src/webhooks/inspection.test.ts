@@ -1,4 +1,4 @@
-/** The bounds of inspectors, which no sender passes. */
+/** The limits of inspectors. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -48,7 +48,7 @@ const arrived = (read = async () => body) => ({
 });
 const isOverloaded = (error: unknown) => error instanceof Problem && error.code === 'overloaded';
 
-test('an inspector accepts a hundred requests in a row and then fifty a second, whatever others receive', async () => {
+test('an inspector accepts 100 requests in a row and then 50 per second, regardless of others', async () => {
   await make('insp_1');
   await make('insp_2');
   for (let n = 0; n < 100; n++) assert.equal(await inspection.receive('insp_1', arrived()), 204);
@@ -60,7 +60,7 @@ test('an inspector accepts a hundred requests in a row and then fifty a second, 
   nowMs += 3_600_000;
 });
 
-test('limits the requests that are read at once: 256 in total, three quarters of them for one team', async () => {
+test('limits concurrent requests: 256 in total, three quarters of them for one team', async () => {
   const { promise: sent, resolve: send } = Promise.withResolvers<typeof body>();
   const reading: Promise<number>[] = [];
   async function begin(id: string): Promise<void> {
@@ -83,12 +83,12 @@ test('limits the requests that are read at once: 256 in total, three quarters of
   assert.equal(await inspection.receive('insp_many_1', arrived()), 204);
 });
 
-test('says why deliveries to inspectors are refused, and which setting has their address', async () => {
+test('says why deliveries to inspectors are rejected, and which setting has their address', async () => {
   const refusal = await inspection.refusal();
   assert.match(refusal ?? '', /^Deliveries will be refused: 0\.0\.0\.0 is .*FLOWHOOK_PUBLIC_URL/);
 });
 
-test('closing ends the delays of responses', async () => {
+test('`close` ends the delays of responses', async () => {
   await make('insp_late', { delayMs: 20_000 });
   const waiting = inspection.receive('insp_late', arrived());
   while ((await store.inspectors.find({ id: 'insp_late' }))?.received === 0) {

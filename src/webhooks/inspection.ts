@@ -1,4 +1,7 @@
-/** Receives requests for inspectors: limits them, explains their signatures, stores them, and answers as configured. */
+/**
+ * Receives requests for inspectors: limits them, explains their signatures, stores them, and returns the configured
+ * status.
+ */
 
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,12 +12,12 @@ import { Shares } from '../std/fair-share.ts';
 import { openSecretKey, type WebhookDeps } from './sealed.ts';
 import { addressWarning } from './subscribe.ts';
 
-/** Concurrent requests of all inspectors, each with at most 64 KiB in memory: teams share them. */
-const MAX_AT_ONCE = 256;
-/** The rate limit of one inspector: a token bucket. */
+/** Maximum number of concurrent requests of all inspectors, shared by teams. Each has at most 64 KiB in memory. */
+const MAX_CONCURRENT = 256;
+/** The rate limit of one inspector, enforced by a token bucket. */
 const BURST = 100;
 const PER_SECOND = 50;
-/** Inspectors whose token bucket is remembered. */
+/** Number of inspectors whose token buckets are stored. */
 const MAX_BUCKETS = 10_000;
 
 /** A request whose body has not been read. */
@@ -23,9 +26,9 @@ interface Arrived {
   /** Path and query. */
   path: string;
   headers: Record<string, string>;
-  /** Reads the body, at most 64 KiB of it. `size` is the size of the whole body in bytes. */
+  /** Reads the body, at most 64 KiB. `size` is the size of the whole body in bytes. */
   read(): Promise<{ bytes: Buffer; size: number; truncated: boolean }>;
-  /** Called when nothing is left to do but to wait for the delay. */
+  /** Called when only the delay remains. */
   onWait?(): void;
   /** Aborted when the sender disconnects. */
   gone: AbortSignal;
@@ -35,7 +38,7 @@ export class Inspection {
   readonly #deps: Pick<WebhookDeps, 'store' | 'sealer' | 'policy' | 'resolver'>;
   readonly #publicUrl: () => string;
   readonly #elapsed: Clock;
-  /** Requests under way, by team. */
+  /** Running requests by team. */
   readonly #underWay = new Shares();
   /** Token buckets by inspector, least recently used first. */
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
@@ -59,11 +62,11 @@ export class Inspection {
     return `${this.#publicUrl()}/inspect/${id}`;
   }
 
-  /** A sentence that says why deliveries to inspectors will be refused; null when they will not. */
+  /** Why deliveries to inspectors will be rejected, as a sentence; null if they will not be. */
   async refusal(): Promise<string | null> {
     const remark = await addressWarning(this.#deps, this.#publicUrl());
     if (remark === '') return null;
-    return `${remark} The address of inspectors is FLOWHOOK_PUBLIC_URL, or else where the service listens`;
+    return `${remark} Inspectors use the address in FLOWHOOK_PUBLIC_URL, or by default the one on which the service listens`;
   }
 
   /**
@@ -120,9 +123,9 @@ export class Inspection {
     const nowMs = this.#elapsed();
     const before = this.#buckets.get(id) ?? { tokens: BURST, atMs: nowMs };
     const tokens = Math.min(BURST, before.tokens + ((nowMs - before.atMs) / 1_000) * PER_SECOND);
-    if (tokens < 1 || !this.#underWay.admits(teamId, MAX_AT_ONCE)) {
+    if (tokens < 1 || !this.#underWay.admits(teamId, MAX_CONCURRENT)) {
       throw new Problem('overloaded', {
-        sentence: `An inspector takes ${PER_SECOND} requests a second, and all together ${MAX_AT_ONCE} at once, which teams share. Try again shortly`,
+        sentence: `Inspectors are overloaded: each accepts ${PER_SECOND} requests per second, and all together ${MAX_CONCURRENT} concurrent requests. Try again shortly`,
         headers: { 'retry-after': '1' },
       });
     }
@@ -145,7 +148,7 @@ export class Inspection {
   }
 }
 
-/** The workflow of the event in a body, so that erasing from that workflow finds it. */
+/** The workflow of the event in a body, so that an erasure from the workflow finds the request. */
 function workflowOf(body: string): string | null {
   try {
     const { workflowId } = JSON.parse(body) as { workflowId?: unknown };
@@ -157,40 +160,42 @@ function workflowOf(body: string): string | null {
   }
 }
 
-/** How far from their clock receivers accept a timestamp: Standard Webhooks 1.0. */
+/** Maximum difference between a timestamp and the receiver's clock, in seconds: Standard Webhooks 1.0. */
 const TOLERANCE_S = 300;
-/** Signatures of a message that are checked; nobody sends as many. */
+/** Maximum number of signatures checked per message. */
 const MAX_SIGNATURES = 16;
-/** Webhooks whose secrets are tried; each costs an HMAC of the body. */
+/** Maximum number of webhooks whose secrets are tried; each costs an HMAC of the body. */
 const MAX_SIGNERS = 50;
 
 interface InspectedMessage {
   teamId: string;
-  /** The URL of the inspector: webhooks with this URL may have signed it. */
+  /** The URL of the inspector: webhooks with this URL may have signed the message. */
   url: string;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
-  /** Whether `body` is only the start of the body. */
+  /** Whether `body` is truncated. */
   truncated: boolean;
 }
 
 type Deps = Pick<WebhookDeps, 'store' | 'sealer'>;
 
-/** Never throws because of the message: anybody may send anything to an inspector. */
+/** Never throws because of the message: anyone may send anything to an inspector. */
 async function inspectSignature(deps: Deps, message: InspectedMessage): Promise<InspectedSignature> {
   const { headers, body } = message;
   const missing = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].filter((name) => !headers[name]);
-  if (missing.length === 3) return judged('absent', 'It is not signed: it has no header webhook-signature');
-  if (missing.length > 0) return judged('invalid', `It has no header ${missing.join(' and no header ')}`);
+  if (missing.length === 3)
+    return judged('absent', 'The request is not signed: it has no header webhook-signature');
+  if (missing.length > 0)
+    return judged('invalid', `The request has no header ${missing.join(' and no header ')}`);
   if (message.truncated) {
     return judged(
       'invalid',
-      'The body is longer than anything that is sent from here: nobody here signed it',
+      'The body is larger than any that this service sends, so this service did not sign it',
     );
   }
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '' } = headers;
   if (!/^\d{1,12}$/.test(timestamp)) {
-    return judged('invalid', 'The header webhook-timestamp is no number of seconds since 1970');
+    return judged('invalid', 'The header webhook-timestamp is not a number of seconds since 1970');
   }
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   const signatures = (headers['webhook-signature'] ?? '').split(' ').slice(0, MAX_SIGNATURES);
@@ -202,17 +207,17 @@ async function inspectSignature(deps: Deps, message: InspectedMessage): Promise<
   ];
   if (by.length === 0) {
     const sentence =
-      'No webhook of this team and no key of it made this signature: the body or a header was changed on the way, ' +
-      'or somebody else signed it';
+      'The signature matches neither a webhook secret nor the key of this team: the body or a header was changed in ' +
+      'transit, or someone else signed the request';
     return judged('invalid', sentence);
   }
   const webhookId = webhook?.id ?? null;
   const made = `Signed with ${by.join(' and ')}`;
   const ageS = Math.round(deps.store.now() / 1_000) - Number(timestamp);
   if (Math.abs(ageS) <= TOLERANCE_S) return { ...judged('valid', made), webhookId };
-  const away = ageS > 0 ? `${ageS} s ago` : `for ${-ageS} s from now`;
-  const refused = `receivers refuse what is more than ${TOLERANCE_S} s away from their clock`;
-  return { ...judged('expired', `${made}, but ${away}: ${refused}`), webhookId };
+  const away = ageS > 0 ? `${ageS} s in the past` : `${-ageS} s in the future`;
+  const limit = `receivers reject timestamps that differ from their clock by more than ${TOLERANCE_S} s`;
+  return { ...judged('expired', `${made}, but the timestamp is ${away}: ${limit}`), webhookId };
 }
 
 function judged(verdict: InspectedSignature['verdict'], message: string): InspectedSignature {
@@ -248,7 +253,7 @@ async function signerOf(
       try {
         key = openSecretKey(sealer, { teamId, sealed });
       } catch {
-        // Sealed with another encryption key, with which it signs nothing either.
+        // Encrypted with another key, so it signs nothing.
         continue;
       }
       const expected = createHmac('sha256', key).update(content).digest();

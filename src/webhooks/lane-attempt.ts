@@ -1,4 +1,4 @@
-/** One attempt to send a delivery of a lane: opens the webhook's secrets, sends, and concludes what follows. */
+/** One attempt to send a delivery: opens the webhook's secrets, sends the request, and decides what follows. */
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
 import { pauseReason, restAfter, verdictOf } from '../model/lane.ts';
@@ -19,13 +19,14 @@ import { type Sent, sendAttempt } from './send.ts';
 import type { SigningKeys } from './sign.ts';
 import { createTeamSigner } from './signing-keys.ts';
 
-/** How long a lane rests whose secrets cannot be opened, or whose team's key the store could not return just now. */
+/** How long a lane rests if its secrets cannot be opened, or if the store could not return its team's key. */
 const UNOPENED_REST_MS = 60_000;
 const STORE_AWAY_REST_MS = 1_000;
 
 /**
- * `unsigned`: nothing was sent; the caller drops the lane's queue. `cut`: the signal aborted the attempt, which says
- * nothing about the endpoint. In both cases the delivery was given back and stays due, without an attempt used.
+ * `unsigned`: nothing was sent; the caller drops the lane's queue. `cut`: the signal aborted the attempt, which
+ * proves nothing about the endpoint. In both cases the delivery was released and stays due, and no attempt is
+ * counted.
  */
 type AttemptEnd = Conclusion | 'unsigned' | 'cut';
 
@@ -45,10 +46,10 @@ export function createAttemptDelivery(input: {
 }): AttemptDelivery {
   const { store, sealer, now, dispatchers, observer, tracing, random, log } = input;
   const open = createOpener(input);
-  /** Lanes of which it was logged that their deliveries cannot be signed. */
+  /** Lanes whose failure to sign has been logged. */
   const unsigned = new WeakSet<Lane>();
   return async (lane, delivery, signal) => {
-    // What is sent while the circuit breaker is open is its probe.
+    // A request sent while the circuit breaker is open is its probe.
     const probe = lane.health.state === 'open';
     const own = tracing?.under(delivery.trace);
     const traced = own ?? tracedByOthers(delivery.trace);
@@ -72,7 +73,7 @@ export function createAttemptDelivery(input: {
       );
       unsigned.delete(lane);
     } catch (error) {
-      giveBackUnsigned(lane, delivery, error);
+      postponeUnsigned(lane, delivery, error);
       return 'unsigned';
     }
     if (signal.aborted && sent.attempt.outcome !== 'ok') {
@@ -82,14 +83,14 @@ export function createAttemptDelivery(input: {
     return conclude({ lane, delivery, sent, traced, probe, nowMs: store.now(), random: random(), observer });
   };
 
-  /** Neither the endpoint nor the delivery is at fault, so the delivery stays due without an attempt used. */
-  function giveBackUnsigned(
+  /** Neither the endpoint nor the delivery is the cause, so the delivery stays due and no attempt is counted. */
+  function postponeUnsigned(
     lane: Lane,
     { id: deliveryId, teamId, webhookId }: DueDelivery,
     error: unknown,
   ): void {
     const isStoreAway = error instanceof Problem;
-    lane.giveBack(deliveryId, store.now() + (isStoreAway ? STORE_AWAY_REST_MS : UNOPENED_REST_MS));
+    lane.postpone(deliveryId, store.now() + (isStoreAway ? STORE_AWAY_REST_MS : UNOPENED_REST_MS));
     if (unsigned.has(lane)) return;
     if (!isStoreAway) unsigned.add(lane);
     log.error({ err: error, teamId, webhookId, deliveryId }, 'delivery.not_signed');
@@ -97,7 +98,10 @@ export function createAttemptDelivery(input: {
 
   function createOpener({ userAgent }: { userAgent: string }) {
     const keyOf = createTeamSigner(store, sealer);
-    /** Cached by the object that the store returned for the lane, which lives half a second, or until it changes. */
+    /**
+     * Cached by the object that the store returned for the lane. The store replaces it every half second, or when the
+     * lane changes.
+     */
     const opened = new WeakMap<DueLane, { to: Destination; keys: SigningKeys }>();
     return async (due: DueLane): Promise<{ to: Destination; keys: SigningKeys }> => {
       const known = opened.get(due);
@@ -113,15 +117,15 @@ export function createAttemptDelivery(input: {
   }
 }
 
-/** A lane that rests longer than this gives its queue back. */
+/** A lane that rests longer than this releases its queue. */
 const LONG_REST_MS = 1_000;
 
 interface Conclusion {
-  /** To be written by the settler. */
+  /** Written by the settler. */
   settlement: Settlement;
-  /** Whether the lane must give back what it has queued. */
+  /** Whether the lane must release its queue. */
   drops: boolean;
-  /** Why the webhook is to be paused, or null. */
+  /** Why the webhook must be paused; null if not. */
   pauses: string | null;
 }
 
@@ -131,7 +135,7 @@ function conclude(input: {
   delivery: DueDelivery;
   sent: Sent;
   traced: Traced;
-  /** Whether it was the probe of an open circuit breaker. */
+  /** Whether the attempt was the probe of an open circuit breaker. */
   probe: boolean;
   nowMs: number;
   random: number;

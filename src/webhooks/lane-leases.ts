@@ -1,8 +1,8 @@
 /**
- * The leases of this node's lanes: of several nodes on one database, exactly one sends to a webhook at a time. A lane is
- * leased for 15 s when the store names it, renewed every 5 s (one statement for all lanes), and released when it has
- * been idle for a while. A lane whose lease was not renewed for 10 s sends nothing more, so that another node can take
- * over safely. On SQLite the database belongs to one process, and no lease is ever lost.
+ * The leases of this node's lanes: of several nodes on one database, exactly one sends to a webhook at a time. A lane
+ * is leased for 15 s when the store returns it, renewed every 5 s (one statement for all lanes), and released after
+ * being idle. A lane whose lease was not renewed for 10 s stops sending, so that another node can safely take over.
+ * On SQLite the database belongs to one process, and leases are never lost.
  */
 import type { Logger } from '../observe/log.ts';
 import { Poller } from '../std/chore.ts';
@@ -13,15 +13,15 @@ import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
 /**
- * As shares of a lease: the time between renewals, and the time after which it is no longer trusted. The latter must not
- * exceed what is left at least of a lease when the store names a lane.
+ * As shares of a lease: the interval between renewals, and the age at which the lease is no longer trusted. The
+ * latter must not exceed the minimum time left on a lease that the store returns.
  */
 const KEEP_SHARE = 1 / 3;
 const TRUST_SHARE = 2 / 3;
-/** A lane that has been idle for so long is released. */
+/** A lane is released after being idle for this long. */
 const IDLE_MS = 10_000;
-/** Lanes leased in one look at most: other nodes find the rest, which spreads the load. */
-const TAKE_AT_ONCE = 500;
+/** Maximum number of lanes leased at a time: other nodes take the rest, which spreads the load. */
+const MAX_TAKEN = 500;
 
 export class LaneLeases {
   readonly #deliveries: Pick<Store['deliveries'], 'keepLanes' | 'releaseLanes'>;
@@ -36,12 +36,12 @@ export class LaneLeases {
   readonly #poller: Poller;
 
   /**
-   * @param input.leaseMs the length of a lease; 15 s by default
-   * @param input.now the store's clock, by which lanes rest
+   * @param input.leaseMs duration of a lease; default: 15 s
+   * @param input.now the store's clock, which determines how long lanes rest
    * @param input.elapsed a monotonic clock, in milliseconds
    * @param input.lanes the lanes that this node knows, leased or not
-   * @param input.onKept called when a lane may send again whose lease was renewed late
-   * @param input.onLost called when another node has taken a lane: nothing of it must be sent any more
+   * @param input.onKept called when a lane whose lease was renewed late may send again
+   * @param input.onLost called when another node has taken a lane: nothing of it may be sent anymore
    */
   constructor(input: {
     deliveries: Pick<Store['deliveries'], 'keepLanes' | 'releaseLanes'>;
@@ -73,10 +73,10 @@ export class LaneLeases {
 
   /** The parameters with which the store leases lanes to this node. */
   get holder(): { nodeId: string; leaseMs: number; limit: number } {
-    return { nodeId: this.#nodeId, leaseMs: this.#leaseMs, limit: TAKE_AT_ONCE };
+    return { nodeId: this.#nodeId, leaseMs: this.#leaseMs, limit: MAX_TAKEN };
   }
 
-  /** Whether a lane may send: its lease was renewed recently enough. */
+  /** Whether a lane may send, because its lease was renewed recently enough. */
   trusts(lane: Lane): boolean {
     return lane.leaseAgeMs(this.#elapsed()) < this.#leaseMs * TRUST_SHARE;
   }
@@ -85,12 +85,12 @@ export class LaneLeases {
     this.#poller.start();
   }
 
-  /** Stops renewing; what is in flight may still be settled. */
+  /** Stops renewing. Requests in flight may still be settled. */
   async stop(): Promise<void> {
     await this.#poller.stop();
   }
 
-  /** Releases all lanes. Never rejects: if it fails, the leases run out. */
+  /** Releases all lanes. Never rejects: if it fails, the leases expire. */
   async releaseAll(): Promise<void> {
     await this.#release([...this.#lanes()].filter((lane) => lane.isHeld));
   }
@@ -106,18 +106,19 @@ export class LaneLeases {
     await this.#release(idle);
     const kept = held.filter((lane) => !idle.includes(lane));
     if (kept.length === 0) return;
-    let told: { lost: HeldLane[]; late: HeldLane[] };
+    let result: { lost: HeldLane[]; late: HeldLane[] };
     try {
       const { nodeId, leaseMs } = this.holder;
-      told = await this.#deliveries.keepLanes({ nodeId, leaseMs, lanes: kept.map(nameOf) });
+      result = await this.#deliveries.keepLanes({ nodeId, leaseMs, lanes: kept.map(nameOf) });
     } catch (error) {
       this.#log.warn({ err: error, lanes: kept.length }, 'delivery.lanes_not_kept');
       return;
     }
-    const lost = new Set(told.lost.map(keyOf));
-    const late = new Set(told.late.map(keyOf));
+    const lost = new Set(result.lost.map(keyOf));
+    const late = new Set(result.late.map(keyOf));
     for (const lane of kept) {
-      // Its row is locked, so no other node can take it either; without renewal it stops sending by itself.
+      // The row is locked, so that no other node can take the lane either; without a renewal, the lane stops sending
+      // by itself.
       if (late.has(keyOf(lane.due))) continue;
       if (lost.has(keyOf(lane.due))) {
         this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
@@ -133,7 +134,7 @@ export class LaneLeases {
 
   async #release(lanes: readonly Lane[]): Promise<void> {
     if (lanes.length === 0) return;
-    // Until the release is done, answers that say that they are still ours are stale.
+    // Until the release is done, reads that still show the lanes as ours are stale.
     for (const lane of lanes) lane.lost(Number.POSITIVE_INFINITY);
     try {
       await this.#deliveries.releaseLanes({ nodeId: this.#nodeId, lanes: lanes.map(nameOf) });

@@ -1,9 +1,9 @@
-/** How requests in flight are shared. */
+/** How lanes share requests in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Flight, Slots } from './lane-slots.ts';
 
-/** Starts as many as are let in. */
+/** Starts as many requests as are admitted. */
 function fill(slots: Slots<null>, teamId: string, slow: boolean, most = 5_000): Flight<null>[] {
   const flights: Flight<null>[] = [];
   while (flights.length < most && slots.admits({ teamId, slow })) {
@@ -12,7 +12,7 @@ function fill(slots: Slots<null>, teamId: string, slow: boolean, most = 5_000): 
   return flights;
 }
 
-test('slow lanes get at most half of the slots, and quick ones still find room', () => {
+test('slow lanes get at most half of the slots, and fast lanes still get some', () => {
   const slots = new Slots<null>();
   const held = ['a', 'b', 'c', 'd', 'e'].map((team) => fill(slots, team, true).length);
   assert.equal(
@@ -22,25 +22,25 @@ test('slow lanes get at most half of the slots, and quick ones still find room',
   assert.ok(slots.admits({ teamId: 'a', slow: false }));
 });
 
-test('a team leaves a quarter free, and whoever comes then finds room', () => {
+test('one team leaves a quarter of the slots free for other teams', () => {
   const slots = new Slots<null>();
   assert.equal(fill(slots, 'greedy', false).length, 384);
   assert.equal(fill(slots, 'second', false).length, 96);
-  assert.equal(fill(slots, 'third', false).length, 24, 'and so does the next');
+  assert.equal(fill(slots, 'third', false).length, 24, 'as does the next team');
   assert.ok(!slots.admits({ teamId: 'third', slow: false }));
 });
 
-test('requests that have been under way for a second no longer count against the quick ones', () => {
+test('requests that have been running for a second no longer count as fast', () => {
   const slots = new Slots<null>();
   const hanging = fill(slots, 'a', false);
   assert.ok(!slots.admits({ teamId: 'a', slow: false }));
   assert.equal(slots.age(999).length, 0);
   assert.equal(slots.age(1_000).length, hanging.length);
   assert.ok(slots.admits({ teamId: 'a', slow: false }));
-  assert.ok(!slots.admits({ teamId: 'a', slow: true }), 'slow ones have their half already');
+  assert.ok(!slots.admits({ teamId: 'a', slow: true }), 'slow requests already have their half');
 });
 
-test('is empty when all requests have ended, also those that became slow', () => {
+test('is empty when all requests have ended, including those that became slow', () => {
   const slots = new Slots<null>();
   const flights = [...fill(slots, 'a', false), ...fill(slots, 'b', true)];
   slots.age(1_000);

@@ -1,17 +1,16 @@
 /**
- * Limits the requests in flight of all lanes together, so that no lane and no team can take all slots.
+ * Limits the requests in flight of all lanes together, so that no lane and no team can occupy all slots.
  *
- * There are two budgets. Requests of slow lanes get at most half of all slots, and every request that has been under way
- * for more than a second counts as slow too. So when many endpoints begin to hang at once, their slots are free for
- * others a second later, while their requests go on. How much of a budget a team may use is decided by
- * `std/fair-share.ts`.
+ * There are two budgets. Slow lanes get at most half of all slots, and every request that has been running for more
+ * than a second counts as slow too. So if many endpoints hang at the same time, their slots are free for others a
+ * second later, while their requests continue. `std/fair-share.ts` decides how much of a budget a team may use.
  */
 import { SLOW_MS } from '../model/lane.ts';
 import { mayTake, Shares } from '../std/fair-share.ts';
 
 const SLOTS = 512;
 const SLOW_SLOTS = SLOTS / 2;
-/** Limit for requests in flight, including those that have become slow. */
+/** Maximum number of requests in flight, including those that have become slow. */
 const MAX_IN_FLIGHT = 2_048;
 
 /** One request in flight. */
@@ -26,7 +25,7 @@ export interface Flight<Holder> {
 export class Slots<Holder> {
   readonly #quick = new Shares();
   readonly #slow = new Shares();
-  /** Quick requests, oldest first. */
+  /** Fast requests, oldest first. */
   readonly #flights = new Set<Flight<Holder>>();
 
   get size(): number {
@@ -38,7 +37,7 @@ export class Slots<Holder> {
     return this.size >= MAX_IN_FLIGHT;
   }
 
-  /** Whether half of the slots are in use: then a lane with an unanswered request waits for its response. */
+  /** Whether half of the slots are in use: then a lane waits for a response before it sends another request. */
   get isScarce(): boolean {
     return this.#used >= SLOTS / 2;
   }
@@ -49,7 +48,7 @@ export class Slots<Holder> {
 
   admits({ teamId, slow }: { teamId: string; slow: boolean }): boolean {
     if (this.isFull) return false;
-    // Every team always gets at least one.
+    // Every team always gets at least one slot.
     const held = this.#quick.heldBy(teamId);
     if (held + this.#slow.heldBy(teamId) === 0) return true;
     const free = SLOTS - this.#used;
@@ -69,7 +68,7 @@ export class Slots<Holder> {
   }
 
   /**
-   * Moves requests that have been under way for more than a second to the slow budget, and returns them.
+   * Moves requests that have been running for more than a second to the slow budget, and returns them.
    *
    * @param nowMs by the clock of `startedAt`
    */

@@ -1,4 +1,4 @@
-/** What a lane holds back, and for how long. */
+/** What a lane loads and sends, and when. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type DeliveryClass, type DueDelivery, LONGEST_WAIT_MS } from '../model/delivery.ts';
@@ -59,13 +59,13 @@ function ids(deliveries: DueDelivery[] | undefined): string[] | undefined {
   return deliveries?.map((delivery) => delivery.id);
 }
 
-/** Loads what a table would answer that has these due. */
+/** Loads from a table with these due deliveries. */
 function load(lane: Lane, ...found: DueDelivery[]) {
   lane.mayHaveMore();
   return lane.load(99_999, async () => found);
 }
 
-test('takes from a page only what is not in memory already', async () => {
+test('takes only deliveries from a page that are not in memory', async () => {
   const lane = newLane();
   await load(lane, ...due('a', 'b'));
   assert.equal(lane.take(0)?.id, 'a');
@@ -73,27 +73,27 @@ test('takes from a page only what is not in memory already', async () => {
   assert.equal(lane.queued, 2);
 });
 
-test('a delivery may be loaded again after its release, as a retry is', async () => {
+test('a delivery can be loaded again after its release, as for a retry', async () => {
   const lane = newLane();
   await load(lane, ...due('a'));
   lane.take(0);
-  lane.landed();
+  lane.requestEnded();
   lane.release('a');
   assert.ok(lane.isEmpty);
   assert.deepEqual(ids(await load(lane, ...due('a'))), ['a']);
 });
 
-test('a load begun before a settle has returned cannot bring the settled delivery back', async () => {
+test('a load that started before a settlement cannot restore the settled delivery', async () => {
   const lane = newLane();
   await load(lane, ...due('a'));
   lane.take(0);
   const page = Promise.withResolvers<DueDelivery[]>();
   lane.mayHaveMore();
   const loading = lane.load(99_999, () => page.promise);
-  lane.landed();
+  lane.requestEnded();
   lane.release('a');
   assert.ok(!lane.isEmpty);
-  // It read the row as it was before the settle.
+  // The load read the row before it was settled.
   page.resolve(due('a', 'b'));
   assert.deepEqual(ids(await loading), ['b']);
   assert.deepEqual(ids(await load(lane, ...due('a'))), ['a']);
@@ -108,11 +108,11 @@ test('a failing load leaves the lane as it was', async () => {
       throw new Error('away');
     }),
   );
-  assert.ok(lane.wants);
+  assert.ok(lane.wantsMore);
   assert.deepEqual(ids(await load(lane, ...due('a', 'b'))), ['b']);
 });
 
-test('loads once at a time, and knows that it should have loaded once more', async () => {
+test('runs one load at a time, and notes that another one was requested', async () => {
   const lane = newLane();
   const page = Promise.withResolvers<DueDelivery[]>();
   const first = lane.load(99_999, () => page.promise);
@@ -122,11 +122,11 @@ test('loads once at a time, and knows that it should have loaded once more', asy
   assert.deepEqual(ids(await first), ['a']);
 });
 
-test('asks for more than it holds, and for nothing while it has enough', async () => {
+test('requests more deliveries than it holds, and none while it has enough', async () => {
   const lane = newLane();
   const full = Array.from({ length: 128 }, (_, number) => one(`d${number}`));
   await load(lane, ...full);
-  assert.ok(!lane.wants || lane.queued <= 32);
+  assert.ok(!lane.wantsMore || lane.queued <= 32);
   for (let taken = 0; taken < START_LIMIT; taken += 1) lane.take(0);
   let asked: number | undefined;
   lane.mayHaveMore();
@@ -137,37 +137,37 @@ test('asks for more than it holds, and for nothing while it has enough', async (
   assert.equal(asked, 0);
 });
 
-test('sends a few at a time and gives back what it drops', async () => {
+test('sends a few at a time and releases what it drops', async () => {
   const lane = newLane();
   await load(lane, ...due('a', 'b', 'c', 'd', 'e'));
   for (let taken = 0; taken < START_LIMIT; taken += 1) assert.ok(lane.take(0));
   assert.equal(lane.startsAt(0), Number.POSITIVE_INFINITY);
   assert.equal(lane.take(0), undefined);
-  lane.landed();
+  lane.requestEnded();
   assert.equal(lane.startsAt(0), 0);
   assert.deepEqual(ids(lane.drop()), ['e']);
   assert.deepEqual(ids(await load(lane, ...due('d', 'e'))), ['e']);
 });
 
-test('an ordered lane sends one at a time, by sequence, and the next only when that is written down', async () => {
+test('an ordered lane sends one delivery at a time, by sequence, and the next only after it is settled', async () => {
   const lane = newLane({ ordered: true });
   await load(lane, one('second', { sequence: 2 }), one('first', { sequence: 1, dueAt: 50, class: 'retry' }));
   assert.equal(lane.startsAt(0), 50);
   assert.equal(lane.take(49), undefined);
   assert.equal(lane.take(50)?.id, 'first');
-  lane.landed();
-  assert.equal(lane.take(60), undefined, 'not written down yet');
+  lane.requestEnded();
+  assert.equal(lane.take(60), undefined, 'not settled yet');
   lane.release('first');
   assert.equal(lane.take(60)?.id, 'second');
 });
 
-test('an ordered lane does not load past what is under way', async () => {
+test('an ordered lane does not load while a delivery is in flight', async () => {
   const lane = newLane({ ordered: true });
   await load(lane, one('first'));
   lane.take(0);
   assert.deepEqual(ids(await load(lane, one('second', { sequence: 2 }))), []);
   lane.release('first');
-  lane.landed();
+  lane.requestEnded();
   assert.deepEqual(ids(await load(lane, one('second', { sequence: 2 }))), ['second']);
 });
 
@@ -179,37 +179,37 @@ test('a lane whose endpoint was failing starts with one request at a time', asyn
   assert.equal(lane.take(0), undefined);
 });
 
-test('a lane whose webhook was resumed begins anew', () => {
+test('a lane whose webhook was resumed starts over', () => {
   const lane = newLane({}, 1_000, { state: 'open', restsUntil: 99_000 });
-  lane.name({ ...lane.due, failingSince: null }, 1);
+  lane.update({ ...lane.due, failingSince: null }, 1);
   assert.deepEqual(
     [lane.health.state, lane.health.restsUntil, lane.health.failingSince],
     ['half_open', 0, null],
   );
 });
 
-test('what was read before a failure was written down does not count as resumed', () => {
+test('a read from before a failure was stored does not count as resumed', () => {
   const lane = newLane({}, null, { state: 'open' });
   lane.failingWritten(5);
-  lane.name(lane.due, 4);
+  lane.update(lane.due, 4);
   assert.equal(lane.health.state, 'open');
-  lane.name(lane.due, 6);
+  lane.update(lane.due, 6);
   assert.equal(lane.health.state, 'half_open');
 });
 
-test('setting the clock back prolongs neither a rate limit nor a rest nor an order', async () => {
+test('setting the clock back prolongs no rate limit, rest or ordered wait', async () => {
   const rated = newLane({ ratePerSecond: 1 });
   await load(rated, ...due('a', 'b'));
   assert.equal(rated.take(9_000_000)?.id, 'a');
-  rated.landed();
+  rated.requestEnded();
   assert.equal(rated.startsAt(1_000_000), 1_001_000, 'a second, as always');
   assert.equal(rated.take(1_001_000)?.id, 'b');
 
   const resting = newLane({}, null, { state: 'open', restsUntil: 1_000_000 + MAX_REST_MS });
   await load(resting, ...due('a'));
-  assert.equal(resting.startsAt(1_000_000), resting.health.restsUntil, 'so long a lane may rest');
+  assert.equal(resting.startsAt(1_000_000), resting.health.restsUntil, 'a lane may rest for this long');
   assert.equal(resting.startsAt(999_999), 999_999);
-  resting.giveBack('another', 9_000_000);
+  resting.postpone('another', 9_000_000);
   assert.equal(resting.take(1_000_000)?.id, 'a');
 
   const ordered = newLane({ ordered: true });
@@ -218,9 +218,9 @@ test('setting the clock back prolongs neither a rate limit nor a rest nor an ord
   assert.equal(ordered.take(0)?.id, 'a');
 });
 
-test('what was asked for once is looked for until the table has it no longer', async () => {
+test('a requested delivery is looked for until it is no longer in the table', async () => {
   const lane = newLane();
-  const ask = (at: number) => lane.name({ ...lane.due, asked: { at, deliveryId: 'far' } }, at);
+  const ask = (at: number) => lane.update({ ...lane.due, asked: { at, deliveryId: 'far' } }, at);
   const looked: (string | undefined)[] = [];
   const page = (...found: DueDelivery[]) => {
     lane.mayHaveMore();
@@ -237,7 +237,11 @@ test('what was asked for once is looked for until the table has it no longer', a
   lane.release('far');
   await page();
   await page();
-  assert.deepEqual(looked, ['far', 'far', 'far', undefined], 'while it is under way it may become due again');
+  assert.deepEqual(
+    looked,
+    ['far', 'far', 'far', undefined],
+    'the delivery may become due again while it is in flight',
+  );
 
   ask(3);
   const reading = Promise.withResolvers<DueDelivery[]>();
@@ -247,5 +251,5 @@ test('what was asked for once is looked for until the table has it no longer', a
   reading.resolve([]);
   await loaded;
   await page(one('far'));
-  assert.equal(looked.at(-1), 'far', 'that page was read before it was asked for again');
+  assert.equal(looked.at(-1), 'far', 'the page was read before the new request');
 });

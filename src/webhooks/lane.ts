@@ -1,16 +1,16 @@
 /**
- * The in-memory queue of one webhook: the deliveries that are loaded, the ids that must not be loaded again, and when
- * the next one may be sent.
+ * The in-memory queue of one webhook: the loaded deliveries, the ids that must not be loaded again, and when the next
+ * one may be sent.
  *
  *     load ──▶ queues ──▶ in flight ──▶ settling ──▶ released
  *
- * In the table a delivery stays `waiting` until its settlement has committed, so every load finds again those that are
- * in memory. `held` keeps them from being sent twice: an id enters it when it is loaded, and leaves it when its
- * settlement has committed *and* every load that began earlier has returned, because such a load may have read the
- * row as it was before.
+ * In the table, a delivery stays `waiting` until its settlement has committed, so every load also returns deliveries
+ * that are already in memory. `#held` keeps them from being sent twice: an id is added when its delivery is loaded,
+ * and removed when the settlement has committed *and* all loads that started before have returned, because these may
+ * have read the row in its old state.
  *
- * An ordered lane sends one delivery at a time, and the next one only when the result is written. When one fails, its
- * queue is dropped and read again, because the failed one stays the first until it is delivered or dead.
+ * An ordered lane sends one delivery at a time, and the next one only after the result is written. After a failure,
+ * its queue is dropped and loaded again, because the failed delivery stays first until it is delivered or dead.
  */
 
 import {
@@ -39,47 +39,48 @@ import {
 import type { DueLane } from '../store/operations/lanes.ts';
 import type { Settlement } from '../store/operations/settle.ts';
 
-/** A continued success is written down for the webhook this often at most. */
+/** Minimum interval between two updates of a webhook's last success. */
 const WRITE_WELL_EVERY_MS = 60_000;
-/** How many deliveries of a class a queue is filled up to, once it holds a quarter of that or less. */
+/** Size of the queue of each class. It is refilled once it contains `REFILL_SHARE` of that or less. */
 const PAGE: Readonly<Record<DeliveryClass, number>> = { live: 128, retry: 32, replay: 32 };
 const REFILL_SHARE = 1 / 4;
-/** Smaller, because an ordered lane reads its queue again after every failure. */
+/** Smaller, because an ordered lane reloads its queue after every failure. */
 const ORDERED_PAGE = 16;
 
 export type Limits = Record<DeliveryClass, number>;
 
 export class Lane {
-  /** What the store said of it last. */
+  /** The lane as the store last returned it. */
   #due: DueLane;
   #health: LaneHealth;
-  /** Whether a load was requested while another one was under way, which may have read too early for it. */
+  /** Whether `load` was called during another load, which may have read too early. */
   #missed = false;
-  /** Requests that have been under way for more than a second; while there are any, the lane counts as slow. */
+  /** Number of requests that have been running for more than a second; with any, the lane counts as slow. */
   #aged = 0;
-  /** When its lease was last requested, by the monotonic clock; undefined when this node does not hold it. */
+  /** When the lease was last requested, by the monotonic clock; undefined if this node does not hold it. */
   #leasedAtMs: number | undefined;
-  /** When it was last released or lost, by the monotonic clock: answers to earlier requests are stale. */
+  /** When the lease was last released or lost, by the monotonic clock: results of earlier reads are stale. */
   #goneAtMs = Number.NEGATIVE_INFINITY;
-  /** When the store last named it as due, by the monotonic clock. */
+  /** When the store last reported the lane as due, by the monotonic clock. */
   #usedAtMs = 0;
-  /** When a success was last written to the webhook; 0 when that is not known. */
+  /** When a success was last written to the webhook; 0 if unknown. */
   #wellAt = 0;
-  /** What was last written down of its circuit breaker. */
+  /** The stored state of the circuit breaker. */
   #breaker: Breaker | null;
-  /** Until when nothing is sent because of an error on our side: see `giveBack`. */
+  /** Nothing is sent before this time because of an error on our side: see `postpone`. */
   #blockedUntil = 0;
+  /** When a failure was written to the webhook, by the monotonic clock; undefined if it is not marked as failing. */
   #failingWrittenMs: number | undefined;
-  /** Classes of which the table may hold something due that is not in memory. */
+  /** Classes with possibly more due deliveries in the table. */
   readonly #more = new Set<DeliveryClass>();
   #inFlight = 0;
-  /** Requests sent since the last one was answered. */
-  #unanswered = 0;
+  /** Number of requests sent since the last response. */
+  #withoutResponse = 0;
   #turn = 0;
   #bucket: Bucket = FULL_BUCKET;
   readonly #queues: Record<DeliveryClass, DueDelivery[]> = { live: [], retry: [], replay: [] };
   readonly #held = new Map<string, DeliveryClass>();
-  /** The delivery that goes next, because somebody has asked for it. A new object for each time. */
+  /** The delivery to send next because a user asked for it. A new object for each request. */
   #first: { id: string } | undefined;
   #loading = false;
   #releasedWhileLoading: string[] = [];
@@ -100,12 +101,12 @@ export class Lane {
     return this.#health;
   }
 
-  /** Whether the last call of `load` came during another one, so that the caller must load once more. */
+  /** Whether the last call of `load` came during another one, so that the caller must load again. */
   get missed(): boolean {
     return this.#missed;
   }
 
-  /** Whether this node holds its lease. */
+  /** Whether this node holds the lease. */
   get isHeld(): boolean {
     return this.#leasedAtMs !== undefined;
   }
@@ -114,21 +115,21 @@ export class Lane {
     return this.#queues.live.length + this.#queues.retry.length + this.#queues.replay.length;
   }
 
-  /** Whether it should be loaded: there is room, and the table may hold more. */
-  get wants(): boolean {
-    return this.#wanted(Number.POSITIVE_INFINITY) !== undefined && !(this.ordered && this.#isUnderWay);
+  /** Whether the lane should be loaded: the queue has room, and the table may contain more. */
+  get wantsMore(): boolean {
+    return this.#wanted(Number.POSITIVE_INFINITY) !== undefined && !(this.ordered && this.#isSending);
   }
 
-  /** Whether a request is unanswered and none was answered since: while slots are scarce, it gets no further one. */
-  get awaits(): boolean {
-    return this.#unanswered > 0;
+  /** Whether requests were sent since the last response: while slots are scarce, the lane gets no further one. */
+  get awaitsResponse(): boolean {
+    return this.#withoutResponse > 0;
   }
 
   get slow(): boolean {
     return this.#aged > 0 || isSlow(this.#health);
   }
 
-  /** Whether no delivery of it is in memory. */
+  /** Whether no delivery of the lane is in memory. */
   get isEmpty(): boolean {
     return this.#held.size === 0 && !this.#loading;
   }
@@ -137,43 +138,44 @@ export class Lane {
     return this.#due.settings.ordered;
   }
 
-  /** Notes that the table may hold more due deliveries. */
+  /** Notes that the table may contain more due deliveries. */
   mayHaveMore(): void {
     for (const name of DELIVERY_CLASSES) this.#more.add(name);
   }
 
   /** Whether a delivery is in flight or not yet settled. */
-  get #isUnderWay(): boolean {
+  get #isSending(): boolean {
     return this.#held.size > this.queued;
   }
 
   /**
-   * Updates it from what the store returned.
+   * Updates the lane from what the store returned.
    *
-   * @param askedMs when the store was asked, by the monotonic clock
+   * @param askedMs when the store was read, by the monotonic clock
    */
-  name(due: DueLane, askedMs: number): void {
+  update(due: DueLane, askedMs: number): void {
     // Another node may have written in between.
     if (due.epoch !== this.#due.epoch) this.#breaker = due.breaker;
     if (this.#leasedAtMs === undefined || due.epoch !== this.#due.epoch) this.#leasedAtMs = askedMs;
     this.#usedAtMs = askedMs;
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
-      // The webhook was resumed, which resets the failure: start again, slowly.
+      // The webhook was resumed, which resets the failure: start slowly again.
       this.#health = { ...startHealth(0), failingSince: null };
       this.#breaker = null;
       this.#failingWrittenMs = undefined;
     }
-    if (this.isAskedAnew(due)) {
-      // One request shows whether the rest was still needed.
-      this.#health = { ...this.#health, restsUntil: 0, limit: this.#rests ? 1 : this.#health.limit };
+    if (this.hasNewRequest(due)) {
+      // One request shows whether the rest is still needed.
+      const { restsUntil, limit } = this.#health;
+      this.#health = { ...this.#health, restsUntil: 0, limit: restsUntil > 0 ? 1 : limit };
       this.#first = firstOf(due);
     }
     this.#due = due;
   }
 
-  /** Whether somebody has asked to send a delivery at once since the store last named the lane. */
-  isAskedAnew({ asked }: DueLane): boolean {
+  /** Whether a user has asked to send a delivery now since the last update. */
+  hasNewRequest({ asked }: DueLane): boolean {
     const known = this.#due.asked;
     if (asked === null) return false;
     return (
@@ -183,21 +185,17 @@ export class Lane {
     );
   }
 
-  get #rests(): boolean {
-    return this.#health.restsUntil > 0;
-  }
-
-  /** Notes when the table learned that it fails, by the monotonic clock; undefined: that it no longer fails. */
+  /** Notes when a failure was written to the webhook, by the monotonic clock; undefined: a success was written. */
   failingWritten(atMs: number | undefined): void {
     this.#failingWrittenMs = atMs;
   }
 
-  /** When it may send next, in epoch milliseconds; infinite when something else than time must pass first. */
+  /** When the lane may send next, in epoch milliseconds; infinite if that depends on something other than time. */
   startsAt(nowMs: number): number {
     const { ordered, ratePerSecond } = this.#due.settings;
     if (this.queued === 0 && this.#more.size === 0) return Number.POSITIVE_INFINITY;
     if (this.#inFlight >= (ordered ? 1 : this.#health.limit)) return Number.POSITIVE_INFINITY;
-    if (ordered && (this.#loading || this.#isUnderWay)) return Number.POSITIVE_INFINITY;
+    if (ordered && (this.#loading || this.#isSending)) return Number.POSITIVE_INFINITY;
     const [first] = this.#queues.live;
     this.#bucket = asOf(this.#bucket, nowMs);
     return Math.max(
@@ -214,8 +212,8 @@ export class Lane {
   }
 
   /**
-   * Reads a page, and queues and returns those of its deliveries that are not held yet. One load at a time: a call during
-   * another one returns undefined, and sets `missed` so that the caller loads once more.
+   * Loads a page, and queues and returns deliveries that are not held yet. One load at a time: a call during another
+   * one returns undefined, and sets `missed` so that the caller loads again.
    *
    * @param most limit for the queue of each class
    */
@@ -231,8 +229,8 @@ export class Lane {
     this.#missed = this.#loading;
     if (this.#loading) return undefined;
     const wanted = this.#wanted(most);
-    // If what an ordered lane has under way fails, it is the first again.
-    if (wanted === undefined || (isOrdered && this.#isUnderWay)) return [];
+    // If the running delivery of an ordered lane fails, it is first again.
+    if (wanted === undefined || (isOrdered && this.#isSending)) return [];
     this.#loading = true;
     const asked = DELIVERY_CLASSES.filter((name) => wanted[name] > 0 || isOrdered);
     for (const name of asked) this.#more.delete(name);
@@ -240,7 +238,7 @@ export class Lane {
       const first = this.#first;
       const found = await page(this.#withHeld(wanted), this.#held, first?.id);
       if (first !== undefined && this.#first === first) this.#forgetFirst(first.id, found);
-      // A page that was read before an erasure may arrive after it: outdated bodies are left to the next page.
+      // A page that was read before an erasure may arrive after it: outdated bodies are left for the next page.
       const current = found.filter(({ rewrites }) => rewrites >= this.#due.rewrites);
       if (current.length < found.length) this.mayHaveMore();
       const fresh = current.filter((delivery) => !this.#held.has(delivery.id));
@@ -264,14 +262,14 @@ export class Lane {
   }
 
   /**
-   * The webhook keeps for ever what was last asked for: once the table has it no longer, neither loads nor `take` look
-   * for it.
+   * The webhook stores the last request permanently: once its delivery is no longer in the table, neither loads nor
+   * `take` look for it.
    */
   #forgetFirst(id: string, found: readonly DueDelivery[]): void {
     if (!this.#held.has(id) && !found.some((delivery) => delivery.id === id)) this.#first = undefined;
   }
 
-  /** How many of each class the queues have room for; undefined when they hold enough. */
+  /** How many deliveries of each class the queues have room for; undefined if they contain enough. */
   #wanted(most: number): Limits | undefined {
     const wanted: Limits = { live: 0, retry: 0, replay: 0 };
     for (const name of this.#more) {
@@ -283,7 +281,7 @@ export class Lane {
     return wanted.live + wanted.retry + wanted.replay === 0 ? undefined : wanted;
   }
 
-  /** How many to ask the table for: it returns again what is held already. */
+  /** Limits for the query, which also returns deliveries that are already held. */
   #withHeld(wanted: Limits): Limits {
     const limits = { ...wanted };
     for (const held of this.#held.values()) {
@@ -293,7 +291,7 @@ export class Lane {
     return limits;
   }
 
-  /** The next delivery to send; it counts as in flight until `landed`. */
+  /** The next delivery to send. It counts as in flight until `requestEnded`. */
   take(nowMs: number): DueDelivery | undefined {
     if (this.startsAt(nowMs) > nowMs) return undefined;
     const { live, retry, replay } = this.#queues;
@@ -307,7 +305,7 @@ export class Lane {
     }
     this.#turn += 1;
     this.#inFlight += 1;
-    this.#unanswered += 1;
+    this.#withoutResponse += 1;
     return delivery;
   }
 
@@ -323,23 +321,23 @@ export class Lane {
     return undefined;
   }
 
-  /** One of its requests has been under way for more than a second. */
+  /** Call it when a request has been running for more than a second. */
   hasAged(): void {
     this.#aged += 1;
   }
 
-  /** The request of the delivery that was taken has ended. @param aged whether `hasAged` was called for it */
-  landed(aged = false): void {
+  /** Call it when a request has ended. @param aged whether `hasAged` was called for the request */
+  requestEnded(aged = false): void {
     this.#inFlight -= 1;
-    this.#unanswered = 0;
+    this.#withoutResponse = 0;
     if (aged) this.#aged -= 1;
   }
 
   /**
    * Learns from an attempt.
    *
-   * @returns what is to be written down of the webhook: whether it fails or works now, and its circuit breaker; null and
-   *   undefined where that is known
+   * @returns the changes to write to the webhook: whether it is failing or working (null: unchanged), and its circuit
+   *   breaker (undefined: unchanged)
    */
   concluded(
     seen: Parameters<typeof learn>[1],
@@ -358,12 +356,12 @@ export class Lane {
     return { before, health, breaker };
   }
 
-  /** Milliseconds since its lease was last requested; infinite when this node does not hold it. */
+  /** Milliseconds since the lease was last requested; infinite if this node does not hold it. */
   leaseAgeMs(nowMs: number): number {
     return this.#leasedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - this.#leasedAtMs;
   }
 
-  /** Milliseconds since the store last named it as due. */
+  /** Milliseconds since the store last reported the lane as due. */
   idleMs(nowMs: number): number {
     return nowMs - this.#usedAtMs;
   }
@@ -373,34 +371,34 @@ export class Lane {
   }
 
   /**
-   * This node no longer holds it: another one has taken it, or it is being released.
+   * Call it when this node no longer holds the lease: another node has taken it, or it is being released.
    *
-   * @param atMs answers of the store to what was asked before are stale; infinite until the release is done
+   * @param atMs results of earlier reads are stale; infinite until the release is done
    */
   lost(atMs: number): void {
     this.#leasedAtMs = undefined;
     this.#goneAtMs = atMs;
   }
 
-  /** Whether what the store was asked then says nothing about it now. */
+  /** Whether the result of a read at this time is stale. */
   isStale(askedMs: number): boolean {
     return askedMs < this.#goneAtMs;
   }
 
-  /** Its attempt is settled, or it was not sent: it may be loaded again if it is still due. */
+  /** Call it when an attempt is settled or was not sent: the delivery may be loaded again if it is still due. */
   release(id: string): void {
     if (this.#loading) this.#releasedWhileLoading.push(id);
     else this.#held.delete(id);
   }
 
-  /** Releases a delivery that an error on our side keeps from being sent or settled, and rests until a time. */
-  giveBack(id: string, untilMs: number): void {
+  /** Releases a delivery that was not sent or settled because of an error on our side, and rests until a time. */
+  postpone(id: string, untilMs: number): void {
     this.#blockedUntil = untilMs;
     this.release(id);
     this.mayHaveMore();
   }
 
-  /** Empties the queues and returns what was in them; that may be loaded again. What is in flight stays in flight. */
+  /** Empties the queues and returns their deliveries, which may be loaded again. Requests in flight continue. */
   drop(): DueDelivery[] {
     const dropped = Object.values(this.#queues).flatMap((queue) => queue.splice(0));
     for (const delivery of dropped) this.release(delivery.id);

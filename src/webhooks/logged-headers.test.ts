@@ -1,4 +1,4 @@
-/** What the log shows of the headers of an attempt. */
+/** Headers in the log of an attempt. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loggedRequest, loggedResponse } from './destination.ts';
@@ -7,7 +7,7 @@ function many(count: number, length = 1): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'v'.repeat(length)]));
 }
 
-test('the log shows no credentials, and of the own headers only the names', () => {
+test('the log contains no credentials, and only the names of custom headers', () => {
   const sent = { host: 'a.example', authorization: 'Basic x', 'x-key': 'secret', 'webhook-id': 'evt_1' };
   assert.deepEqual(loggedRequest(sent, { 'X-Key': 'secret' }), {
     host: 'a.example',
@@ -17,7 +17,7 @@ test('the log shows no credentials, and of the own headers only the names', () =
   });
 });
 
-test('the log holds at most 50 names and 4,096 characters of an answer', () => {
+test('the log contains at most 50 names and 4,096 characters of response headers', () => {
   assert.deepEqual(loggedResponse({ a: 'b', 'set-cookie': ['c', 'd'], nul: '\0' }), {
     a: 'b',
     'set-cookie': 'c, d',

@@ -1,4 +1,4 @@
-/** The receiver of the examples, as a process of its own: what it takes and what it refuses. */
+/** The example receiver, as a separate process: what it accepts and what it rejects. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -15,7 +15,7 @@ const secret = randomBytes(32);
 const { privateKey } = generateKeyPairSync('ed25519');
 const BODY = JSON.stringify({ type: 'workflow_finished', workflowId: 'people', jobId: 'job_1', data: {} });
 
-/** Stands for the service: all that the receiver asks of it are the keys. */
+/** Replaces the service, from which the receiver requests only the keys. */
 let service: Server;
 let child: ChildProcess;
 let lines: Interface;
@@ -66,7 +66,7 @@ function sign(ageS = 0, keys = { secrets: [secret], privateKey }): Promise<Recor
   return signatureHeaders({ id: 'evt_1', timestamp: Math.floor(Date.now() / 1000) - ageS, body: BODY }, keys);
 }
 
-test('takes what is signed and prints one line of it', async () => {
+test('accepts signed requests and prints one line about each', async () => {
   const { status, line } = await post({ ...(await sign()), 'webhook-attempt': '2' });
   assert.equal(status, 204);
   const { at, headers, ...rest } = line;
@@ -75,7 +75,7 @@ test('takes what is signed and prints one line of it', async () => {
   assert.equal((headers as Record<string, string>)['webhook-attempt'], '2');
 });
 
-test('refuses what is changed, old, unsigned or signed by others, with 401', async () => {
+test('rejects changed, old and unsigned requests, and those signed by others, with 401', async () => {
   const other = generateKeyPairSync('ed25519').privateKey;
   for (const [headers, body, error] of [
     [await sign(), `${BODY} `, /v1 signature does not match/],

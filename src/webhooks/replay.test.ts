@@ -1,4 +1,4 @@
-/** Replays of selections, and what is given up and deleted with time, on a real store. */
+/** Replays, expiry and deletion, with a real store. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
@@ -33,7 +33,7 @@ test('replays a selection in parts, no faster than it is sent, each event once',
   assert.equal(new Set(receiver.arrived.map(({ id }) => id)).size, 300);
 });
 
-test('counts an attempt that was under way when the replay made its delivery due', async (t) => {
+test('counts an attempt that was running when the replay made its delivery due', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   let isHeld = false;
   const arrived = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ test('counts an attempt that was under way when the replay made its delivery due
   assert.deepEqual({ underWay, failed }, { underWay: 0, failed: 1 });
 });
 
-test('replays to an ordered webhook strictly in the order of the events, also what waits', async (t) => {
+test('replays to an ordered webhook strictly in the order of the events, including waiting deliveries', async (t) => {
   const { store, teamId, lanes, subscribe, runs, advance } = await setUp(t);
   let status = 204;
   const receiver = await endpoint(t, ({ response }) => response.writeHead(status).end());
@@ -79,7 +79,7 @@ test('replays to an ordered webhook strictly in the order of the events, also wh
   const before = receiver.arrived.length;
   const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered', 'waiting'] });
   await one.tick();
-  assert.equal(receiver.arrived.length, before, 'nothing is sent until all are in their places');
+  assert.equal(receiver.arrived.length, before, 'nothing is sent until all deliveries are queued in order');
   await webhookReplay({ store, ...quiet }).tick();
   assert.equal((await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made, 43);
   advance(1_000);
@@ -93,7 +93,7 @@ test('replays to an ordered webhook strictly in the order of the events, also wh
   assert.equal((await store.deliveries.list({ teamId, webhookId, limit: 100 })).length, 43 + 40);
 });
 
-test('expires what has waited longer than the schedule lasts, and deletes what is old', async (t) => {
+test('expires deliveries that waited longer than the schedule, and deletes old ones', async (t) => {
   const { store, teamId, subscribe, runs, states, advance, lanes } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   const paused = await subscribe(receiver.url);
@@ -118,5 +118,5 @@ test('expires what has waited longer than the schedule lasts, and deletes what i
   await retention.tick();
   assert.deepEqual([await states(paused), await states(active)], [{}, {}]);
   const left = await store.events.list({ teamId, afterSequence: 0, limit: 10 });
-  assert.equal(left.length, 1, 'the newest says how far the team has come');
+  assert.equal(left.length, 1, 'the newest event has the last sequence of the team');
 });

@@ -1,4 +1,4 @@
-/** Sending deliveries again: what a replay would send, what became of it, and what is said to whoever asks. */
+/** Sending deliveries again: the plan and the outcome of a replay, and the messages about them. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AttemptOutcome, DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
 import { breakerReason } from '../model/lane.ts';
@@ -10,9 +10,9 @@ import type { HistoryPlace } from '../store/operations/deliveries.ts';
 import type { ReplayedDelivery } from '../store/operations/replays.ts';
 import type { Store } from '../store/store.ts';
 
-/** Read at once: a few milliseconds on SQLite, whose reads hold the event loop. */
+/** Rows per read: a few milliseconds on SQLite, whose reads block the event loop. */
 const PART = 500;
-/** Deliveries looked at per count, so that counting never takes long. */
+/** Maximum number of deliveries read to count them, so that counting is always fast. */
 const MAX_LOOKED_AT = 50_000;
 
 export interface ReplayPlan {
@@ -20,11 +20,11 @@ export interface ReplayPlan {
   since: number;
   until: number;
   states: DeliveryState[];
-  /** Events that it would send. */
+  /** Number of events that the replay would send. */
   count: number;
-  /** In which state each of them is; of states that are not chosen, how many more it would send if they were. */
+  /** Number of events by state; for states that are not selected, how many more events would be sent if they were. */
   byState: Record<DeliveryState, number>;
-  /** False if there are more than are counted. */
+  /** False if there are more events than were counted. */
   isComplete: boolean;
 }
 
@@ -75,24 +75,24 @@ async function tally(
   return { count: seen.size, byState, isComplete: after === null };
 }
 
-/** Deliveries looked at per reading: what a larger replay has sent last is not counted. */
+/** Maximum number of deliveries read for an outcome; the newest ones of a larger replay are not counted. */
 const MAX_READ = 100_000;
-/** A replay makes deliveries due one after the other, within this. The first retry after a failure comes later. */
+/** A replay makes deliveries due one at a time, within this period. The first retry after a failure is later. */
 const SOON_MS = 2_000;
-/** Kinds of failures that are told; the others count as failed. */
+/** Maximum number of different failures that are listed. */
 const MAX_FAILURES = 20;
 
 export interface ReplayOutcome {
   arrived: number;
-  /** Not tried since the replay began: due, in flight, or held back with their webhook. */
+  /** Not attempted since the replay started: due, in flight, or held back because of their webhook. */
   underWay: number;
-  /** Their last attempt failed: `dead`, or to be tried again. */
+  /** Their last attempt failed: they are `dead`, or will be retried. */
   failed: number;
   /** Their webhook was unsubscribed. */
   canceled: number;
-  /** What the failed ones came to, the most frequent first. */
+  /** The failures, most frequent first. */
   failures: ReplayFailure[];
-  /** False if the replay has sent more than are counted. */
+  /** False if the replay has sent more than were counted. */
   isComplete: boolean;
 }
 
@@ -101,7 +101,7 @@ interface ReplayFailure {
   status: number | null;
   error: string | null;
   count: number;
-  /** How many of them are tried again by themselves. */
+  /** How many of them will be retried automatically. */
   retried: number;
 }
 
@@ -129,8 +129,8 @@ export async function replayOutcome(
 }
 
 /**
- * One that was under way when the replay made it due ends as an attempt that began before: what says that it was tried
- * is that it is due later again.
+ * A delivery whose attempt was running when the replay made it due has a last attempt that started before the replay.
+ * It counts as attempted if its next attempt is not soon.
  */
 function kindOf(
   { state, nextAt, last }: ReplayedDelivery,
@@ -163,7 +163,7 @@ function count(failures: Map<string, ReplayFailure>, { state, last }: ReplayedDe
 }
 
 /**
- * Why a webhook does not simply get what is sent again; null when it does.
+ * Why a webhook does not receive a resent event immediately; null if it does.
  *
  * @param nowMs epoch milliseconds
  */
@@ -174,29 +174,36 @@ export function whatHoldsBack(
   if (state === 'paused') return 'The webhook is paused: nothing is sent until it is resumed';
   const reason = breaker === null ? null : breakerReason(breaker, nowMs);
   if (reason === null || breaker?.state === 'half_open') return reason;
-  return `${reason}: one request tries it now, and the others follow once it succeeds`;
+  return `${reason}. One request is sent now; the others follow if it succeeds`;
 }
 
-/** What becomes of a test event. @param breaker why the webhook is held back, and when what waits goes out (ISO 8601) */
+/**
+ * The message about a test event.
+ *
+ * @param breaker why the webhook is held back, and when the next attempt is (ISO 8601)
+ */
 export function testWords(
   { state }: Pick<Webhook, 'state'>,
   { reason, nextAttemptAt }: { reason: string | null; nextAttemptAt: string | null },
 ): string {
   if (state === 'paused') return 'The webhook is paused: the test is sent when it is resumed';
-  if (reason === null) return 'Test event on its way';
-  // Asked for again with its idempotency key, the test may be over.
-  if (nextAttemptAt === null) return `The test does not wait any more. ${reason}`;
-  return `The test waits. ${reason}; the next attempt goes out at ${nextAttemptAt}`;
+  if (reason === null) return 'The test event is being sent';
+  // A repeated request with the same idempotency key may come after the test has ended.
+  if (nextAttemptAt === null) return `The test is no longer waiting. ${reason}`;
+  return `The test is waiting. ${reason}. Next attempt: ${nextAttemptAt}`;
 }
 
-/** @param asked how many deliveries were named; @param retried how many of them still waited */
+/**
+ * @param asked number of deliveries in the request
+ * @param retried how many of them were still waiting
+ */
 export function sentAgainWords({ asked, retried }: { asked: number; retried: number }): string {
-  if (retried === 0) return asked === 1 ? 'The event is on its way once more' : 'On their way once more';
-  if (asked === 1) return 'The event was still waiting; the same delivery is due now';
-  return `On their way; ${grouped(retried)} of them still waited, and are due now`;
+  if (retried === 0) return asked === 1 ? 'The event is being sent again' : 'The events are being sent again';
+  if (asked === 1) return 'The delivery was still waiting, and is due now';
+  return `The events are being sent again; ${grouped(retried)} deliveries were still waiting, and are due now`;
 }
 
-/** `It would send 6 events: 4 waiting, 2 dead`; of nothing, what there is instead. */
+/** `It would send 6 events: 4 waiting, 2 dead`; if there are none, which other deliveries there are. */
 export function planWords({
   count,
   states,
@@ -209,7 +216,7 @@ export function planWords({
   }
   const others = DELIVERY_STATES.filter((state) => !states.includes(state) && byState[state] > 0);
   const nothing = `There is nothing to send: no delivery of this period is ${states.join(' or ')}`;
-  return others.length === 0 ? nothing : `${nothing}. Others are: ${statesWords(others, byState)}`;
+  return others.length === 0 ? nothing : `${nothing}. Other deliveries: ${statesWords(others, byState)}`;
 }
 
 /** `4 waiting, 2 dead`. */
@@ -223,13 +230,13 @@ export function statesWords(
     .join(', ');
 }
 
-/** Joins sentences without a full stop; null is none. */
+/** Joins sentences that have no period; skips null. */
 export function sentences(...parts: (string | null)[]): string {
   return parts.filter((part) => part !== null).join('. ');
 }
 
 const EVERY_MS = 1_000;
-/** Replayed deliveries that may wait for one webhook: only what is sent soon is created. */
+/** Maximum number of waiting replayed deliveries per webhook: only those that are sent soon are created. */
 const WAITING = 256;
 const STEPS = { first: 32, max: 256 };
 

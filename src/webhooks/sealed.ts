@@ -1,6 +1,6 @@
 /**
- * What a webhook keeps sealed: its secret, which is the key of its `v1` signatures, and the custom headers of its
- * requests, because they often hold credentials of the receiver.
+ * The encrypted parts of a webhook: its secret, which is the key of its `v1` signatures, and the custom headers of
+ * its requests, which often contain credentials of the receiver.
  */
 import { randomBytes } from 'node:crypto';
 import { Problem } from '../model/error.ts';
@@ -16,9 +16,9 @@ export interface WebhookDeps {
   sealer: Sealer;
   policy: AddressPolicy;
   resolver: Resolver;
-  /** Logs what cannot be opened. The command line has none, and reports that itself. */
+  /** Logs headers that cannot be decrypted. The command line passes none, and reports that itself. */
   log?: Logger;
-  /** How many webhooks one workflow may have: FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
+  /** Maximum number of webhooks per workflow: FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
   limit: number;
 }
 
@@ -26,7 +26,7 @@ const PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
 /**
- * The secret of a webhook in the form of Standard Webhooks 1.0: `whsec_` and the key as base64.
+ * The secret of a webhook in the form of Standard Webhooks 1.0: `whsec_` and the key in base64.
  *
  * @throws Problem `webhook_not_found`
  */
@@ -44,7 +44,7 @@ export function newSealedSecret(sealer: Sealer, teamId: string): string {
   return sealer.seal(PREFIX + randomBytes(SECRET_BYTES).toString('base64'), contextOf(teamId));
 }
 
-/** The key in a sealed secret: the bytes that the HMAC takes. */
+/** The HMAC key in a sealed secret. */
 export function openSecretKey(sealer: Sealer, input: { teamId: string; sealed: string }): Buffer {
   const secret = sealer.open(input.sealed, contextOf(input.teamId)).toString('utf8');
   return Buffer.from(secret.slice(PREFIX.length), 'base64');
@@ -57,51 +57,51 @@ function contextOf(teamId: string): string {
 
 const MAX_HEADERS = 20;
 const MAX_CHARACTERS = 4_096;
-/** Names that frame the message, that the service sets itself, or that a proxy on the way would act upon. */
+/** Names that frame the message, that the service sets itself, or that a proxy would act on. */
 const DENIED =
   /^(?:host|connection|keep-alive|transfer-encoding|trailer|expect|te|upgrade|(?:content|webhook|proxy|flowhook)-.*)$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
 
 /**
- * Validates custom headers: an object of at most 20 names with text values, 4,096 characters in all.
+ * Validates custom headers: an object of at most 20 names with string values, 4,096 characters in total.
  *
- * @returns a sentence that says what is wrong; undefined when they are valid
+ * @returns a sentence that describes the first error; undefined if the headers are valid
  */
 export function headersMistake(headers: unknown): string | undefined {
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
-    return 'headers must be an object of names and text values, such as { "x-source": "flowhook" }';
+    return 'headers must be an object of names and string values, such as { "x-source": "flowhook" }';
   }
   const entries = Object.entries(headers as Record<string, unknown>);
   if (entries.length > MAX_HEADERS) {
-    return `headers must hold at most ${MAX_HEADERS} names; there are ${entries.length}. Leave some out`;
+    return `headers must contain at most ${MAX_HEADERS} names, found ${entries.length}. Remove some`;
   }
   const names = new Set<string>();
   let characters = 0;
   for (const [name, value] of entries) {
     const shown = JSON.stringify(name.slice(0, 100));
     if (!NAME.test(name)) {
-      return `headers: ${shown} is no header name. Use letters, digits and hyphens`;
+      return `headers: ${shown} is not a valid header name. Use letters, digits and hyphens`;
     }
     const lower = name.toLowerCase();
     if (DENIED.test(lower)) {
-      return `headers: ${shown} cannot be set, it belongs to the delivery itself. Use another name, such as x-${lower}`;
+      return `headers: ${shown} cannot be set, because the service or a proxy uses it. Use another name, such as x-${lower}`;
     }
     if (names.has(lower)) {
-      return `headers: ${shown} is there twice; upper and lower case make no difference. Keep one of them`;
+      return `headers: ${shown} appears twice (names are case-insensitive). Remove one`;
     }
     names.add(lower);
-    if (typeof value !== 'string') return `headers: the value of ${shown} must be text`;
+    if (typeof value !== 'string') return `headers: the value of ${shown} must be a string`;
     if (!VALUE.test(value)) {
       return (
-        `headers: the value of ${shown} must be of visible ASCII characters, with spaces only between them. ` +
+        `headers: the value of ${shown} must consist of visible ASCII characters, with spaces only between them. ` +
         'Encode anything else, for example as base64'
       );
     }
     characters += name.length + value.length;
   }
   if (characters > MAX_CHARACTERS) {
-    return `headers must have at most ${MAX_CHARACTERS} characters in all; they have ${characters}. Shorten them`;
+    return `headers must have at most ${MAX_CHARACTERS} characters in total, found ${characters}. Shorten them`;
   }
   return undefined;
 }
@@ -111,7 +111,7 @@ export function sealHeaders(sealer: Sealer, teamId: string, headers: Record<stri
   return sealer.seal(JSON.stringify(headers), headersContextOf(teamId));
 }
 
-/** @param input.sealed as the store holds them; null when there are none */
+/** @param input.sealed as stored; null if there are none */
 export function openHeaders(
   sealer: Sealer,
   input: { teamId: string; sealed: string | null },
@@ -121,9 +121,9 @@ export function openHeaders(
 }
 
 /**
- * The names of a webhook's custom headers. Their values are never shown again.
+ * The names of a webhook's custom headers. Their values are never shown.
  *
- * @returns null when they cannot be opened, for instance with another encryption key: they must be set anew
+ * @returns null if they cannot be decrypted, for example with another encryption key: then they must be set again
  */
 export async function headerNames(
   { store, sealer, log }: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,

@@ -1,4 +1,4 @@
-/** One attempt against receivers of every kind of manners, over real sockets. */
+/** Single attempts against all kinds of receivers, over real sockets. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -78,7 +78,7 @@ test('posts the exact bytes, signed, with the headers that receivers need', asyn
   assert.ok(durationMs >= 0 && durationMs < 5_000);
 });
 
-test('user and password of the URL become a Basic header and are not in the request', async () => {
+test('user and password of the URL become a Basic header and are not in the request line', async () => {
   const got = Promise.withResolvers<IncomingMessage>();
   const host = await receiver((request, response) => {
     got.resolve(request);
@@ -108,7 +108,7 @@ test('custom headers are sent, instead of the Basic header of the URL, but never
   assert.equal(headers['content-type'], 'application/json');
 });
 
-test('while a secret is being replaced, receivers with the old and with the new one accept', async () => {
+test('during a rotation, receivers with the old and with the new secret accept', async () => {
   const got = Promise.withResolvers<IncomingMessage>();
   const host = await receiver((request, response) => {
     got.resolve(request);
@@ -168,7 +168,7 @@ test('logs the request without its secrets, the response, the address and the ti
   assert.equal(second?.remoteAddress, '127.0.0.1');
 });
 
-test('hides the credentials that an endpoint sends back: in headers, body and remark, also where they are cut', async () => {
+test('masks echoed credentials in headers, body and error, even if truncated', async () => {
   const token = 't0ken-of-the-receiver';
   const host = await receiver((request, response) => {
     const { authorization, 'x-key': key } = request.headers;
@@ -190,7 +190,7 @@ test('hides the credentials that an endpoint sends back: in headers, body and re
   for (const secret of [token, token.slice(0, 8), basic]) assert.ok(!logged.includes(secret), secret);
   assert.equal(attempt.details?.responseHeaders['x-got'], '*** ***');
   assert.equal(attempt.details?.responseHeaders['content-type'], 'application/json');
-  assert.match(attempt.error ?? '', /^Answered 302 to \/x+\*\*\*: redirects/);
+  assert.match(attempt.error ?? '', /^HTTP 302 to \/x+\*\*\*: redirects/);
   assert.match(attempt.response ?? '', /"x-key":"\*\*\*".*\*\*\*$/);
 });
 
@@ -204,7 +204,7 @@ test('logs which phase an attempt without a response reached', async () => {
   assert.deepEqual(hung.attempt.details?.responseHeaders, {});
 });
 
-test('Retry-After counts with 429 and 503 alone', async () => {
+test('Retry-After counts only with 429 and 503', async () => {
   const host = await receiver((request, response) => {
     response.writeHead(Number(request.url?.slice(1)), { 'retry-after': '7' }).end();
   });
@@ -219,7 +219,7 @@ test('Retry-After counts with 429 and 503 alone', async () => {
   }
 });
 
-test('2xx alone is success; redirects are named and not followed', async () => {
+test('only 2xx is a success; redirects are reported and not followed', async () => {
   let requests = 0;
   const host = await receiver((request, response) => {
     requests += 1;
@@ -232,10 +232,10 @@ test('2xx alone is success; redirects are named and not followed', async () => {
     [301, 'http', /redirects are not followed/],
     [304, 'http', /redirects are not followed/],
     [307, 'http', /redirects are not followed/],
-    [404, 'http', /Answered 404; only 2xx/],
+    [404, 'http', /HTTP 404: only 2xx/],
     [410, 'http', /unsubscribed/],
-    [500, 'http', /Answered 500/],
-    [503, 'http', /Answered 503/],
+    [500, 'http', /HTTP 500/],
+    [503, 'http', /HTTP 503/],
   ] as const) {
     const attempt = await send(`http://${host}/${status}`);
     assert.equal(attempt.outcome, outcome);
@@ -246,15 +246,18 @@ test('2xx alone is success; redirects are named and not followed', async () => {
   assert.equal(requests, 10);
 });
 
-test('an endpoint that never answers is given up in time', async () => {
+test('an endpoint that never responds times out', async () => {
   const host = await tcp(() => undefined);
   const attempt = await send(`http://${host}/`, 60);
   assert.equal(attempt.outcome, 'timeout');
   assert.equal(attempt.status, null);
-  assert.equal(attempt.error, 'The request was sent, but no answer with complete headers came within 0.06 s');
+  assert.equal(
+    attempt.error,
+    'The request was sent, but the endpoint did not return complete headers within 0.06 s',
+  );
 });
 
-test('an answer that drips is given up in time, whatever its status', async () => {
+test('a slow response times out, regardless of its status', async () => {
   const host = await receiver((_request, response) => {
     response.writeHead(200);
     drip(response.socket as Socket, () => response.write('.'));
@@ -264,7 +267,7 @@ test('an answer that drips is given up in time, whatever its status', async () =
   assert.equal(attempt.status, 200);
 });
 
-test('headers that drip are given up in time', async () => {
+test('slow headers time out', async () => {
   const host = await tcp((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nx: ');
     drip(socket, () => socket.write('.'));
@@ -272,14 +275,14 @@ test('headers that drip are given up in time', async () => {
   assert.equal((await send(`http://${host}/`, 120)).outcome, 'timeout');
 });
 
-test('a flood of interim answers is given up in time', async () => {
+test('a flood of interim responses is aborted', async () => {
   const host = await tcp((socket) => {
     drip(socket, () => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'));
   });
   assert.equal((await send(`http://${host}/`, 120)).outcome, 'timeout');
 });
 
-test('keeps the start of a huge response and cuts its sender off', async () => {
+test('keeps the start of a huge response and aborts the rest', async () => {
   let sent = 0;
   const cut = Promise.withResolvers<void>();
   const host = await receiver((_request, response) => {
@@ -300,14 +303,14 @@ test('keeps the start of a huge response and cuts its sender off', async () => {
   assert.ok(sent < 64 * 1024 * 1024);
 });
 
-test('keeps whole characters and no NUL of an answer', async () => {
+test('keeps whole characters and no NUL of a response', async () => {
   const host = await receiver((_request, response) => {
     response.writeHead(500).end(`${'y'.repeat(2_040)}\0\0éé☂☂☂`);
   });
   assert.equal((await send(`http://${host}/`)).response, `${'y'.repeat(2_040)}\ufffd\ufffdéé`);
 });
 
-test('does not unpack a compressed answer', async () => {
+test('does not decompress a response', async () => {
   const packed = gzipSync(Buffer.alloc(1_000_000));
   const host = await receiver((_request, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed);
@@ -331,12 +334,12 @@ test('distinguishes a refused connection, a broken one, and a response that is n
   );
   for (const [url, outcome, error] of [
     [`http://127.0.0.1:${port}/`, 'connect', /nothing listens/],
-    [`http://${resetting}/`, 'protocol', /reset before the answer was complete/],
-    [`http://${closing}/`, 'protocol', /closed before the answer was complete/],
-    [`http://${halfway}/`, 'protocol', /closed before the answer was complete/],
+    [`http://${resetting}/`, 'protocol', /reset before the response was complete/],
+    [`http://${closing}/`, 'protocol', /closed before the response was complete/],
+    [`http://${halfway}/`, 'protocol', /closed before the response was complete/],
     [`http://${babbling}/`, 'protocol', /not valid HTTP/],
-    [`http://${wordy}/`, 'protocol', /headers of the answer are larger/],
-    [`https://${babbling}/`, 'tls', /does not speak TLS/],
+    [`http://${wordy}/`, 'protocol', /response headers are larger/],
+    [`https://${babbling}/`, 'tls', /does not use TLS/],
     ['http://10.0.0.5/', 'blocked', /10\.0\.0\.5 is a private address.*FLOWHOOK_ALLOW_NETWORKS/],
     ['http://localhost:9/', 'blocked', /::1 is a loopback address/],
     ['http://receiver.example/', 'dns', /receiver\.example could not be looked up/],
@@ -348,7 +351,7 @@ test('distinguishes a refused connection, a broken one, and a response that is n
   }
 });
 
-/** Undici gives a connection free a turn after its answer has ended. */
+/** Undici releases a connection one turn after its response has ended. */
 function nextTurn(): Promise<void> {
   return new Promise((go) => setImmediate(go));
 }

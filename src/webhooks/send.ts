@@ -1,4 +1,7 @@
-/** Sends one signed request to a webhook, and turns whatever happens into an `Attempt` for the log. */
+/**
+ * Sends one signed request to a webhook, and returns its result as an `Attempt` for the log, even if the request
+ * fails.
+ */
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';
@@ -8,10 +11,10 @@ import { HOPS_HEADER } from '../observe/trace-context.ts';
 import type { Clock } from '../std/clock.ts';
 import { onAbort } from '../std/stop-order.ts';
 import { type Destination, loggedResponse } from './destination.ts';
-import { CutOffError, Exchange, failureOf } from './exchange.ts';
+import { EndedError, Exchange, failureOf } from './exchange.ts';
 import { type SigningKeys, signatureHeaders } from './sign.ts';
 
-/** What all attempts of a process share. */
+/** Shared by all attempts of a process. */
 interface Sender {
   /** Limits the time to connect. */
   dispatcher: Dispatcher;
@@ -21,27 +24,27 @@ interface Sender {
 interface Outgoing {
   to: Destination;
   keys: SigningKeys;
-  /** From the start to the last byte that is read of the response. */
+  /** From the start to the last byte of the response that is read. */
   timeoutMs: number;
-  /** How long the delivery was due before; for the log. */
+  /** How long the delivery was due before the attempt, for the log. */
   queuedMs: number;
   eventId: string;
   eventType: string;
   /** 1 for the first. */
   attempt: number;
-  /** Sent exactly as it is. Not empty. */
+  /** Sent unchanged. Must not be empty. */
   body: string;
-  /** How many webhooks led to the event; 0 by default. */
+  /** Number of webhooks that led to the event; default: 0. */
   hops?: number;
   /** The trace context of the attempt (W3C Trace Context). */
   traceparent?: string;
-  /** Aborts the attempt. The outcome then says nothing about the endpoint. */
+  /** Aborts the attempt. The outcome then proves nothing about the endpoint. */
   signal?: AbortSignal;
 }
 
 export interface Sent {
   attempt: Attempt;
-  /** The wait that the endpoint asks for (429 and 503 with `Retry-After`, at most 24 hours), or null. */
+  /** The delay that the endpoint asked for (`Retry-After` of a 429 or 503, at most 24 hours); null if it did not. */
   retryAfterMs: number | null;
   /** Scheme, host and port of the endpoint. */
   server: string;
@@ -49,7 +52,7 @@ export interface Sent {
 
 const MAX_LOCATION = 200;
 
-/** Whatever goes wrong with the request becomes the attempt's outcome and sentence. @throws only what signing throws */
+/** Errors of the request become the outcome and error of the attempt. @throws only errors of signing */
 export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Sent> {
   const { to, eventId: id, body: text, timeoutMs, signal } = outgoing;
   const startedAt = sender.now();
@@ -62,21 +65,21 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     [HOPS_HEADER]: String((outgoing.hops ?? 0) + 1),
   };
   const { traceparent } = outgoing;
-  // Not if a custom header has this name.
+  // Unless a custom header has this name.
   if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
   const headers = [...to.headers];
   for (const [name, value] of Object.entries(made)) headers.push(name, value);
   const exchange = new Exchange(sender.dispatcher, { origin: to.origin, path: to.path, headers, body });
   const timer = setTimeout(
-    () => exchange.cutOff(new CutOffError('timeout', lateness(exchange, timeoutMs))),
+    () => exchange.end(new EndedError('timeout', lateness(exchange, timeoutMs))),
     timeoutMs,
   );
-  const settled = signal && onAbort(signal, () => exchange.cutOff(signal.reason as Error));
+  const settled = signal && onAbort(signal, () => exchange.end(signal.reason as Error));
   let came: Pick<Attempt, 'outcome' | 'error' | 'response'>;
   let failed: unknown;
   try {
-    const response = await exchange.answered;
+    const response = await exchange.response;
     const error = remark(exchange, to.hide);
     came = { outcome: error === null ? 'ok' : 'http', error, response };
   } catch (error) {
@@ -110,19 +113,20 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
 
 function lateness({ trace, status }: Exchange, timeoutMs: number): string {
   const within = `within ${timeoutMs / 1_000} s`;
-  if (status !== null) return `Answered ${status}, but the answer was not complete ${within}`;
-  if (trace.connection) return `The request was sent, but no answer with complete headers came ${within}`;
-  return `No connection could be made ${within}`;
+  if (status !== null) return `HTTP ${status}, but the response was not complete ${within}`;
+  if (trace.connection)
+    return `The request was sent, but the endpoint did not return complete headers ${within}`;
+  return `No connection was established ${within}`;
 }
 
 function remark({ status, headers }: Exchange, hide: (text: string) => string): string | null {
   if (status === null || (status >= 200 && status < 300)) return null;
   if (status >= 300 && status < 400) {
     const to = headers.location === undefined ? '' : ` to ${hide(headers.location).slice(0, MAX_LOCATION)}`;
-    return `Answered ${status}${to}: redirects are not followed, subscribe the new URL`;
+    return `HTTP ${status}${to}: redirects are not followed. Subscribe the new URL`;
   }
-  if (status === 410) return 'Answered 410: the webhook is unsubscribed';
-  return `Answered ${status}; only 2xx counts as received`;
+  if (status === 410) return 'HTTP 410 (Gone): the webhook was unsubscribed';
+  return `HTTP ${status}: only 2xx counts as delivered`;
 }
 
 function whereAndWhen(

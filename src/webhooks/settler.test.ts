@@ -1,4 +1,4 @@
-/** Settling in batches, also while the store is away. */
+/** Settling in batches, even while the store is unavailable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../model/error.ts';
@@ -43,7 +43,7 @@ function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
   return { settler, settled, givenUp };
 }
 
-test('writes the first at once, and then together what came meanwhile, 256 at most', async () => {
+test('writes the first settlement immediately, then those that arrived in the meantime, at most 256', async () => {
   const batches: number[] = [];
   const first = Promise.withResolvers<void>();
   const { settler, settled } = settling(async (ids) => {
@@ -59,7 +59,7 @@ test('writes the first at once, and then together what came meanwhile, 256 at mo
   assert.equal(settler.size, 0);
 });
 
-test('waits for a larger batch while many come, unless a lane waits for one of them', async () => {
+test('waits for a larger batch while many arrive, unless a lane is waiting for one of them', async () => {
   const batches: number[] = [];
   let written = Promise.withResolvers<void>();
   const { settler } = settling(async (ids) => {
@@ -78,7 +78,7 @@ test('waits for a larger batch while many come, unless a lane waits for one of t
   add(1);
   add(10);
   await goOn();
-  assert.deepEqual(batches, [1], 'ten are not worth one yet');
+  assert.deepEqual(batches, [1], 'ten settlements are too few for a batch');
   add(54);
   await goOn();
   assert.deepEqual(batches, [1, 64]);
@@ -94,7 +94,7 @@ test('waits for a larger batch while many come, unless a lane waits for one of t
   assert.deepEqual(batches, [1, 64, 11, 10]);
 });
 
-test('keeps settlements in order while the store is away', async () => {
+test('keeps settlements in order while the store is unavailable', async () => {
   const written: string[][] = [];
   let failures = 4;
   const { settler, settled } = settling(async (ids) => {
@@ -108,7 +108,7 @@ test('keeps settlements in order while the store is away', async () => {
   assert.deepEqual(settled, ['a', 'b', 'c']);
 });
 
-test('one settlement that cannot be written does not keep back the others', async () => {
+test('one settlement that cannot be written does not block the others', async () => {
   const { settler, settled, givenUp } = settling(async (ids) => {
     if (ids.includes('bad')) throw new Error('constraint failed');
   });
@@ -117,7 +117,7 @@ test('one settlement that cannot be written does not keep back the others', asyn
   assert.deepEqual([settled, givenUp], [['a', 'b', 'c'], ['bad']]);
 });
 
-test('gives up after a few tries once it is closed, and works again afterwards', async () => {
+test('gives up after a few tries once closed, and works again afterwards', async () => {
   let away = true;
   let tries = 0;
   const failed = Promise.withResolvers<void>();
@@ -137,7 +137,7 @@ test('gives up after a few tries once it is closed, and works again afterwards',
   assert.deepEqual(settled, ['b']);
 });
 
-test('a locked row holds up its own webhook only, and is written when it is free', async () => {
+test('a locked row delays only its own webhook, and is written when it is unlocked', async () => {
   const freed = Promise.withResolvers<void>();
   let isLocked = true;
   const { settler, settled } = settling(async (ids) => {
@@ -156,7 +156,7 @@ test('a locked row holds up its own webhook only, and is written when it is free
   assert.equal(settler.size, 0);
 });
 
-test('gives up what stays locked a few tries after it is closed', async () => {
+test('gives up a locked row a few tries after being closed', async () => {
   const tried = Promise.withResolvers<void>();
   const { settler, settled, givenUp } = settling(async (ids) => {
     tried.resolve();

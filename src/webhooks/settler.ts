@@ -1,4 +1,4 @@
-/** Settles attempts: writes their results to the store, in batches of those that end at about the same time. */
+/** Settles attempts: writes their results to the store, in batches of attempts that end at about the same time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
@@ -8,30 +8,34 @@ import type { Store } from '../store/store.ts';
 
 const MAX_BATCH = 256;
 /**
- * A transaction costs as much as twenty settlements: on SQLite a batch of 16 takes 27 µs each, one of 64 17, one of 256
- * 14. When at least `STREAM` settlements came during the previous write, the settler waits up to `GATHER_MS` for
- * `WORTH_WRITING` of them.
+ * A transaction costs as much as 20 settlements: on SQLite, each settlement takes 27 µs in a batch of 16, 17 µs in a
+ * batch of 64, and 14 µs in a batch of 256. If at least `STREAM` settlements arrived during the previous write, the
+ * settler waits up to `GATHER_MS` for `WORTH_WRITING` of them.
  */
 const STREAM = 8;
 const WORTH_WRITING = 64;
 const GATHER_MS = 5;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
-/** How often a write is tried while closing, or when it fails for another reason than a store that is away. */
+/** Maximum number of attempts to write while closing, or after an error other than an unavailable store. */
 const MAX_TRIES = 3;
-/** Webhooks with a locked row that are tried at once: each occupies a connection while it waits. */
+/**
+ * Maximum number of webhooks with a locked row that are retried at the same time: each occupies a connection while it
+ * waits.
+ */
 const MAX_ASIDE = 4;
 
-/** The settlements of one webhook with a row that another transaction has locked. */
+/** Settlements of a webhook whose row another transaction has locked. */
 interface Aside {
   settlements: Settlement[];
   tries: number;
 }
 
 /**
- * Holds settlements until the store has written them. While the store is away it retries, without limit until `close` is
- * called and a few times afterwards. What then stays unwritten is still `waiting` in the table, and is sent again after
- * the next start with the same `webhook-id`. A batch that fails because a row is locked is split by webhook: each is
- * retried aside, and later batches do not wait for it.
+ * Keeps settlements until the store has written them. While the store is unavailable, the settler retries:
+ * indefinitely until `close` is called, then a few times. Deliveries whose settlements stay unwritten are still
+ * `waiting` in the table, and are sent again after the next start with the same `webhook-id`. A batch that fails
+ * because a row is locked is split by webhook: each webhook is retried separately, and later batches do not wait for
+ * it.
  */
 export class Settler {
   readonly #deliveries: Pick<Store['deliveries'], 'settle'>;
@@ -41,19 +45,19 @@ export class Settler {
   readonly #onSettled: (settlement: Settlement) => void;
   readonly #onGivenUp: (settlement: Settlement) => void;
   #waiting: Settlement[] = [];
-  /** Whether a lane waits for one of the waiting settlements. */
+  /** Whether a lane is waiting for one of the settlements. */
   #isAwaited = false;
   #gathered: (() => void) | undefined;
   #writing = 0;
   readonly #aside = new Map<string, Aside>();
-  /** Keys of `#aside` that no loop is working on. */
+  /** Keys of `#aside` that no loop is processing. */
   readonly #asideKeys: string[] = [];
   readonly #asideLoops = new Set<Promise<void>>();
   #loop: Promise<void> | undefined;
   #closing = new AbortController();
 
   /**
-   * @param input.gatherMs how long to wait for more settlements; 5 ms by default
+   * @param input.gatherMs how long to wait for more settlements; default: 5 ms
    * @param input.onSettled called for each settlement after its commit
    * @param input.onGivenUp called for each settlement that stays unwritten
    */
@@ -73,7 +77,7 @@ export class Settler {
     this.#onGivenUp = input.onGivenUp;
   }
 
-  /** How many attempts are not settled. */
+  /** Number of unsettled attempts. */
   get size(): number {
     let size = this.#waiting.length + this.#writing;
     for (const { settlements } of this.#aside.values()) size += settlements.length;
@@ -81,9 +85,10 @@ export class Settler {
   }
 
   /**
-   * The caller limits how much is waiting: see `size`.
+   * The caller limits the number of waiting settlements: see `size`.
    *
-   * @param isAwaited its lane sends nothing before it is written, so it is written without waiting for more
+   * @param isAwaited the lane sends nothing until this settlement is written, so it is written without waiting for
+   *   more
    */
   add(settlement: Settlement, isAwaited = false): void {
     this.#waiting.push(settlement);
@@ -99,7 +104,7 @@ export class Settler {
     }
   }
 
-  /** Shortens all pauses; resolves when everything is written or given up. */
+  /** Shortens all pauses. Resolves when everything is written or given up. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#gathered?.();
@@ -133,7 +138,7 @@ export class Settler {
     });
   }
 
-  /** Resolves with `busy`, and has written nothing, when another transaction has locked a row of these. */
+  /** Resolves with `busy` if another transaction has locked a row; then nothing was written. */
   async #write(batch: readonly Settlement[]): Promise<'over' | 'busy'> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -142,7 +147,7 @@ export class Settler {
       } catch (error) {
         const isAway = error instanceof Problem;
         if (isAway && error.code === 'database_busy') return 'busy';
-        // Each by itself: one settlement that cannot be written must not hold up the others.
+        // Written one at a time: a settlement that cannot be written must not block the others.
         if (!isAway && batch.length > 1) {
           for (const settlement of batch) {
             if ((await this.#write([settlement])) === 'busy') this.#setAside([settlement]);
@@ -181,7 +186,7 @@ export class Settler {
     return others !== undefined;
   }
 
-  /** Retries those that are aside in turn. Of a batch that was busy, most can be written at once. */
+  /** Retries the separated webhooks in turn. Most settlements of a busy batch can be written immediately. */
   async #runAside(): Promise<void> {
     for (;;) {
       const key = this.#asideKeys.shift();

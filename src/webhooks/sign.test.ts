@@ -20,7 +20,7 @@ function v1aOf(header: string): Buffer {
   return Buffer.from(/ v1a,(\S+)$/.exec(header)?.[1] ?? '', 'base64');
 }
 
-test('gives the signatures of the published vectors of Standard Webhooks', async () => {
+test('makes the signatures of the published vectors of Standard Webhooks', async () => {
   const { message, v1, v1a } = vectors;
   const pair = Buffer.from(v1a.privateKey.slice('whsk_'.length), 'base64');
   const headers = await signatureHeaders(message, {
@@ -35,7 +35,7 @@ test('gives the signatures of the published vectors of Standard Webhooks', async
   assert.equal(`whpk_${pair.subarray(32).toString('base64')}`, v1a.publicKey);
 });
 
-test('signs with each secret, the newest first', async () => {
+test('signs with each secret, newest first', async () => {
   const [newer, older] = [randomBytes(32), randomBytes(32)];
   const of = async (...secrets: Buffer[]) => {
     const headers = await signatureHeaders(
@@ -48,7 +48,7 @@ test('signs with each secret, the newest first', async () => {
   assert.deepEqual(await of(newer, older), [ofNewer[0], ofOlder[0], ofNewer[1]]);
 });
 
-test('the standardwebhooks package accepts what is signed, and refuses it changed', async () => {
+test('the standardwebhooks package accepts signed messages, and rejects changed ones', async () => {
   const secret = randomBytes(32);
   const body = '{"id":"evt_1","name":"Zoë ☂"}';
   const timestamp = Math.floor(Date.now() / 1000);
@@ -60,7 +60,7 @@ test('the standardwebhooks package accepts what is signed, and refuses it change
   assert.throws(() => receiver.verify(body, { ...headers, 'webhook-timestamp': String(timestamp + 1) }));
 });
 
-test('v1a verifies with the public key alone, over id, timestamp and body', async () => {
+test('v1a is verified with the public key, over id, timestamp and body', async () => {
   const publicKey = createPublicKey(privateKey);
   const headers = await signatureHeaders(
     { id: 'evt_1', timestamp: 7, body: '{}' },
@@ -97,7 +97,7 @@ test('signs the same content once', async () => {
   assert.equal(made(), 1);
 });
 
-test('signs again what was rewritten, what is sent in another second, and with another key', async () => {
+test('signs again for another content, second or key', async () => {
   const { signOnce, made } = setUp();
   const contents = ['evt_1.1.{"name":"Ann"}', 'evt_1.1.{"name":"xxx"}', 'evt_1.2.{"name":"Ann"}'];
   for (const content of contents.map((text) => Buffer.from(text))) {

@@ -4,23 +4,23 @@ import { promisify } from 'node:util';
 
 const MAX_CACHED = 256;
 
-/** What is signed. */
+/** The signed content. */
 interface Signable {
   /** The event's id: the same for every attempt and every receiver. Contains no dots. */
   id: string;
   /** Seconds since 1970, at the time of this attempt. */
   timestamp: number;
-  /** The exact text that is sent. */
+  /** The exact text of the request body. */
   body: string;
 }
 
 export interface SigningKeys {
   /**
-   * The webhook's secrets (the bytes encoded after `whsec_`), newest first. While a secret is being rotated both sign, so
-   * that the receiver can switch at any time.
+   * The webhook's secrets (the bytes encoded after `whsec_`), newest first. During a rotation there are two, and both
+   * sign, so that the receiver can switch at any time.
    */
   secrets: readonly Uint8Array[];
-  /** The team's ed25519 key, whose public key is published; null makes no `v1a` signature. */
+  /** The team's ed25519 key, whose public key is published; null omits the `v1a` signature. */
   privateKey: KeyObject | null;
 }
 
@@ -37,8 +37,8 @@ export async function signatureHeaders(
 }
 
 /**
- * The value of `webhook-signature`: each signature is over `id.timestamp.body`. An ed25519 signature takes 33 µs of
- * processor time, which Node's thread pool spends: the event loop spends 10 to 20 µs a message.
+ * The value of `webhook-signature`. Each signature covers `id.timestamp.body`. An ed25519 signature takes 33 µs in
+ * Node's thread pool, and 10 to 20 µs on the event loop.
  */
 async function signatures(
   { id, timestamp, body }: Signable,
@@ -53,10 +53,10 @@ async function signatures(
 const inThreadPool = promisify(sign) as (algorithm: null, content: Buffer, key: KeyObject) => Promise<Buffer>;
 
 /**
- * Returns a function that signs by ed25519, and caches the last 256 signatures: an event with many subscribers goes to
- * all of them with the same id, timestamp and body, so their signatures are the same (RFC 8032: signatures are
- * deterministic). The cache is keyed by a digest of the content, because an erasure may rewrite an event within the
- * second, and so that it holds no content an erasure would have to find.
+ * Returns a function that signs with ed25519 and caches the last 256 signatures: all subscribers of an event get the
+ * same id, timestamp and body, and so the same signature (RFC 8032: signatures are deterministic). The key is a
+ * digest of the content, because an erasure may rewrite an event within the same second, and so that the cache
+ * contains nothing that an erasure would have to find.
  */
 export function createSignatureCache(
   make = (content: Buffer, key: KeyObject): Promise<Buffer> => inThreadPool(null, content, key),

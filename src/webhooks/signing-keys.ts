@@ -1,4 +1,4 @@
-/** The ed25519 signing key of each team: created when it is first needed; the public key is published for receivers. */
+/** The ed25519 signing key of each team, created when it is first needed. The public key is published for receivers. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
@@ -8,7 +8,7 @@ import type { SigningKey } from '../store/operations/teams.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookDeps } from './sealed.ts';
 
-/** A published key; `key` is `whpk_` and the 32 raw bytes as base64. */
+/** A published key; `key` is `whpk_` and the 32 raw bytes in base64. */
 interface PublicSigningKey {
   id: string;
   type: 'ed25519';
@@ -16,11 +16,11 @@ interface PublicSigningKey {
   createdAt: string;
 }
 
-/** Keys cached by `createTeamSigner`; beyond it the oldest is dropped. */
+/** Keys cached by `createTeamSigner`; beyond this, the oldest is dropped. */
 const MAX_OPEN_KEYS = 10_000;
 
 /**
- * The public keys for the `v1a` signatures of a team, oldest first. Creates the key of a team that has none yet.
+ * The public keys for the `v1a` signatures of a team, oldest first. Creates a key if the team has none.
  *
  * @throws Problem `team_not_found`
  */

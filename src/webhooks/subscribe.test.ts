@@ -1,4 +1,4 @@
-/** What a subscribe answers, and that secrets and signing keys are made once and lie sealed, on a real store. */
+/** Messages of subscribing, and the storage of secrets and signing keys, with a real store. */
 import assert from 'node:assert/strict';
 import { createPublicKey, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -54,19 +54,19 @@ function subscribe(url: string, events = ['workflow_finished'], changes: Partial
   return subscribeWebhook({ ...deps, ...changes }, { teamId, workflowId: 'people', url, events });
 }
 
-test('the message carries the id of the new webhook, and nothing else when all is well', async () => {
+test('the message contains only the id of the new webhook if there are no warnings', async () => {
   const { webhook, message } = await subscribe('https://receiver.example/a');
   assert.equal(message, `Subscribed: webhook ${webhook.id}.`);
 });
 
-test('subscribing again says that the webhook exists already', async () => {
+test('subscribing again reports that the webhook already exists', async () => {
   const first = await subscribe('https://receiver.example/again', ['a', 'workflow_failed']);
   const second = await subscribe('https://receiver.example/again', ['workflow_failed', 'a']);
   assert.equal(second.webhook.id, first.webhook.id);
   assert.match(second.message, new RegExp(`^Already subscribed: webhook ${first.webhook.id} `));
 });
 
-test('says which event names never fire here', async () => {
+test('lists event names that never fire', async () => {
   const some = await subscribe('https://receiver.example/b', ['run.finished', 'nope', 'nope', 'say "hi"']);
   assert.match(some.message, /\. "nope" never fires here\. "say \\"hi\\"" never fires here\.$/);
   const misspelt = await subscribe('https://receiver.example/b', ['workflow_failed', 'job.finishd']);
@@ -83,7 +83,7 @@ test('says which event names never fire here', async () => {
   );
 });
 
-test('says when network policy will refuse the address, and names the setting', async () => {
+test('warns if the address policy will reject the URL, and names the setting', async () => {
   for (const [url, address] of [
     ['http://127.0.0.1:9/a', '127.0.0.1'],
     ['http://localhost:9/a', '127.0.0.1'],
@@ -102,20 +102,20 @@ test('says when network policy will refuse the address, and names the setting', 
   assert.doesNotMatch(message, /refused/);
 });
 
-test('a name that cannot be resolved gives no warning', async () => {
+test('an unresolvable name causes no warning', async () => {
   assert.doesNotMatch((await subscribe('http://missing.example/')).message, /missing|refused/);
 });
 
-test('an unknown workflow and too many webhooks are refused', async () => {
+test('rejects unknown workflows and too many webhooks', async () => {
   const input = { teamId, workflowId: 'unknown', url: 'https://receiver.example/', events: ['a'] };
   await assert.rejects(subscribeWebhook(deps, input), { code: 'workflow_not_found' });
   await assert.rejects(subscribe('https://receiver.example/full', ['a'], { limit: 1 }), {
     code: 'webhook_limit',
-    message: /as it may have \(1\).*FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW/,
+    message: /limit of webhooks \(1\).*FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW/,
   });
 });
 
-test('each webhook has a secret of its own, sealed in the store', async () => {
+test('each webhook has its own secret, encrypted in the store', async () => {
   const { webhook } = await subscribe('https://receiver.example/c');
   const { id } = webhook;
   const other = await subscribe('https://receiver.example/d');
@@ -127,7 +127,7 @@ test('each webhook has a secret of its own, sealed in the store', async () => {
   await assert.rejects(webhookSecret(deps, { teamId: 'team_other', id }), { code: 'webhook_not_found' });
 });
 
-test('a team has one signing key, made when it is first needed, and its public half is published', async () => {
+test('a team has one signing key, created when first needed, whose public key is published', async () => {
   const sign = createTeamSigner(deps.store, deps.sealer);
   const [first, again, published] = await Promise.all([
     sign(teamId),

@@ -9,12 +9,12 @@ import { headersMistake, newSealedSecret, sealHeaders, type WebhookDeps, webhook
 const MAX_NAMED_EVENTS = 10;
 
 /**
- * Subscribes, or returns the existing webhook with the same workflow, URL and set of events. With `workflowId` null it
- * receives the events of all workflows of the team. `settings` apply only to a new webhook. `url` and `events` must be
- * valid (`model/webhook.ts`).
+ * Subscribes, or returns the existing webhook with the same workflow, URL and set of events. With `workflowId` null,
+ * it receives the events of all workflows of the team. `settings` apply only to a new webhook. `url` and `events`
+ * must be valid (`model/webhook.ts`).
  *
- * @returns the webhook, and a message with its id, a warning for event names that do not exist, and a warning when the
- *   address policy will refuse the URL
+ * @returns the webhook, and a message with its id, with warnings about unknown event names, and with a warning if the
+ *   address policy will reject the URL
  * @throws Problem `workflow_not_found`, `webhook_limit`
  */
 export async function subscribeWebhook(
@@ -37,9 +37,8 @@ export async function subscribeWebhook(
   if (result.outcome === 'limit_reached') {
     throw new Problem('webhook_limit', {
       sentence:
-        `${input.workflowId === null ? 'The team has as many webhooks for all its workflows' : 'This workflow has as many webhooks'} ` +
-        `as it may have (${deps.limit}). Unsubscribe one first, or raise ` +
-        'the setting FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW',
+        `${input.workflowId === null ? 'The team has reached its limit of webhooks for all workflows' : 'This workflow has reached its limit of webhooks'} ` +
+        `(${deps.limit}). Unsubscribe one first, or raise the setting FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW`,
     });
   }
   const { webhook } = result;
@@ -56,10 +55,10 @@ export async function subscribeWebhook(
 function eventsWarning(events: readonly string[]): string {
   const { known, unknown } = canonicalEvents([...new Set(events)]);
   if (unknown.length === 0) return '';
-  const told = unknown.slice(0, MAX_NAMED_EVENTS).map((name) => sentence(eventNameMistake(name) ?? ''));
-  const more = unknown.length - told.length;
+  const named = unknown.slice(0, MAX_NAMED_EVENTS).map((name) => sentence(eventNameMistake(name) ?? ''));
+  const more = unknown.length - named.length;
   return [
-    ...told,
+    ...named,
     ...(more > 0 ? [`${more} more names never fire here.`] : []),
     ...(known.length === 0 ? ['Nothing will be sent.'] : []),
   ].join(' ');
@@ -69,12 +68,12 @@ function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
 }
 
-/** The look-up for the warning must not delay the response for longer. */
+/** The DNS lookup for the warning must not delay the response for longer. */
 const LOOK_UP_MS = 1_000;
 
 /**
- * A sentence, or '' when nothing is wrong. IP literals and `localhost` are checked at once, other names within a second;
- * a look-up that fails or takes longer gives no warning.
+ * A warning if the address policy rejects the URL, or ''. IP literals and `localhost` are checked immediately, other
+ * names within a second; a DNS lookup that fails or takes longer causes no warning.
  */
 export async function addressWarning(
   deps: Pick<WebhookDeps, 'policy' | 'resolver'>,
@@ -89,7 +88,7 @@ export async function addressWarning(
       if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
     }
   } catch {
-    // The name may resolve by the time something is sent.
+    // The name may resolve by the time an event is sent.
   }
   return '';
 }
@@ -101,12 +100,12 @@ export const MAX_TIMEOUT_MS = 30_000;
 
 const FIELDS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'];
 
-/** Fields that are missing stay unchanged; `headers: null` removes the custom headers. */
+/** Missing fields stay unchanged; `headers: null` removes the custom headers. */
 export interface WebhookChanges extends Partial<WebhookSettings> {
   headers?: Record<string, string> | null;
 }
 
-/** @throws Problem `field_invalid`, whose sentence names the first invalid field and its valid values */
+/** Validates the changes. @throws Problem `field_invalid`, which names the first invalid field and its valid values */
 export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
   const mistake = changesMistake(fields);
   if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
@@ -114,7 +113,7 @@ export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
 }
 
 /**
- * @param input.expected the state that the webhook must still have, or nothing is changed
+ * @param input.expected changes nothing if the webhook's current state differs from this
  * @throws Problem `webhook_not_found`; `precondition_failed`
  */
 export async function changeWebhook(
@@ -145,7 +144,7 @@ export async function changeWebhook(
 
 function changesMistake(fields: Record<string, unknown>): string | undefined {
   const names = Object.keys(fields);
-  if (names.length === 0) return `Name at least one of ${FIELDS.join(', ')}`;
+  if (names.length === 0) return `Set at least one of ${FIELDS.join(', ')}`;
   const { ordered, ratePerSecond, timeoutMs, headers } = fields;
   if (ordered !== undefined && typeof ordered !== 'boolean') return '`ordered` must be true or false';
   if (ratePerSecond !== undefined && ratePerSecond !== null && !isWithin(ratePerSecond, MIN_RATE, MAX_RATE)) {
@@ -167,8 +166,8 @@ export const MAX_OVERLAP_HOURS = 168;
 const HOUR_MS = 3_600_000;
 
 /**
- * @param input.overlapHours 0 to 168: how long deliveries carry a signature of each secret
- * @returns the new secret, and until when the old one signs too
+ * @param input.overlapHours 0 to 168: how long deliveries are signed with both secrets
+ * @returns the new secret, and until when the old one is used too
  * @throws Problem `webhook_not_found`
  */
 export async function rotateSecret(
@@ -185,6 +184,6 @@ export async function rotateSecret(
     overlapMs,
   });
   if (webhook === undefined) throw new Problem('webhook_not_found');
-  // Read again: of two concurrent rotations, both return the secret that is valid.
+  // Read again, so that two concurrent rotations both return the valid secret.
   return { secret: await webhookSecret(deps, { teamId, id }), overlapUntil };
 }

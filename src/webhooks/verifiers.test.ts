@@ -1,4 +1,4 @@
-/** Verifiers that we did not write accept what a receiver recorded, and refuse it changed. */
+/** Third-party verifiers accept recorded requests, and reject changed ones. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -64,7 +64,7 @@ for (const [name, Webhook] of [
   ['standardwebhooks', StandardWebhook],
   ['svix', SvixWebhook],
 ] as const) {
-  test(`${name} verifies what a receiver recorded, with the new secret and with the old one`, () => {
+  test(`${name} verifies recorded requests with the new secret and with the old one`, () => {
     assert.equal(recorded.length, BODIES.length);
     for (const [index, { headers, text }] of recorded.entries()) {
       assert.equal(text, BODIES[index]);

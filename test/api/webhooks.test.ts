@@ -86,7 +86,7 @@ test('settings are changed one by one, checked with a sentence each, and headers
   assert.deepEqual(((await get(path)).body as Json).settings, { ...all, ratePerSecond: null, headers: [] });
 
   for (const [body, sentence] of [
-    [{}, /Name at least one of ordered, /],
+    [{}, /Set at least one of ordered, /],
     [{ orderd: true }, /no field "orderd"\. Did you mean `ordered`\?/],
     [{ ordered: 'yes' }, /`ordered` must be true or false/],
     [{ ratePerSecond: 0 }, /`ratePerSecond` must be a number from 0\.01 to 1000, or null/],
@@ -107,7 +107,7 @@ test('a webhook that is held back says why and until when, and so does a test ev
   const shown = async () => ((await get(path)).body as { breaker: Json }).breaker;
   const closed = { state: 'closed', since: null, nextAttemptAt: null, reason: null };
   assert.deepEqual(await shown(), closed);
-  assert.equal(((await post(`${path}/test`)).body as Json).message, 'Test event on its way');
+  assert.equal(((await post(`${path}/test`)).body as Json).message, 'The test event is being sent');
   await until(path, 'the first delivery', ({ lastSuccessAt }) => lastSuccessAt !== null);
 
   status = 500;
@@ -122,7 +122,7 @@ test('a webhook that is held back says why and until when, and so does a test ev
   const restMs = Date.parse(String(nextAttemptAt)) - Date.parse(String(since));
   assert.ok(restMs >= 29_000, `It rests ${restMs} ms`);
   const { message } = (await post(`${path}/test`)).body as Json;
-  assert.equal(message, `The test waits. ${reason}; the next attempt goes out at ${nextAttemptAt}`);
+  assert.equal(message, `The test is waiting. ${reason}. Next attempt: ${nextAttemptAt}`);
   const listed = ((await get(WEBHOOKS)).body as { webhooks: Json[] }).webhooks.find((one) => one.id === id);
   assert.deepEqual(listed?.breaker, await shown());
 
@@ -180,7 +180,7 @@ test('a webhook without a workflow hears of all of them, and stands in the lists
 
   for (const [wrong, sentence] of [
     [{ events: ['*'] }, /`webhookUrl` must be a string/],
-    [{ webhookUrl, events: [] }, /`events` must hold/],
+    [{ webhookUrl, events: [] }, /`events` must contain/],
     [
       { webhookUrl, events: ['job.failed', 'job.finishd'] },
       /"job.finishd" never fires here; did you mean "job.finished"\?/,
@@ -280,7 +280,7 @@ test('a rotated secret is shown once, uncached, and the old one signs along', as
 
 test('a paused webhook says since when and why, and what has waited comes when it is resumed', async () => {
   const id = await subscribe(['workflow_failed']);
-  refused(await post(`${WEBHOOKS}/${id}/pause`, { reason: '' }), 400, /`reason` must be a text/);
+  refused(await post(`${WEBHOOKS}/${id}/pause`, { reason: '' }), 400, /`reason` must be a string/);
   const paused = (await post(`${WEBHOOKS}/${id}/pause`, { reason: 'Moving house' })).body as {
     webhook: Json;
   };
@@ -347,7 +347,7 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
   status = 204;
   const { body, headers } = await post(`/v1/deliveries/${first.id}/replay`);
   assert.deepEqual(body, {
-    message: 'The event was still waiting; the same delivery is due now',
+    message: 'The delivery was still waiting, and is due now',
     deliveryId: first.id,
     retried: true,
     attempt: 1,
@@ -369,9 +369,9 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
   await post(`${WEBHOOKS}/${id}/pause`);
   const { message, ...made } = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
   assert.deepEqual(made, same, 'its copy waits');
-  assert.match(String(message), /^The event was still waiting/);
+  assert.match(String(message), /^The delivery was still waiting/);
   const listed = (await post(`${WEBHOOKS}/${id}/replay`, { deliveryIds: [first.id] })).body as Json;
-  assert.match(String(listed.message), /^The event was still waiting/);
+  assert.match(String(listed.message), /^The delivery was still waiting/);
   status = 204;
   await post(`${WEBHOOKS}/${id}/resume`);
   await until(`/v1/deliveries/${failing.deliveryId}`, 'that copy', isDelivered);
@@ -393,7 +393,7 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
     failed: 2,
     canceled: 0,
     superseded: 0,
-    failures: [{ status: 401, message: 'Answered 401; only 2xx counts as received', count: 2, retried: 2 }],
+    failures: [{ status: 401, message: 'HTTP 401: only 2xx counts as delivered', count: 2, retried: 2 }],
     isComplete: true,
   });
   await post(`${WEBHOOKS}/${id}/pause`);
@@ -403,7 +403,10 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
     held.deliveryIds,
     failed.map((one) => one.id),
   );
-  assert.match(String(held.message), /2 of them still waited.* The webhook is paused: nothing is sent until/);
+  assert.match(
+    String(held.message),
+    /2 deliveries were still waiting.* The webhook is paused: nothing is sent until/,
+  );
 });
 
 test('a delivery, some, or all since a time are sent once more with the same event id', async () => {
@@ -432,7 +435,7 @@ test('a delivery, some, or all since a time are sent once more with the same eve
   const none = await post(`${WEBHOOKS}/${id}/replay`, { since, dryRun: true });
   assert.equal(
     (none.body as Json).message,
-    'There is nothing to send: no delivery of this period is waiting or dead. Others are: 2 delivered',
+    'There is nothing to send: no delivery of this period is waiting or dead. Other deliveries: 2 delivered',
   );
   assert.deepEqual((none.body as { plan: Json }).plan.states, ['waiting', 'dead']);
 

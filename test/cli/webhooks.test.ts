@@ -87,7 +87,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   const nothing = await run('replay', id, '--since', since, '--wait');
   assert.match(
     nothing.stdout,
-    /^There is nothing to send: no delivery of this period is waiting or dead\. Others are: 1 delivered/,
+    /^There is nothing to send: no delivery of this period is waiting or dead\. Other deliveries: 1 delivered/,
   );
 
   await run('pause', id, '--reason', 'Moving house');
@@ -119,7 +119,7 @@ test('a replay after an outage counts, asks, sends what waits without a duplicat
   const failed = await run(...replay, '--wait', '--yes');
   assert.match(
     failed.stdout,
-    /^rpl_\w+ done: 2 events sent again: 2 failed\n {2}2 × Answered 401.* \(tried again later\)\n$/,
+    /^rpl_\w+ done: 2 events sent again: 2 failed\n {2}2 × HTTP 401.* \(tried again later\)\n$/,
   );
   assert.equal(failed.code, 1);
   status = 204;
@@ -167,9 +167,9 @@ test('what fails says why, what was probably meant, and the exit code', async (t
       /"oops" never fires here; the events are workflow_queued,/,
     ],
     [['subscribe', nobody, '--team', 'defalt'], 3, /Did you mean "default"\?/],
-    [['pause', id, '--reason', 'x'.repeat(1_001)], 2, /--reason must be a text of 1 to 1000 characters/],
-    [['pause', id, '--reason', ' '], 2, /--reason must be a text/],
-    [['set', id], 2, /Name at least one of ordered/],
+    [['pause', id, '--reason', 'x'.repeat(1_001)], 2, /--reason must be a string of 1 to 1000 characters/],
+    [['pause', id, '--reason', ' '], 2, /--reason must be a string/],
+    [['set', id], 2, /Set at least one of ordered/],
     [['set', id, '--rate', 'fast'], 2, /`ratePerSecond` must be a number/],
     [['set', id, '--header', 'host: x'], 2, /host/],
     [['rotate', id, '--overlap-hours', '200'], 2, /from 0 to 168/],
@@ -225,7 +225,7 @@ test('without the encryption key, only what is sealed cannot be used, and the re
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^flowhook: The encryption key of this database is missing\. Put back its file .*\n$/,
+      /^flowhook: The encryption key of this database is missing\. Restore its file .*\n$/,
     );
   }
 });

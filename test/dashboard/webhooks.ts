@@ -141,7 +141,7 @@ describe('webhooks', () => {
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await replay('Replay 3 events');
       await page.getByText('3 deliveries failed again').waitFor();
-      await progress.getByText(/3 × Answered 401/).waitFor();
+      await progress.getByText(/3 × HTTP 401/).waitFor();
 
       const [waiting] = (
         (await service.call('GET', `/v1/integrations/webhooks/${id}/deliveries?state=waiting`)).body as {
@@ -213,7 +213,7 @@ describe('webhooks', () => {
         .waitFor();
 
       await page.getByRole('button', { name: 'Send test event' }).click();
-      await page.getByText(/^The test waits\. The endpoint has failed/).waitFor();
+      await page.getByText(/^The test is waiting\. The endpoint has failed/).waitFor();
       await page.getByText(/^Waiting: the endpoint has failed \d+ times in a row$/).waitFor();
       await page.getByText(/^Next request to this webhook in/).waitFor();
       await page.getByText('No attempts yet. See above for the reason.').waitFor();

@@ -20,7 +20,7 @@ test('one that never answers', async () => {
   await expectOutcome(send(await endpoint(() => undefined)), {
     outcome: 'timeout',
     status: null,
-    error: /^The request was sent, but no answer with complete headers came within 0\.3 s$/,
+    error: /^The request was sent, but the endpoint did not return complete headers within 0\.3 s$/,
   });
 });
 
@@ -32,7 +32,7 @@ test('one whose headers drip', async () => {
   await expectOutcome(send(url), {
     outcome: 'timeout',
     status: null,
-    error: /no answer with complete headers/,
+    error: /did not return complete headers/,
   });
 });
 
@@ -44,7 +44,7 @@ test('one whose body drips', async () => {
   await expectOutcome(send(url), {
     outcome: 'timeout',
     status: 200,
-    error: /^Answered 200, but the answer was not complete within 0\.3 s$/,
+    error: /^HTTP 200, but the response was not complete within 0\.3 s$/,
   });
 });
 
@@ -69,7 +69,7 @@ test('one that fails with a body that never ends', async () => {
     socket.write('HTTP/1.1 500 Oh\r\n\r\n');
     keepWriting(socket, 'y'.repeat(65_536));
   });
-  await expectOutcome(send(url, 5_000), { outcome: 'http', status: 500, error: /^Answered 500; only 2xx/ });
+  await expectOutcome(send(url, 5_000), { outcome: 'http', status: 500, error: /^HTTP 500: only 2xx/ });
 });
 
 test('one with chunk extensions that never end', async () => {
@@ -102,7 +102,7 @@ test('one that floods with interim answers', async () => {
   await expectOutcome(send(url, 5_000), {
     outcome: 'protocol',
     status: null,
-    error: /^More than 32 interim answers \(1xx\) came instead of an answer$/,
+    error: /^The endpoint sent more than 32 interim responses \(1xx\) but no final response$/,
   });
 });
 
@@ -117,7 +117,7 @@ test('a few interim answers are no harm', async () => {
 for (const status of [100, 101]) {
   test(`one that answers ${status}, which nobody asked for`, async () => {
     const url = await endpoint((socket) => socket.write(`HTTP/1.1 ${status} Go\r\nupgrade: x\r\n\r\n`));
-    await expectOutcome(send(url), { outcome: 'protocol', error: /answered 100 or 101/ });
+    await expectOutcome(send(url), { outcome: 'protocol', error: /returned HTTP 100 \(Continue\) or 101/ });
   });
 }
 
@@ -129,7 +129,7 @@ test('one that resets the connection', async () => {
   });
   await expectOutcome(send(url), {
     outcome: 'protocol',
-    error: /^The connection was reset before the answer was complete$/,
+    error: /^The connection was reset before the response was complete$/,
   });
   assert.equal(requests, 1, 'a request on a new connection is not repeated');
 });
@@ -140,7 +140,7 @@ test('one that resets the connection in the middle of its answer', async () => {
       setTimeout(() => socket.resetAndDestroy(), 20),
     );
   });
-  await expectOutcome(send(url), { outcome: 'protocol', status: 200, error: /reset before the answer/ });
+  await expectOutcome(send(url), { outcome: 'protocol', status: 200, error: /reset before the response/ });
 });
 
 test('one with huge headers', async () => {
@@ -150,7 +150,7 @@ test('one with huge headers', async () => {
   });
   await expectOutcome(send(url, 5_000), {
     outcome: 'protocol',
-    error: /^The headers of the answer are larger than 16 KiB$/,
+    error: /^The response headers are larger than 16 KiB$/,
   });
 });
 
@@ -164,17 +164,17 @@ test('one with many headers: the log keeps some of them', async () => {
 });
 
 for (const [what, answer, error] of [
-  ['is no HTTP', '220 mail.example ESMTP\r\n', /^The answer is not valid HTTP\/1\.1/],
-  ['is HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', /^The answer is not valid HTTP\/1\.1/],
+  ['is no HTTP', '220 mail.example ESMTP\r\n', /^The response is not valid HTTP\/1\.1/],
+  ['is HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', /^The response is not valid HTTP\/1\.1/],
   [
     'has two lengths',
     'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab',
-    /not as long as/,
+    /The length of the response differs/,
   ],
   [
     'has a length and chunks',
     'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
-    /not as long as/,
+    /The length of the response differs/,
   ],
   ['has a broken header', 'HTTP/1.1 200 OK\r\nno colon\r\n\r\n', /not valid HTTP/],
 ] as const) {
@@ -207,7 +207,7 @@ test('one that redirects, also to metadata addresses: it is named and not follow
     await expectOutcome(send(url), {
       outcome: 'http',
       status: 302,
-      error: /^Answered 302 to \S+: redirects are not followed, subscribe the new URL$/,
+      error: /^HTTP 302 to \S+: redirects are not followed\. Subscribe the new URL$/,
     });
   }
   assert.equal(requests, targets.length);
@@ -217,7 +217,7 @@ test('Retry-After in words that cannot be read is none', async () => {
   const url = await endpoint((socket) =>
     socket.end('HTTP/1.1 503 Busy\r\nretry-after: -1\r\nretry-after: later\r\ncontent-length: 0\r\n\r\n'),
   );
-  const sent = await expectOutcome(send(url), { outcome: 'http', status: 503, error: /^Answered 503/ });
+  const sent = await expectOutcome(send(url), { outcome: 'http', status: 503, error: /^HTTP 503/ });
   assert.equal(sent.retryAfterMs, null);
 });
 

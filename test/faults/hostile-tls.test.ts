@@ -33,7 +33,7 @@ test('TLS: expired, for another host, self-signed, and none at all', { skip: noO
     for (const [url, error] of [
       [
         `https://hooks.example:${await tlsEndpoint(authority.issue({ host: 'hooks.example', days: -1 }))}/`,
-        /^The endpoint's certificate has expired\. It must be renewed there \(CERT_HAS_EXPIRED\)$/,
+        /^The endpoint's certificate has expired\. Its operator must renew it \(CERT_HAS_EXPIRED\)$/,
       ],
       [
         `https://hooks.example:${await tlsEndpoint(authority.issue({ host: 'other.example', days: 1 }))}/`,
@@ -42,9 +42,9 @@ test('TLS: expired, for another host, self-signed, and none at all', { skip: noO
       [`https://127.0.0.1:${good}/`, /^The endpoint's certificate is for another host: .*127\.0\.0\.1/],
       [
         `https://hooks.example:${await tlsEndpoint(selfSignedCertificate('hooks.example'))}/`,
-        /^The endpoint's certificate is signed by itself/,
+        /^The endpoint's certificate is self-signed/,
       ],
-      [plain.replace('http:', 'https:'), /the endpoint does not speak TLS at this port/],
+      [plain.replace('http:', 'https:'), /The endpoint does not use TLS on this port/],
     ] as const) {
       const failed = await expectOutcome(send(url, 2_000), { outcome: 'tls', status: null, error });
       assert.equal(failed.attempt.details?.remoteAddress, '127.0.0.1');
@@ -61,7 +61,7 @@ test('TLS: one that says nothing at all', async () => {
   await expectOutcome(send(url.replace('http:', 'https:')), {
     outcome: 'timeout',
     status: null,
-    error: /^No connection could be made within 0\.3 s$/,
+    error: /^No connection was established within 0\.3 s$/,
   });
 });
 
@@ -71,7 +71,7 @@ test('TLS: one that closes or resets instead of agreeing', async () => {
     await expectOutcome(send(url.replace('http:', 'https:'), 2_000), {
       outcome: 'tls',
       status: null,
-      error: /^The endpoint closed the connection before TLS was agreed upon$/,
+      error: /^The endpoint closed the connection during the TLS handshake$/,
     });
   }
 });
@@ -81,7 +81,7 @@ test('TLS: one that is silent until no more time is left for connecting', async 
   const { attempt } = await expectOutcome(send(url.replace('http:', 'https:'), 10_000), {
     outcome: 'timeout',
     status: null,
-    error: /^The endpoint was reached, but did not agree upon TLS in time$/,
+    error: /^The endpoint accepted the connection, but the TLS handshake timed out$/,
     withinMs: 5_000,
   });
   assert.equal(attempt.details?.remoteAddress, '127.0.0.1');

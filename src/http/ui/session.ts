@@ -8,7 +8,7 @@ import { toIso } from '../../std/clock.ts';
 import { anyObject } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
-import type { Begun, Sessions, SignedIn } from '../../teams/sessions.ts';
+import type { Sessions, SignedIn, Started } from '../../teams/sessions.ts';
 import { bodyFields } from '../input/body.ts';
 import { invalid } from '../input/values.ts';
 import { RateLimitWindow } from '../limits/rate-limits.ts';
@@ -129,7 +129,7 @@ export class SessionRoutes {
   async #tried(
     { services, request }: Call,
     { key, token }: { key?: unknown; token?: unknown },
-  ): Promise<Begun> {
+  ): Promise<Started> {
     const value = token ?? key;
     if (typeof value !== 'string')
       return invalid(`\`${token === undefined ? 'key' : 'token'}\` must be a string`);
@@ -151,7 +151,7 @@ export class SessionRoutes {
     return begun;
   }
 
-  async #signedIn({ request, reply }: { request: Request; reply: Reply }): Promise<Begun> {
+  async #signedIn({ request, reply }: { request: Request; reply: Reply }): Promise<Started> {
     const secret = sessionSecret(request);
     const found = secret === undefined ? undefined : await this.#sessions.find(secret);
     if (secret === undefined || found === undefined) throw new Problem('session_missing');

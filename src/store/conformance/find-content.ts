@@ -111,7 +111,7 @@ export function testHeldTexts(open: Open): void {
     const [event] = await allTexts(store, { teamId, workflowId, place, needles: ['workflow_queued'] });
     const texts = [{ key: event?.key ?? '', was: event?.text ?? '', text: '{"erased":true}' }];
     assert.equal(await store.erasure.rewrite({ teamId, place, texts }), 1);
-    const refused = { ...OK, outcome: 'http', status: 302, error: 'Answered 302 to /ada@x.test' } as const;
+    const refused = { ...OK, outcome: 'http', status: 302, error: 'HTTP 302 to /ada@x.test' } as const;
     const again = { state: 'waiting', nextAt: store.now() } as const;
     await settle(store, before, 1, again, refused);
     const [after] = await load(store, teamId, webhookId);

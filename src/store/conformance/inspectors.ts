@@ -13,7 +13,7 @@ const REQUEST: InspectedRequest = {
   body: '{"id":"a"}',
   bodyBytes: 10,
   truncated: false,
-  signature: { verdict: 'absent', message: 'It is not signed', webhookId: null },
+  signature: { verdict: 'absent', message: 'The request is not signed', webhookId: null },
 };
 
 export function testInspectors(open: Open): void {
