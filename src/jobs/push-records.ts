@@ -1,9 +1,8 @@
 /** Parses the body of a push into records while it arrives: a JSON array, NDJSON or CSV, compressed or not. */
-import { Readable, type Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { MAX_RECORD_BYTES } from '../model/record.ts';
 import { type CsvField, splitCsv } from '../std/csv-rows.ts';
+import { decompressed } from '../std/decompress.ts';
 import { splitJsonArray } from '../std/json-array.ts';
 import { MalformedError, type Splitter, splitLines } from '../std/lines.ts';
 
@@ -121,38 +120,15 @@ export async function* decoded(
     yield* bytes;
     return;
   }
-  let fault: unknown;
-  const decoder: Transform =
+  const decoder =
     encoding === 'gzip'
       ? createGunzip()
       : createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } });
-  const source = noting(bytes, (error) => {
-    fault = error;
-  });
-  // Errors destroy the decoder, and are thrown below by iterating over it.
-  const flowing = pipeline(Readable.from(source), decoder).catch(() => {});
-  try {
-    yield* decoder;
-  } catch (error) {
-    if (fault !== undefined) throw fault;
-    throw new MalformedError(`The body is not complete, valid ${encoding} (${(error as Error).message})`);
-  } finally {
-    decoder.destroy();
-    await flowing;
-  }
-}
-
-/** Notes errors of the input, to distinguish them from errors of the decoder. */
-async function* noting(
-  bytes: AsyncIterable<Uint8Array>,
-  note: (error: unknown) => void,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* bytes;
-  } catch (error) {
-    note(error);
-    throw error;
-  }
+  yield* decompressed(
+    bytes,
+    decoder,
+    ({ message }) => new MalformedError(`The body is not complete, valid ${encoding} (${message})`),
+  );
 }
 
 /** Yields the chunks, and calls `report` with the number of bytes so far. */

@@ -1,4 +1,4 @@
-/** One attempt of a job as a child process: what it is given, what it brings, and what its end means. */
+/** One attempt of a job as a child process: its input, its output, and how it ended. */
 import type { Duplex } from 'node:stream';
 import type { LogLevel, ProcessMark } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
@@ -19,51 +19,51 @@ export interface RunInput {
   workflowId: string;
   jobId: string;
   attempt: number;
-  /** The state that the last published run left. */
+  /** The state of the last published run. */
   state: unknown;
   /** All secrets of the team. */
   secrets: ReadonlyMap<string, string>;
-  /** The server's environment, of which a child inherits PATH, HOME, LANG, LC_*, TZ and USER. */
+  /** The server's environment. A child inherits only PATH, HOME, LANG, LC_*, TZ and USER. */
   environment: ReadonlyMap<string, string>;
-  /** The system user that it runs as; undefined: the service's own. */
+  /** The system user to run as; undefined: the service's own user. */
   runAs: RunAs | undefined;
   log: Logger;
-  /** The addresses that modules and HTTP sources may connect to; only public ones by default. */
+  /** The addresses that modules and HTTP sources may connect to (default: only public ones). */
   fetchPolicy?: AddressPolicy;
-  /** Called for each line of the run's log, with secrets masked; must be quick and must not throw. */
+  /** Called for each line of the run's log, with secrets masked. Must be quick and must not throw. */
   onLog(line: { level: LogLevel; text: string }): void;
   /** Called with the progress that the source reports. */
   onProgress(said: { pages?: number; message?: string }): void;
-  /** Time between SIGTERM and SIGKILL; 10 s by default. */
+  /** Time between SIGTERM and SIGKILL (default: 10 s). */
   killGraceMs?: number;
 }
 
 export interface Run {
   process: ProcessMark;
   /**
-   * Lines, each the JSON text of one record, at most 500 or about 1 MiB a batch. Read them to the end before awaiting
-   * `end`: the child blocks while nobody reads. Leaving the loop early ends the run.
+   * Lines, each the JSON text of one record, in batches of at most 500 lines or about 1 MiB. Read them to the end before
+   * awaiting `end`: the child blocks while nobody reads. Leaving the loop early stops the run.
    */
   batches: AsyncIterable<string[]>;
   /** Bytes of output read so far. */
   readonly bytes: number;
   /** Resolves when the whole process group is gone and its temporary directory is removed. Never rejects. */
   end: Promise<RunEnd>;
-  /** SIGTERM to the group, and SIGKILL after the grace period. May be called twice. */
+  /** Sends SIGTERM to the process group, and SIGKILL after the grace period. May be called twice. */
   stop(): void;
-  /** SIGKILL to the group. */
+  /** Sends SIGKILL to the process group. */
   kill(): void;
 }
 
 /**
- * How a run ended. `state` is undefined when the run did not change it. `unchanged` means that the source has nothing
- * new, so records that it did not bring are kept. `error` is a message for people.
+ * How a run ended. `state` is undefined if the run did not change it. `unchanged` means that the source reported no
+ * changes, so that missing records are kept. `error` is shown to users.
  */
 export type RunEnd =
   | { ok: true; state: unknown; unchanged?: boolean }
   | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
 
-/** The options that every child of a run has. */
+/** The options that all kinds of sources share. */
 export function childOptions(
   input: RunInput,
 ): Pick<ChildInput, 'temporaryPrefix' | 'runAs' | 'limits' | 'secrets' | 'listener' | 'log' | 'killGraceMs'> {
@@ -78,7 +78,7 @@ export function childOptions(
   };
 }
 
-/** @param whenDone decides about a child that exited with 0; every other end is a failure for all kinds of sources */
+/** @param whenDone returns the result after exit code 0; any other end is a failure for all kinds of sources */
 export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => RunEnd): Run {
   return {
     process: child.process,
@@ -102,19 +102,19 @@ function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
       ok: false,
       reason: 'memory',
       error:
-        `${who} and the processes that it started held ${formatSize(usedBytes)} of memory together and were killed: ` +
-        `\`limits.memory\` is ${formatSize(limitBytes)}. Raise it if the work needs more`,
+        `${who} and its child processes used ${formatSize(usedBytes)} of memory and were killed: ` +
+        `\`limits.memory\` is ${formatSize(limitBytes)}. Raise it if the run needs more`,
     };
   }
   if (end.outputMistake !== undefined) return { ok: false, reason: 'output', error: end.outputMistake };
   if (end.stopped) return failed(`${who} was stopped before it had finished`, end);
   if (end.signal === 'SIGKILL') {
     return failed(
-      `${who} was killed (SIGKILL) by somebody else: often the system, when memory runs out`,
+      `${who} was killed (SIGKILL), but not by Flowhook: often the system does this when memory runs out`,
       end,
     );
   }
-  if (end.signal !== null) return failed(`${who} was ended by the signal ${end.signal}`, end);
+  if (end.signal !== null) return failed(`${who} was terminated by the signal ${end.signal}`, end);
   if (end.code !== 0) return failed(`${who} ended with exit code ${end.code}`, end);
   return undefined;
 }
@@ -130,9 +130,9 @@ export function failed(sentence: string, end: ChildEnd): RunEnd {
 const turns = createHostTurns();
 
 /**
- * Serves them, as a team meets them, to a child over its channel.
+ * Serves the per-host limits of a team to a child over its channel.
  *
- * @param options.bindsOthers false for a child that runs code of the team, which may write anything to its channel
+ * @param options.bindsOthers false for a child that runs code of the team, because it may write anything to its channel
  */
 export function shareTurns(team: string, options: { bindsOthers: boolean }): (channel: Duplex) => void {
   return (channel) => serveTurns(channel, turns.of(team, options));

@@ -1,9 +1,9 @@
-/** The secrets of a run: put into the texts of its definition, and masked in what it logs and reports. */
+/** The secrets of a run: filled into its definition, and masked in its log and errors. */
 import { missingSecret, secretReferences } from '../model/secret-names.ts';
 import { printable } from '../std/printable.ts';
 
 /**
- * The same JSON value with all placeholders replaced.
+ * Returns a JSON value with all secret placeholders replaced.
  *
  * @throws Error that says how to set a missing secret
  */
@@ -28,21 +28,21 @@ export function secretsIn(value: unknown, secrets: ReadonlyMap<string, string>):
   return [...new Set([...references].flatMap(([, name = '']) => secrets.get(name) ?? []))];
 }
 
-/** Shorter secrets are not masked, because that would mask ordinary words. */
+/** Shorter secrets are not masked, because they could be parts of ordinary words. */
 const MASKED_LENGTH = 5;
 
 interface Mask {
   /** The length of the longest text that is masked; at least 1. */
   longest: number;
-  /** The text with `***` for each secret. */
+  /** Replaces each secret with `***`. */
   apply(text: string): string;
-  /** The same, without terminal control characters. */
+  /** The same, and removes terminal control characters. */
   clean(text: string): string;
 }
 
 /**
- * Masks each secret in the forms in which it may be printed: line by line (a private key has several lines), escaped as
- * in JSON or in a URL, and in base64.
+ * Masks each secret in all forms in which it may be printed: line by line (a private key has several lines), escaped as in
+ * JSON or in a URL, and in base64.
  */
 export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   const written = [...secrets.values()].flatMap((value) => [
@@ -66,17 +66,17 @@ export function createMask(secrets: ReadonlyMap<string, string>): Mask {
 }
 
 export interface Redactor {
-  /** Masks these texts too from now on, in all forms of `createMask`. */
+  /** Adds texts to mask, in all forms of `createMask`. */
   add(...texts: string[]): void;
-  /** The text with `***` for each credential. */
+  /** Replaces each credential with `***`. */
   mask(text: string): string;
-  /** The same error, with its message and stack masked. */
+  /** Masks the message and stack of an error, in place. */
   masked(error: unknown): unknown;
-  /** The length of the longest masked text. Within so many characters of a cut, part of one may remain unmasked. */
+  /** The length of the longest masked text. This close to the end of a cut text, part of a secret may be unmasked. */
   longest(): number;
 }
 
-/** @param secrets the first texts to mask */
+/** @param secrets the initial texts to mask */
 export function createRedactor(secrets: readonly string[] = []): Redactor {
   const known = new Set(secrets);
   let made: Mask | undefined;

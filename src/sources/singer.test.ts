@@ -1,9 +1,9 @@
 /**
  * Singer taps: how their messages become records and state.
  *
- * `singer-output/` is what a real tap wrote: tap-csv-folder 0.0.1a1 (Singer SDK 0.41.0) over two CSV files of ours,
- * the second time with the state that it had left the first time, after a column and a row had come to one file.
- * The other messages are written by the specification.
+ * `singer-output/` is the output of a real tap: tap-csv-folder 0.0.1a1 (Singer SDK 0.41.0) with two CSV files. The second
+ * run had the state of the first one, after a column and a row were added to one file. The other messages are written
+ * according to the specification.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ const schema = (stream: string, key: string[], more: object = {}) => ({
 });
 const record = (stream: string, fields: object) => ({ type: 'RECORD', stream, record: fields });
 
-test("a real tap's streams come side by side, and its state goes from run to run", async (t) => {
+test('a real tap sends several streams, and its state is passed to the next run', async (t) => {
   const script = 'if [ "$(cat "$0")" = "{}" ]; then cat first-run.jsonl; else cat second-run.jsonl; fi';
   const tapCsv: Input = {
     command: ['sh', '-c', script, `\${state}`],
@@ -74,7 +74,7 @@ test("a real tap's streams come side by side, and its state goes from run to run
   assert.match(JSON.stringify(second.end.state), /2026-02-01T06:00:00/);
 });
 
-test("of several streams, ids are made of the stream and of the schema's key", async (t) => {
+test('with several streams, ids consist of the stream and the key of its schema', async (t) => {
   const { records } = await tap(t, [
     schema('users', ['id']),
     record('users', { id: 7, name: 'Ada' }),
@@ -93,7 +93,7 @@ test("of several streams, ids are made of the stream and of the schema's key", a
   assert.equal(records[1]?._id, 'v');
 });
 
-test('of one named stream, records stay as they are but for the id that the schema names', async (t) => {
+test('with one selected stream, only the id of a record is set from the key of the schema', async (t) => {
   const messages = [
     schema('users', ['email']),
     record('teams', { id: 't' }),
@@ -119,7 +119,7 @@ test('a record without its key is passed on without an id, and the log says why'
   ]);
 });
 
-test('the last state counts, also one without any record; without one the state is unchanged', async (t) => {
+test('the last STATE is stored, even without records; without a STATE the state is unchanged', async (t) => {
   const states = await tap(t, [
     { type: 'STATE', value: { at: 1 } },
     { type: 'STATE', value: { at: 2 } },
@@ -128,12 +128,12 @@ test('the last state counts, also one without any record; without one the state 
   assert.deepEqual((await tap(t, [record('a', { id: 1 })])).end, { ok: true, state: undefined });
 });
 
-test('a tap that fails leaves no state', async (t) => {
+test('a tap that fails stores no state', async (t) => {
   const { end } = await ingest(t, { command: ['sh', '-c', `echo '{"type":"STATE","value":1}'; exit 1`] });
   assert.ok(!end.ok && end.reason === 'error');
 });
 
-test('a schema that changes in mid-run is logged, and counts for what follows', async (t) => {
+test('a schema change during a run is logged, and applies to later records', async (t) => {
   const { records, log } = await tap(t, [
     schema('users', ['id']),
     record('users', { id: 1 }),
@@ -148,12 +148,12 @@ test('a schema that changes in mid-run is logged, and counts for what follows', 
     ['users:1', 'users:2', 'users:c@example.org'],
   );
   assert.deepEqual(log, [
-    'info The tap has changed the schema of the stream users',
-    'info The tap has changed the schema of the stream users; its key was [id] and is [email] now, so ids change',
+    'info The tap changed the schema of the stream users',
+    'info The tap changed the schema of the stream users; its key changed from [id] to [email], so ids change',
   ]);
 });
 
-test('ACTIVATE_VERSION is logged where the mode keeps old records', async (t) => {
+test('ACTIVATE_VERSION is logged if the mode keeps old records', async (t) => {
   const messages = [
     schema('users', ['id']),
     { ...record('users', { id: 1 }), version: 5 },
@@ -164,14 +164,16 @@ test('ACTIVATE_VERSION is logged where the mode keeps old records', async (t) =>
   const { log, records } = await tap(t, messages, { mode: 'upsert' });
   assert.equal(records.length, 1);
   assert.deepEqual(log, [
-    'warn The tap says that what it sent of the stream users in earlier runs is gone. Mode upsert keeps it; mode replace would not',
+    'warn The tap reports that earlier records of the stream users are gone. Mode upsert keeps them; mode replace would remove them',
   ]);
 });
 
-test('a selected stream that never came is reported, with those that came', async (t) => {
+test('a selected stream that was never sent is reported, with the streams that were sent', async (t) => {
   const { log, end } = await tap(t, [schema('users', ['id'])], { source: { streams: ['user', 'teams'] } });
   assert.equal(end.ok, true);
-  assert.deepEqual(log, ['warn The tap has sent nothing of user, teams. Streams that it sent: users']);
+  assert.deepEqual(log, [
+    'warn The tap sent nothing for the streams user, teams. Streams that it sent: users',
+  ]);
 });
 
 test('messages of unknown types are ignored', async (t) => {
@@ -180,12 +182,12 @@ test('messages of unknown types are ignored', async (t) => {
   assert.equal(lines.length, 1);
 });
 
-test('a message that cannot be understood ends the run with its position and the reason', async (t) => {
+test('an invalid message fails the run with its position and the reason', async (t) => {
   const cases: [message: unknown, sentence: RegExp][] = [
     ['{"type":"RECORD",', /^Message 2 of the tap is not valid JSON: /],
-    ['[1]', /^Message 2 of the tap is not a Singer message: .*`protocol: ndjson`/],
+    ['[1]', /^Message 2 of the tap is not a Singer message, .*`protocol: ndjson`/],
     [{ id: 1 }, /is not a Singer message/],
-    [{ type: 'RECORD', record: {} }, /\(RECORD\) has no `stream`, which must be a text/],
+    [{ type: 'RECORD', record: {} }, /\(RECORD\) has no `stream`, which must be a string/],
     [
       { type: 'RECORD', stream: 'a', record: [1] },
       /\(RECORD of a\) has no `record`, which must be an object/,
@@ -205,13 +207,13 @@ test('a message that cannot be understood ends the run with its position and the
   }
 });
 
-test('a tap that goes on after a broken message is ended', async (t) => {
+test('a tap that continues after a broken message is stopped', async (t) => {
   const script = `echo broken; exec sleep 1000`;
   const { end } = await ingest(t, { command: ['sh', '-c', script] });
   assert.ok(!end.ok && /^Message 1 of the tap is not valid JSON/.test(end.error));
 });
 
-test('many records come through whole, in order and in batches', async (t) => {
+test('many records arrive complete, in order and in batches', async (t) => {
   const script = `for (let n = 0; n < 20000; n++) console.log(JSON.stringify({ type: 'RECORD', stream: 'a', record: { id: n } }))`;
   const { records, end } = await ingest(t, { command: ['node', '-e', script] });
   assert.equal(end.ok, true);

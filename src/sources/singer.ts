@@ -1,15 +1,15 @@
 /**
  * Reads the messages of a Singer tap: the records of the selected streams, and the state for the next run.
  *
- * - SCHEMA names the key of a stream, which becomes the id of its records unless the definition has a `key`. Without
- *   either, records bring their own `id`. An `id` that is replaced by another is kept as `_id`.
- * - RECORD is a record. If the definition selects one stream, it is kept as it is. Otherwise it gets the name of its
- *   stream in `_stream`, and `<stream>:<key>` as its id.
- * - STATE is the state for the next run. The last one counts, and only if this run publishes.
- * - ACTIVATE_VERSION declares the records that earlier runs sent of a stream as gone. Mode `replace` removes them
- *   anyway; `upsert` and `append` keep them, and the log says so.
- * - BATCH names files instead of records. Taps send it only when configured to. It is refused, because its records would
- *   be missing silently. The specification has no other types; they are ignored.
+ * - SCHEMA names the key of a stream, which becomes the id of its records unless the definition has a `key`. Without a
+ *   key, records must have an `id`. An `id` that is replaced by another one is kept as `_id`.
+ * - RECORD is a record. If the definition selects one stream, the record is kept as it is. Otherwise it gets the name of
+ *   its stream in `_stream`, and `<stream>:<key>` as its id.
+ * - STATE is the state for the next run. The last one is stored, and only if this run publishes.
+ * - ACTIVATE_VERSION says that records of a stream from earlier runs are gone. Mode `replace` removes them anyway; `upsert`
+ *   and `append` keep them and log a warning.
+ * - BATCH names files instead of records. Taps send it only if configured to. It is refused, because otherwise its records
+ *   would be lost silently. The specification has no other types; unknown types are ignored.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -20,11 +20,11 @@ import type { Child } from './process/child.ts';
 import type { Run, RunEnd } from './run.ts';
 import { runOf } from './run.ts';
 
-/** Messages are parsed in the server's main thread, which yields after this much of them. */
+/** Messages are parsed in the server's main thread, which yields to other work after this many characters. */
 const SLICE_CHARACTERS = 64 * 1024;
 const MAX_STREAMS = 10_000;
 const MAX_KEY_FIELDS = 100;
-/** Records without a key that are logged one by one. All of them are counted where records are checked. */
+/** Maximum number of records without a key to log. The check of records counts all of them. */
 const MAX_LOGGED = 10;
 
 interface SingerOptions {
@@ -45,7 +45,7 @@ export function readSinger(child: Child, options: SingerOptions): Run {
       for await (const batch of child.batches) yield* recordsOf(batch);
     } catch (error) {
       if (!(error instanceof MessageMistake)) throw error;
-      // Leaving the loop has stopped the tap; `end` reports the mistake.
+      // Leaving the loop has stopped the tap. `end` reports the mistake.
       mistake = error.message;
     }
   }
@@ -82,12 +82,12 @@ export function readSinger(child: Child, options: SingerOptions): Run {
   };
 }
 
-/** A message that is not valid, which fails the run. */
+/** An invalid message, which fails the run. */
 class MessageMistake extends Error {}
 
 interface Stream {
   key: readonly string[];
-  /** Hash of the schema, to notice changes; the schema itself may be large. */
+  /** Hash of the schema, to detect changes: the schema itself may be large. */
   digest: string;
 }
 
@@ -108,7 +108,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
   function textOf(message: Record<string, unknown>, field: string): string {
     const value = message[field];
     if (typeof value === 'string' && value !== '') return value;
-    wrong(`(${String(message.type)}) has no \`${field}\`, which must be a text`);
+    wrong(`(${String(message.type)}) has no \`${field}\`, which must be a string`);
   }
 
   function readSchema(message: Record<string, unknown>): void {
@@ -133,7 +133,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
     if (before !== undefined && before.digest !== stream.digest) {
       onLog({
         level: 'info',
-        text: `The tap has changed the schema of the stream ${name}${keyChange(before, stream)}`,
+        text: `The tap changed the schema of the stream ${name}${keyChange(before, stream)}`,
       });
     }
     if (before === undefined && streams.size >= MAX_STREAMS) wrong(`names more than ${MAX_STREAMS} streams`);
@@ -152,7 +152,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
     return JSON.stringify(withKey(name, record));
   }
 
-  /** Sets the id of a record. If the key is missing there is none, and the record is refused where records are checked. */
+  /** Sets the id of a record. A record without its key gets no id, so that the check of records refuses it. */
   function withKey(name: string, record: Record<string, unknown>): Record<string, unknown> {
     const fields = streams.get(name)?.key ?? [];
     if (alone && fields.length === 0) return record;
@@ -178,7 +178,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
     if (activated.size < MAX_STREAMS) activated.add(name);
     onLog({
       level: 'warn',
-      text: `The tap says that what it sent of the stream ${name} in earlier runs is gone. Mode ${mode} keeps it; mode replace would not`,
+      text: `The tap reports that earlier records of the stream ${name} are gone. Mode ${mode} keeps them; mode replace would remove them`,
     });
   }
 
@@ -190,7 +190,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
       if (typeof message === 'string') wrong(`is not valid JSON: ${message}`);
       if (!isObject(message) || typeof message.type !== 'string') {
         wrong(
-          'is not a Singer message: a JSON object with a `type`. For records alone write `protocol: ndjson`',
+          'is not a Singer message, which is a JSON object with a `type`. For plain records use `protocol: ndjson`',
         );
       }
       switch (message.type.toUpperCase()) {
@@ -200,7 +200,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
           return void readSchema(message);
         case 'STATE':
           if (!Object.hasOwn(message, 'value')) wrong('(STATE) has no `value`');
-          // `parseExactly` keeps large numbers as raw JSON objects, which cannot be sent to another thread.
+          // `parseExactly` returns large numbers as raw JSON objects, which cannot be sent to another thread.
           state = JSON.parse(JSON.stringify(message.value));
           return undefined;
         case 'ACTIVATE_VERSION':
@@ -214,14 +214,14 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
       }
     },
     state: () => state,
-    /** Warns about selected streams that the tap never sent. */
+    /** Logs a warning about selected streams that the tap never sent. */
     finish(): void {
       const missing = [...(taken ?? [])].filter((name) => !seen.has(name));
       if (missing.length === 0) return;
       const found = seen.size === 0 ? 'none' : [...seen].slice(0, 20).join(', ');
       onLog({
         level: 'warn',
-        text: `The tap has sent nothing of ${missing.join(', ')}. Streams that it sent: ${found}`,
+        text: `The tap sent nothing for the streams ${missing.join(', ')}. Streams that it sent: ${found}`,
       });
     },
   };
@@ -229,7 +229,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
 
 function keyChange(before: Stream, after: Stream): string {
   const [old, now] = [before.key.join(', '), after.key.join(', ')];
-  return old === now ? '' : `; its key was [${old}] and is [${now}] now, so ids change`;
+  return old === now ? '' : `; its key changed from [${old}] to [${now}], so ids change`;
 }
 
 /** Copies the record's own `id` to `_id` if another id replaces it. */

@@ -1,11 +1,11 @@
-/** Starts one attempt of a job in the child process for its kind of source: the list of the kinds that run. */
+/** Starts one attempt of a job in a child process, depending on the type of its source. */
 import type { Source } from '../model/workflow.ts';
 import { startHttp } from './http/start.ts';
 import { startCommand } from './process/command.ts';
 import { startModule } from './process/module.ts';
 import type { Run, RunInput } from './run.ts';
 
-/** @throws Error when the run cannot start, such as for a missing program, secret or directory */
+/** @throws Error if the run cannot start, for example because a program, secret or directory is missing */
 export async function startRun(input: RunInput): Promise<Run> {
   const { source } = input.definition;
   switch (source.type) {
@@ -16,12 +16,12 @@ export async function startRun(input: RunInput): Promise<Run> {
     case 'http':
       return startHttp(input, source);
     case 'push':
-      // The job was queued while the definition named another source.
-      throw new Error('This workflow receives its records by push now: there is nothing to run');
+      // The definition had another source when the job was queued.
+      throw new Error('This workflow now receives its records by push, so there is nothing to run');
   }
 }
 
-/** The name of a source in the log of its run: `the command ./people.sh`. */
+/** The name of a source for log lines, such as `the command ./people.sh`. */
 export function sourceName(source: Source): string {
   switch (source.type) {
     case 'command':

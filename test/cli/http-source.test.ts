@@ -59,7 +59,7 @@ test('an answer that was saved is looked at without sending anything', async (t)
   const none = await look('none');
   assert.deepEqual([none.code, /No records: does `records` lead to them\?/.test(none.stdout)], [1, true]);
   const wrong = await look('wrong');
-  assert.deepEqual([wrong.code, /`source\.records` cannot be read/.test(wrong.stderr)], [2, true]);
+  assert.deepEqual([wrong.code, /`source\.records` is not a valid path/.test(wrong.stderr)], [2, true]);
 });
 
 test('a file is looked at, tried, and run to a published version; then nothing is new', async (t) => {
@@ -113,10 +113,10 @@ test('a page that has changed fails the job by its guard, and a host that says n
   };
   const guarded = await reasonOf('guarded');
   assert.deepEqual([guarded.code, guarded.reason, guarded.attempt], [1, 'guard', 1]);
-  assert.match(guarded.error, /`email` in 1 of 2 records, and 100 % must have it/);
+  assert.match(guarded.error, /`email` in 1 of 2 records, but 100 % must have it/);
   const gone = await reasonOf('gone');
   assert.deepEqual([gone.code, gone.reason], [1, 'source']);
-  assert.match(gone.error, /^GET .*\/gone answered 404 Not Found: Nothing here$/);
+  assert.match(gone.error, /^GET .*\/gone returned 404 Not Found: Nothing here$/);
 });
 
 test('a look at a source shows no secret', async (t) => {

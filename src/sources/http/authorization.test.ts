@@ -1,4 +1,4 @@
-/** How a source proves who asks, and that nobody is told. */
+/** How a source authenticates, and that credentials do not leak. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -25,7 +25,7 @@ test('bearer, basic and header credentials are sent', async (t) => {
   }
 });
 
-test('an OAuth 2 token serves the whole run, and is renewed when it is refused', async (t) => {
+test('an OAuth 2 token is used for the whole run, and renewed when it is refused', async (t) => {
   const tokens: string[] = [];
   const { url, requests } = await site(t, async (request, response) => {
     if (request.url === '/token') {
@@ -61,11 +61,11 @@ test('an OAuth 2 token serves the whole run, and is renewed when it is refused',
   const other = { ...auth, tokenUrl: `${refusing.url}/token` };
   await assert.rejects(
     take({ source: { url: refusing.url, auth: other } }),
-    /\/token answered 200 without an `access_token`/,
+    /\/token returned 200 without an `access_token`/,
   );
 });
 
-test('a server that slowly refuses every new token ends the run', async (t) => {
+test('a server that slowly refuses every new token fails the run', async (t) => {
   let nowMs = 0;
   const { url, asked } = await site(t, (request, response) => {
     if (request.url === '/token') return json(response, `{"access_token":"t${asked.length}"}`);
@@ -127,7 +127,7 @@ test('credentials are masked when a host echoes them', async (t) => {
   for (const auth of proofs) {
     await assert.rejects(
       take({ source: { url, auth } }),
-      /answered 400 Bad Request: no: \*\*\* \.{60}$|Bearer \*\*\* \.{60}$/,
+      /returned 400 Bad Request: no: \*\*\* \.{60}$|Bearer \*\*\* \.{60}$/,
     );
   }
 });

@@ -1,5 +1,4 @@
-/** Decodes the body of a response to UTF-8: undoes its compression, converts its character set, and detects its format. */
-
+/** Decodes the body of a response: decompresses it, converts it to UTF-8, and detects its format. */
 import { isUtf8 } from 'node:buffer';
 import type { Readable, Transform } from 'node:stream';
 import {
@@ -10,14 +9,15 @@ import {
   createZstdDecompress,
 } from 'node:zlib';
 import type { Parse } from '../../model/http-source.ts';
+import { decompressed } from '../../std/decompress.ts';
 import { UnreadableError } from './request.ts';
 
-/** Bytes to look at before the format and the character set are decided. */
+/** Bytes to examine for the format and the character set. */
 const PEEKED_BYTES = 64 * 1024;
-/** Servers use one, rarely two. Each takes a decoder with its own memory. */
+/** Servers use one, rarely two. Each one needs a decoder with its own memory. */
 const MAX_ENCODINGS = 4;
 
-/** What the definition and the headers say about a body. */
+/** What is known about a body from the definition and the headers. */
 interface BodyHints {
   parse: Parse | null;
   charset: string | null;
@@ -28,15 +28,15 @@ interface BodyHints {
 
 export interface Body {
   parse: Parse;
-  /** The label of its original character set. */
+  /** The name of its original character set. */
   charset: string;
-  /** Says so when the response names another character set. */
+  /** Set if the response claims another character set. */
   warning: string | undefined;
   /** UTF-8; without a byte order mark if it was converted. */
   chunks: AsyncIterable<Uint8Array>;
 }
 
-/** @throws UnreadableError; the errors of the stream */
+/** @throws UnreadableError; any error of the stream */
 export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   const source = withoutCompression(await peek(raw, 4), hints.contentEncoding);
   const { head, rest, ended } = await peek(source, PEEKED_BYTES);
@@ -45,7 +45,7 @@ export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   const parse = hints.parse ?? detectFormat({ text, contentType: hints.contentType, url: hints.url });
   if (parse === undefined) {
     throw new UnreadableError(
-      `What ${hints.url} answers is of an unknown kind (content-type: ${hints.contentType || 'none'}). Say it with \`source.parse\``,
+      `The format of the response of ${hints.url} is unknown (content-type: ${hints.contentType || 'none'}). Set \`source.parse\``,
     );
   }
   refuseOther(parse, text, hints);
@@ -53,11 +53,11 @@ export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   return { parse, charset: label, warning, chunks: label === 'utf-8' ? all : toUtf8(all, label) };
 }
 
-/** HTML where data was expected is an error page, a login or a consent form. */
+/** HTML instead of data is an error page, a login or a consent form. */
 function refuseOther(parse: Parse, text: string, { url, contentType }: BodyHints): void {
   if (parse === 'html' || parse === 'xml' || !/^\s*<(?:!doctype|html|head|body)\b/i.test(text)) return;
   throw new UnreadableError(
-    `${url} answered a page of HTML where ${parse} was expected (content-type: ${contentType || 'none'}): ${excerpt(text)}`,
+    `${url} returned an HTML page instead of ${parse} (content-type: ${contentType || 'none'}): ${excerpt(text)}`,
   );
 }
 
@@ -96,7 +96,7 @@ async function* chain(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncG
   }
 }
 
-/** Compressed files (`contacts.csv.gz`) have no content encoding, and are recognised by their first bytes. */
+/** Compressed files (`contacts.csv.gz`) have no content encoding, and are recognized by their first bytes. */
 function withoutCompression({ head, rest }: Peeked, contentEncoding: string): AsyncIterable<Uint8Array> {
   const encodings = contentEncoding
     .toLowerCase()
@@ -109,12 +109,15 @@ function withoutCompression({ head, rest }: Peeked, contentEncoding: string): As
   }
   if (encodings.length > MAX_ENCODINGS) {
     throw new UnreadableError(
-      `The answer is compressed ${encodings.length} times over; more than ${MAX_ENCODINGS} are not undone`,
+      `The response is compressed ${encodings.length} times; at most ${MAX_ENCODINGS} are supported`,
     );
   }
   let stream: AsyncIterable<Uint8Array> = chain(head, rest);
-  for (const encoding of encodings.reverse())
-    stream = decompressed(stream, decoderOf(encoding, head), encoding);
+  for (const encoding of encodings.reverse()) {
+    const malformed = (cause: Error) =>
+      new UnreadableError(`The response cannot be decompressed (${encoding}): ${cause.message}`, { cause });
+    stream = decompressed(stream, decoderOf(encoding, head), malformed);
+  }
   return stream;
 }
 
@@ -134,49 +137,8 @@ function decoderOf(encoding: string, head: Buffer): Transform {
         : createInflateRaw();
     default:
       throw new UnreadableError(
-        `The answer is compressed with ${encoding}, which is not known here: gzip, br, zstd and deflate are`,
+        `The response is compressed with ${encoding}, which is not supported. Supported: gzip, br, zstd and deflate`,
       );
-  }
-}
-
-async function* decompressed(
-  input: AsyncIterable<Uint8Array>,
-  decoder: Transform,
-  encoding: string,
-): AsyncGenerator<Uint8Array> {
-  let failure: unknown;
-  const feeding = (async () => {
-    try {
-      for await (const chunk of input) {
-        if (decoder.destroyed) return;
-        if (!decoder.write(chunk))
-          await new Promise<void>((resolve) => {
-            const go = () => {
-              decoder.off('drain', go);
-              decoder.off('close', go);
-              resolve();
-            };
-            decoder.once('drain', go);
-            decoder.once('close', go);
-          });
-      }
-      decoder.end();
-    } catch (error) {
-      failure = error;
-      decoder.destroy(error as Error);
-    }
-  })();
-  try {
-    for await (const chunk of decoder) yield chunk as Uint8Array;
-  } catch (error) {
-    if (failure !== undefined) throw failure;
-    throw new UnreadableError(
-      `The answer cannot be decompressed (${encoding}): ${(error as Error).message}`,
-      { cause: error },
-    );
-  } finally {
-    decoder.destroy();
-    await feeding;
   }
 }
 
@@ -190,17 +152,17 @@ async function* toUtf8(chunks: AsyncIterable<Uint8Array>, label: string): AsyncG
   if (last !== '') yield Buffer.from(last);
 }
 
-/** For text that is not UTF-8 and names no character set; browsers assume the same in most of the world. */
+/** For text that is not UTF-8 and declares no character set. Most browsers assume the same. */
 const FALLBACK = 'windows-1252';
 
 interface Charset {
-  /** TextDecoder's name for it. */
+  /** Its name for `TextDecoder`. */
   label: string;
-  /** Says so when the response claims UTF-8 and is not. */
+  /** Set if the response claims to be UTF-8 and is not. */
   warning: string | undefined;
 }
 
-/** @param head the first bytes; `hints.whole` when there are no more */
+/** @param head the first bytes; with `hints.whole` there are no more */
 function charsetOf(
   head: Uint8Array,
   hints: { charset: string | null; contentType: string; whole: boolean },
@@ -219,11 +181,11 @@ function charsetOf(
     warning:
       label === undefined
         ? undefined
-        : `The answer says that it is UTF-8 and is not: it is read as ${guessed}. Name its character set with \`source.charset\``,
+        : `The response claims to be UTF-8 but is not, so it is read as ${guessed}. Set the character set with \`source.charset\``,
   };
 }
 
-/** TextDecoder's name for a label; undefined if it does not know it. */
+/** The name of a character set for `TextDecoder`; undefined if it is unknown. */
 export function known(label: string): string | undefined {
   try {
     return new TextDecoder(label).encoding;
@@ -248,8 +210,8 @@ function byZeros(head: Uint8Array): string | undefined {
 }
 
 /**
- * `<meta charset=…>`, `<meta … content="text/html; charset=…">` or `<?xml … encoding="…"?>`. Only in markup: in JSON or
- * CSV such a text would be a value.
+ * Reads `<meta charset=…>`, `<meta … content="text/html; charset=…">` or `<?xml … encoding="…"?>`. Only in markup: in JSON
+ * or CSV such a text would be a value.
  */
 function saidInText(head: Uint8Array): string | undefined {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.length, 2_048)).toString('latin1');
@@ -258,7 +220,7 @@ function saidInText(head: Uint8Array): string | undefined {
   return (xml ?? /<meta\b[^>]*\bcharset\s*=\s*["']?([\w.:-]+)/i.exec(text))?.[1];
 }
 
-/** Leaves out a last character that is cut in the middle. */
+/** Leaves out a last character that is incomplete. */
 function upToCharacter(head: Uint8Array, whole: boolean): Uint8Array {
   if (whole) return head;
   let end = head.length;
@@ -298,7 +260,7 @@ function detectFormat(input: { text: string; contentType: string; url: string })
   const name = new URL(input.url).pathname.toLowerCase().replace(/\.(?:gz|zst|br)$/, '');
   const named = BY_NAME.find(([form]) => form.test(name))?.[1];
   const looks = looksLike(input.text);
-  // The text wins over a content type that it contradicts: servers often send text/html by default.
+  // The text wins over a contradictory content type, because servers often send text/html by default.
   if (looks !== undefined && (said === undefined || !compatible(said, looks))) {
     return named !== undefined && compatible(named, looks) ? named : looks;
   }
@@ -316,7 +278,7 @@ function looksLike(text: string): Parse | undefined {
 
 function compatible(said: Parse, looks: Parse): boolean {
   if (said === looks) return true;
-  // A single object is JSON and NDJSON, XHTML begins like XML, and CSV fields may begin like anything but HTML.
+  // A single object is JSON and NDJSON, XHTML starts like XML, and CSV may start with anything except HTML.
   if (said === 'ndjson' || said === 'json')
     return looks === 'json' || (looks === 'ndjson' && said === 'ndjson');
   if (said === 'html' || said === 'xml') return looks === 'html' || looks === 'xml';

@@ -1,4 +1,4 @@
-/** Sends requests: within the per-host limits of all jobs, with redirects, cookies, time limits and retries. */
+/** Sends requests within the per-host limits of all jobs, with redirects, cookies, time limits and retries. */
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import type { CookieJar } from '../../net/cookies.ts';
@@ -12,15 +12,15 @@ import { type HttpRequest, PLAIN_HEADERS, SourceError } from './request.ts';
 
 const MAX_REDIRECTS = 10;
 const ENCODINGS = 'gzip, br, zstd, deflate';
-/** Limit of silence before the headers, and between two chunks of the body. */
+/** Limit for the time until the headers, and between two chunks of the body. */
 const SILENCE_MS = 60_000;
-/** Of the plain headers, those that only trusted origins get. */
+/** Plain headers that are sent only to trusted origins. */
 const TRUSTED_ONLY = ['user-agent', 'accept-language'];
-/** Headers with a single value; of several, the first counts. */
+/** Headers with a single value. If a response repeats one, the first value counts. */
 const ONCE = ['retry-after', 'location', 'content-type', 'etag', 'last-modified'];
 const MAX_EXCERPT_BYTES = 2_048;
 
-export interface Answer {
+export interface HttpResponse {
   status: number;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
@@ -34,13 +34,13 @@ export interface ClientDeps {
   dispatcher: Dispatcher;
   turns: HostTurns;
   pace: Pace;
-  /** Time limit for a response up to its last byte; null: as long as bytes keep coming. */
+  /** Time limit for a response up to its last byte; null: no limit as long as bytes keep arriving. */
   answerMs: number | null;
-  /** Undefined when cookies are not kept. */
+  /** Undefined if cookies are not kept. */
   cookies: CookieJar | undefined;
-  /** The user agent, unless the definition sets another. */
+  /** The default user agent. */
   agent: string;
-  /** Origins that may be sent the definition's own headers, cookies and body. */
+  /** Origins that may receive the headers, cookies and body of the definition. */
   trusted: ReadonlySet<string>;
   redactor: Redactor;
   signal: AbortSignal;
@@ -55,18 +55,18 @@ export interface ClientDeps {
 
 export interface Client {
   /**
-   * The response to a request: 2xx, 304 to a conditional request, or one of the statuses `accepted`. Any other is retried
-   * where that may help.
+   * Returns the response to a request: 2xx, 304 to a conditional request, or a status in `accepted`. Any other response is
+   * retried if that may help.
    *
    * @throws SourceError
    */
-  send(request: HttpRequest, options?: { accepted?: readonly number[] }): Promise<Answer>;
+  send(request: HttpRequest, options?: { accepted?: readonly number[] }): Promise<HttpResponse>;
 }
 
 export function createClient(deps: ClientDeps): Client {
   const { signal } = deps;
 
-  async function once(request: HttpRequest): Promise<Answer> {
+  async function once(request: HttpRequest): Promise<HttpResponse> {
     let { method, url, headers, body } = request;
     for (let hops = 0; ; hops++) {
       const target = new URL(url);
@@ -77,27 +77,27 @@ export function createClient(deps: ClientDeps): Client {
       }
       if (body !== null && !trusted) {
         throw new SourceError(
-          `${target.origin} is to be sent the body of a request that is meant for another host: that is refused`,
+          `A redirect would send the request body to ${target.origin}, which is not a host of the definition`,
         );
       }
       const cookie = await deps.cookies?.header(url);
       if (cookie) sent.cookie = sent.cookie === undefined ? cookie : `${sent.cookie}; ${cookie}`;
-      const answer = await inTurn(target, { method, headers: sent, body });
-      await deps.cookies?.store(answer.setCookies, url);
-      const location = answer.headers.location;
-      if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined)
-        return { ...answer, url };
-      discard(answer);
+      const response = await inTurn(target, { method, headers: sent, body });
+      await deps.cookies?.store(response.setCookies, url);
+      const location = response.headers.location;
+      if (![301, 302, 303, 307, 308].includes(response.status) || location === undefined)
+        return { ...response, url };
+      discard(response);
       if (hops === MAX_REDIRECTS) {
         throw new SourceError(
-          `${request.url} redirects more than ${MAX_REDIRECTS} times, at last to ${location}`,
+          `${request.url} redirects more than ${MAX_REDIRECTS} times, most recently to ${location}`,
         );
       }
       const next = URL.parse(location, url);
       if (next === null || !/^https?:$/.test(next.protocol)) {
-        throw new SourceError(`${url} redirects to ${JSON.stringify(location)}, which is no HTTP address`);
+        throw new SourceError(`${url} redirects to ${JSON.stringify(location)}, which is not an HTTP URL`);
       }
-      if (answer.status < 307 && method !== 'GET') {
+      if (response.status < 307 && method !== 'GET') {
         method = 'GET';
         body = null;
         headers = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'content-type'));
@@ -149,21 +149,21 @@ export function createClient(deps: ClientDeps): Client {
   return {
     async send(request, { accepted = [] } = {}) {
       for (let tries = 1; ; tries++) {
-        let answer: Answer | undefined;
+        let response: HttpResponse | undefined;
         let failure: unknown;
         try {
           const startedAt = deps.now();
-          answer = await once(request);
+          response = await once(request);
           deps.log(
             'debug',
-            `${request.method} ${request.url} ${answer.status}, ${deps.now() - startedAt} ms`,
+            `${request.method} ${request.url} ${response.status}, ${deps.now() - startedAt} ms`,
           );
           if (
-            (answer.status >= 200 && answer.status < 300) ||
-            (answer.status === 304 && isConditional(request)) ||
-            accepted.includes(answer.status)
+            (response.status >= 200 && response.status < 300) ||
+            (response.status === 304 && isConditional(request)) ||
+            accepted.includes(response.status)
           ) {
-            return answer;
+            return response;
           }
         } catch (error) {
           signal.throwIfAborted();
@@ -172,33 +172,33 @@ export function createClient(deps: ClientDeps): Client {
         }
         const retry: Retry = retryOf({
           request,
-          answer,
+          response,
           failure,
           tries,
           random: deps.random(),
           nowMs: deps.now(),
         });
-        if (answer !== undefined && retry.again) discard(answer);
+        if (response !== undefined && retry.again) discard(response);
         if (!retry.again) {
-          const words = answer === undefined ? '' : await excerptOf(answer, deps.redactor);
+          const words = response === undefined ? '' : await excerptOf(response, deps.redactor);
           throw new SourceError(`${retry.sentence}${words}`, {
             cause: failure,
-            ...(answer === undefined ? {} : { status: answer.status }),
+            ...(response === undefined ? {} : { status: response.status }),
           });
         }
-        deps.log('warn', `${retry.sentence}: asked again in ${Math.ceil(retry.waitMs / 1_000)} s`);
+        deps.log('warn', `${retry.sentence}: retrying in ${Math.ceil(retry.waitMs / 1_000)} s`);
         if (retry.rests === undefined) await deps.wait(retry.waitMs, signal);
-        else deps.turns.rest(new URL(answer?.url ?? request.url).host, retry.waitMs, retry.rests);
+        else deps.turns.rest(new URL(response?.url ?? request.url).host, retry.waitMs, retry.rests);
       }
     },
   };
 }
 
-/** Limits the whole time of a response: one that drips never runs into the limit of silence. */
+/** Limits the total time of a response: slow but steady data never exceeds `SILENCE_MS`. */
 function limitTime(target: URL, ms: number | null): { signal: AbortSignal; clear(): void } | undefined {
   if (ms === null) return undefined;
   const late = new AbortController();
-  const sentence = `${target.href} had not answered to the last byte within ${ms / 1_000} s, its \`source.timeout\``;
+  const sentence = `The response of ${target.href} was not complete within ${ms / 1_000} s (\`source.timeout\`)`;
   const timer = setTimeout(() => late.abort(new SourceError(sentence)), ms);
   return { signal: late.signal, clear: () => clearTimeout(timer) };
 }
@@ -208,12 +208,12 @@ function isConditional({ headers }: HttpRequest): boolean {
 }
 
 /** Releases the connection of a response that is not read. */
-export function discard({ body }: Pick<Answer, 'body'>): void {
+export function discard({ body }: Pick<HttpResponse, 'body'>): void {
   body.on('error', () => {}).destroy();
 }
 
 /** The first words of an error response, for the error message. */
-async function excerptOf({ body, headers }: Answer, redactor: Redactor): Promise<string> {
+async function excerptOf({ body, headers }: HttpResponse, redactor: Redactor): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -225,14 +225,14 @@ async function excerptOf({ body, headers }: Answer, redactor: Redactor): Promise
       }
     }
   } catch {
-    // What came before the connection broke is enough.
+    // The part before the connection broke is enough.
   } finally {
     discard({ body });
   }
   const raw = Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString();
   const text = redactor
     .mask(raw)
-    // A secret that the cut splits would not be masked.
+    // The end may be part of a secret, which would not be masked.
     .slice(0, bytes > MAX_EXCERPT_BYTES ? -redactor.longest() : undefined)
     .replace(/<(script|style)\b.*?<\/\1>|<[^>]*>/gis, ' ')
     .replace(/\s+/g, ' ')
@@ -243,31 +243,31 @@ async function excerptOf({ body, headers }: Answer, redactor: Redactor): Promise
 const MAX_TRIES = 5;
 const BASE_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
-/** A longer Retry-After fails the run; the job itself may be retried later. */
+/** A longer Retry-After fails the run. The job itself may be retried later. */
 const MAX_REST_MS = 5 * 60_000;
 /** Statuses that may be temporary. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524];
 
 export type Retry =
   | { again: false; sentence: string }
-  /** `rests`: whose requests to the host wait, because it asked for that; undefined: only this one does. */
+  /** `rests`: whose requests to the host must wait, because the host asked for it; undefined: only this one. */
   | { again: true; sentence: string; waitMs: number; rests?: 'team' | 'all' };
 
 function retryOf(input: {
   request: HttpRequest;
-  answer: { status: number; headers: Readonly<Record<string, string>> } | undefined;
+  response: { status: number; headers: Readonly<Record<string, string>> } | undefined;
   failure: unknown;
   /** How often it was sent, from 1. */
   tries: number;
   random: number;
   nowMs: number;
 }): Retry {
-  const { request, answer, tries } = input;
+  const { request, response, tries } = input;
   const what = `${request.method} ${request.url}`;
   const sentence =
-    answer === undefined
+    response === undefined
       ? `${what} failed: ${causeOf(input.failure)}`
-      : `${what} answered ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`.trimEnd();
+      : `${what} returned ${response.status} ${STATUS_CODES[response.status] ?? ''}`.trimEnd();
   const waitMs = fullJitterMs({
     failures: tries,
     baseMs: BASE_MS,
@@ -275,35 +275,35 @@ function retryOf(input: {
     random: input.random,
   });
   const times = tries > 1 ? ` (after ${tries} tries)` : '';
-  if (answer === undefined) {
-    // The host may have processed the request before the connection broke, so only GET is repeated.
+  if (response === undefined) {
+    // The host may have processed the request before the connection broke, so only GET is retried.
     const again = tries < MAX_TRIES && request.method === 'GET' && mayPass(input.failure);
     return again ? { again, sentence, waitMs } : { again: false, sentence: `${sentence}${times}` };
   }
-  const asked = retryAfterMs(answer.headers['retry-after'], input.nowMs);
-  const refused = answer.status === 429 || answer.status === 503;
+  const asked = retryAfterMs(response.headers['retry-after'], input.nowMs);
+  const refused = response.status === 429 || response.status === 503;
   if (refused && asked !== null && asked > MAX_REST_MS) {
     return {
       again: false,
       sentence: `${sentence} and asks to wait ${Math.ceil(asked / 1_000)} s, which is too long for one run`,
     };
   }
-  if (!PASSING.includes(answer.status) || tries >= MAX_TRIES || (!refused && request.method !== 'GET')) {
-    return { again: false, sentence: `${sentence}${times}${adviceFor(answer.status)}` };
+  if (!PASSING.includes(response.status) || tries >= MAX_TRIES || (!refused && request.method !== 'GET')) {
+    return { again: false, sentence: `${sentence}${times}${adviceFor(response.status)}` };
   }
   return refused && asked !== null
     ? // 429 is about the credentials of one team, 503 about the host.
-      { again: true, sentence, waitMs: asked, rests: answer.status === 429 ? 'team' : 'all' }
+      { again: true, sentence, waitMs: asked, rests: response.status === 429 ? 'team' : 'all' }
     : { again: true, sentence, waitMs };
 }
 
 function adviceFor(status: number): string {
   if (status === 401 || status === 403) return '. Does it need `source.auth`, or another secret?';
-  if (status === 304) return ', and was not asked whether anything has changed';
+  if (status === 304) return ', although the request was not conditional';
   return '';
 }
 
-/** A refusal by our address guard and a name that does not exist are permanent, and so are errors of TLS and HTTP. */
+/** Whether a retry may help. Refused addresses, unknown names, and errors of TLS and HTTP are permanent. */
 function mayPass(failure: unknown): boolean {
   const { name, code, none } = rootOf(failure) as Error & { code?: string; none?: boolean };
   if (name === 'BlockedAddressError' || none === true) return false;

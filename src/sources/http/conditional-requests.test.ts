@@ -25,7 +25,7 @@ test('unchanged responses are not transferred again, and a run without changes s
   assert.deepEqual(second.end.state, first.end.state);
   assert.equal(requests[2]?.headers['if-modified-since'], 'Fri, 20 Nov 2026 10:00:00 GMT');
 
-  // Another definition makes other records of the same answer.
+  // Another definition reads other records from the same response.
   const other = await take(settings, { state: first.end.state, definitionHash: 'two' });
   assert.equal(other.records.length, 2);
 
@@ -44,7 +44,7 @@ test('unchanged responses are not transferred again, and a run without changes s
   assert.deepEqual(asked, ['GET /a', 'GET /b', 'GET /a']);
 });
 
-test('the kept validators are bounded and contain no URL', async (t) => {
+test('the stored validators are bounded and contain no URL', async (t) => {
   const { url } = await site(t, (request, response) => {
     response.setHeader('etag', `"${'e'.repeat(request.url === '/long' ? 1_100 : 900)}"`);
     json(response);
@@ -71,20 +71,20 @@ test('a 304 to an unconditional request is an error', async (t) => {
     ],
     '/none': (_request, response) => response.writeHead(204).end(),
   });
-  const sentence = /answered 304 Not Modified, and was not asked whether anything has changed/;
+  const sentence = /returned 304 Not Modified, although the request was not conditional/;
   await assert.rejects(take({ source: { url: `${url}/never`, parse: 'json' } }), sentence);
   const paged = { url: `${url}/list`, paginate: { type: 'page' } };
   await assert.rejects(take({ source: paged }), sentence);
   const headers = { 'if-modified-since': 'Fri, 20 Nov 2026 10:00:00 GMT' };
   await assert.rejects(
     take({ source: { ...paged, headers } }),
-    /page=2 answered 304 Not Modified, and the page before/,
+    /page=2 returned 304 Not Modified after the previous page/,
   );
   const follow = { url: '$.url', parse: 'json', fields: { x: '$.x' } };
   const detailed = { source: { url: `${url}/people`, follow }, fields: { id: '$.id' } };
   await assert.rejects(take(detailed), sentence);
   await assert.rejects(
     take({ ...detailed, source: { ...detailed.source, headers } }),
-    /The detail page .*\/never answered 304 Not Modified: remove the header/,
+    /The detail page .*\/never returned 304 Not Modified: remove the conditional header/,
   );
 });

@@ -1,6 +1,6 @@
 /**
- * Requests and their responses: checked against robots.txt, authorized, sent, and decoded. robots.txt is asked before a
- * request where its rules apply, else once the response turns out to be HTML, before that is used.
+ * Requests and their responses: checked against robots.txt, authorized, sent, and decoded. robots.txt is checked before a
+ * request if its rules apply, or else once a response turns out to be HTML, before that response is used.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
@@ -10,34 +10,34 @@ import type { HostTurns } from '../../net/host-turns.ts';
 import { createRobots, type RobotsFile } from '../../net/robots.ts';
 import type { Redactor } from '../secrets.ts';
 import { type Body, openBody } from './body.ts';
-import { type Answer, type Client, type ClientDeps, createClient } from './client.ts';
+import { type Client, type ClientDeps, createClient, type HttpResponse } from './client.ts';
 import { FIRST_PAGE, type HttpRequest, pageRequest, SourceError, type Values } from './request.ts';
 
 export interface ConnectDeps {
   dispatcher: Dispatcher;
   /** Per-host request limits, shared by all sources of the server. */
   turns: HostTurns;
-  /** `flowhook/1.2.3`: the user agent, whose first word is looked up in robots.txt. */
+  /** The user agent, such as `flowhook/1.2.3`. Its first word is looked up in robots.txt. */
   agent: string;
   signal: AbortSignal;
   log(level: 'debug' | 'info' | 'warn', text: string): void;
-  /** In [0, 1); `Math.random` by default. */
+  /** In [0, 1) (default: `Math.random`). */
   random?(): number;
-  /** Epoch milliseconds; `Date.now` by default. */
+  /** Epoch milliseconds (default: `Date.now`). */
   now?(): number;
   wait?(ms: number, signal: AbortSignal): Promise<void>;
-  /** Makes the client that sends requests; `createClient` by default. */
+  /** Creates the client that sends requests (default: `createClient`). */
   connect?(deps: ClientDeps): Client;
 }
 
 export interface Exchange {
   /** @throws SourceError */
-  ask(request: HttpRequest, accepted: readonly number[]): Promise<Answer>;
-  /** @throws UnreadableError; SourceError when robots.txt turns out to forbid it */
-  open(answer: Answer, parse: Parse | null): Promise<Body>;
+  ask(request: HttpRequest, accepted: readonly number[]): Promise<HttpResponse>;
+  /** @throws UnreadableError; SourceError if robots.txt turns out to forbid it */
+  open(response: HttpResponse, parse: Parse | null): Promise<Body>;
 }
 
-/** Bounds the renewals of a token for one request, for a server that takes its time to refuse every token. */
+/** Limits the renewals of a token for one request, for a server that refuses every token slowly. */
 const MAX_TRIES = 5;
 
 /** @param state the values of the placeholders of requests */
@@ -53,7 +53,7 @@ export function connectSource(
     now,
     wait,
     pace: { perHost: source.perHost, delayMs: source.delayMs },
-    // Definitions that were applied before this setting existed do not have it.
+    // Undefined in definitions that were stored before this setting existed.
     answerMs: source.answerMs ?? null,
     cookies: source.cookies ? createCookieJar() : undefined,
     trusted: new Set(
@@ -62,7 +62,7 @@ export function connectSource(
     random: deps.random ?? Math.random,
   };
   const client = (deps.connect ?? createClient)(clientDeps);
-  // Only token requests go to the token endpoint, and only with their own headers.
+  // The token endpoint receives only token requests, with their own headers.
   const trusted = new Set(source.auth?.type === 'oauth2' ? [new URL(source.auth.tokenUrl).origin] : []);
   const tokens = createClient({ ...clientDeps, trusted });
   const robots = createRobotsCheck({
@@ -87,35 +87,35 @@ export function connectSource(
         }
       }
     },
-    async open(answer, parse) {
-      const body = await openBody(answer.body, {
+    async open(response, parse) {
+      const body = await openBody(response.body, {
         parse,
         charset: source.charset,
-        contentType: answer.headers['content-type'] ?? '',
-        contentEncoding: answer.headers['content-encoding'] ?? '',
-        url: answer.url,
+        contentType: response.headers['content-type'] ?? '',
+        contentEncoding: response.headers['content-encoding'] ?? '',
+        url: response.url,
       });
       if (body.warning !== undefined && !warned) deps.log('warn', body.warning);
       warned ||= body.warning !== undefined;
-      await robots.after(answer.url, body.parse);
+      await robots.after(response.url, body.parse);
       return body;
     },
   };
   return { exchange, wait };
 }
 
-/** A token is renewed this long before it expires, but not before half of its life. */
+/** A token is renewed this long before it expires, but not before half of its lifetime. */
 const EARLY_MS = 60_000;
-/** A token that is refused within this time after a renewal is not renewed again. */
+/** If a token is refused within this time after a renewal, it is not renewed again. */
 const RENEWAL_MS = 10_000;
-/** The life of tokens without `expires_in`. */
+/** The lifetime of tokens without `expires_in`. */
 const LIFE_MS = 300_000;
 const MAX_TOKEN_BYTES = 64 * 1024;
 
 interface Authorization {
-  /** The request with its credentials. */
+  /** Adds the credentials to a request. */
   sign(request: HttpRequest): Promise<HttpRequest>;
-  /** To be called when the server answered 401. @returns whether to try again */
+  /** Call this after a 401. @returns whether to retry */
   refused(signed: HttpRequest): boolean;
 }
 
@@ -163,7 +163,7 @@ function byClientCredentials(
     if (auth.audience !== null) form.set('audience', auth.audience);
     const [id, secret] = [auth.clientId, auth.clientSecret].map((text) => encodeURIComponent(text));
     redactor.add(`${id}:${secret}`, auth.clientSecret);
-    const answer = await client.send({
+    const response = await client.send({
       method: 'POST',
       url: auth.tokenUrl,
       headers: {
@@ -175,7 +175,7 @@ function byClientCredentials(
       body: form.toString(),
     });
     let text = '';
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       text += String(chunk);
       if (text.length > MAX_TOKEN_BYTES) break;
     }
@@ -186,7 +186,7 @@ function byClientCredentials(
       // Reported below, without the text, which may hold a token.
     }
     if (typeof said.access_token !== 'string') {
-      throw new SourceError(`${auth.tokenUrl} answered ${answer.status} without an \`access_token\``);
+      throw new SourceError(`${auth.tokenUrl} returned ${response.status} without an \`access_token\``);
     }
     redactor.add(said.access_token);
     current = said.access_token;
@@ -202,9 +202,9 @@ function byClientCredentials(
       return { ...request, headers: { ...request.headers, authorization: `Bearer ${value}` } };
     },
     refused({ headers }) {
-      // Concurrent requests are refused together; the first of them has already renewed the token.
+      // Concurrent requests are refused together. The first one has already renewed the token.
       if (headers.authorization !== `Bearer ${current}`) return true;
-      // A new token that is refused would be refused again.
+      // If a new token is refused, the next one would be refused too.
       if (now() - renewedAt < RENEWAL_MS) return false;
       renewedAt = now();
       token = undefined;
@@ -217,9 +217,9 @@ function byClientCredentials(
 const MAX_ROBOTS_BYTES = 512 * 1024;
 
 interface RobotsCheck {
-  /** Before a request. @throws SourceError naming the rule that forbids it */
+  /** Call this before a request. @throws SourceError that names the rule that forbids it */
   before(url: string): Promise<void>;
-  /** After a response, whose format is known by then. @throws SourceError likewise */
+  /** Call this with the format of the response. @throws SourceError that names the rule that forbids it */
   after(url: string, parse: Parse): Promise<void>;
 }
 
@@ -257,10 +257,10 @@ function createRobotsCheck(options: {
   };
 }
 
-/** RFC 9309, section 2.3.1: 4xx means no rules, 5xx forbids everything, and 500 KiB of a file are enough. */
+/** RFC 9309, section 2.3.1: 4xx means no rules, 5xx forbids everything, and 500 KiB of the file are enough. */
 async function readRobots(client: Client, url: string): Promise<RobotsFile> {
   try {
-    const answer = await client.send(
+    const response = await client.send(
       {
         method: 'GET',
         url,
@@ -271,12 +271,12 @@ async function readRobots(client: Client, url: string): Promise<RobotsFile> {
     );
     const chunks: Buffer[] = [];
     let bytes = 0;
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       chunks.push(chunk as Buffer);
       bytes += (chunk as Buffer).length;
       if (bytes > MAX_ROBOTS_BYTES) break;
     }
-    if (answer.status >= 400) return { none: true };
+    if (response.status >= 400) return { none: true };
     return { text: Buffer.concat(chunks).toString() };
   } catch (error) {
     const { status, message } = error as SourceError;

@@ -1,4 +1,4 @@
-/** Fields: paths, templates, conversions, and what is told of those that find nothing. */
+/** Fields: paths, templates, conversions, and warnings about fields that match nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { site, take } from '../../../test/support/jobs/source-site.ts';
@@ -57,7 +57,7 @@ test('fields of JSON are paths, names, templates and conversions', async (t) => 
   ]);
   assert.deepEqual(said, [
     'warn The field `none` was found in none of 1 records',
-    'warn The field `badDate` was found in none of 1 records; 1 could not be read, such as "1.234,50 €"',
+    'warn The field `badDate` was found in none of 1 records; 1 could not be converted, such as "1.234,50 €"',
     'warn The field `otherwise` was found in none of 1 records',
   ]);
 });
@@ -97,24 +97,24 @@ test('fields of HTML are texts as browsers show them, attributes and lists', asy
   ]);
 });
 
-test('a guard on filled fields refuses a page that has changed', async (t) => {
+test('a guard on filled fields detects a page that has changed', async (t) => {
   const { url } = await site(t, { '/': [{ id: 1, mail: 'a@x' }, { id: 2 }, { id: 3, mail: '' }] });
   const fields = { id: '$.id', email: '$.mail' };
   const guarded = async (guards: object) =>
     (await take({ source: { url: `${url}/` }, fields, guards })).end.guard;
   assert.match(
     (await guarded({ required: ['email'] })) ?? '',
-    /`email` in 1 of 3 records, and 100 % must have it/,
+    /`email` in 1 of 3 records, but 100 % must have it/,
   );
   assert.match(
     (await guarded({ minFilledPercent: 50 })) ?? '',
-    /`email` in 1 of 3 records, and 50 % must have it/,
+    /`email` in 1 of 3 records, but 50 % must have it/,
   );
   assert.equal(await guarded({ required: ['email'], minFilledPercent: 30 }), undefined);
   assert.equal(await guarded({ required: ['id'] }), undefined);
 });
 
-test('numbers are parsed in the forms that people write', () => {
+test('numbers are parsed in common notations', () => {
   const cases: [text: string, decimal: '.' | ',', number: number | undefined][] = [
     ['1,234.50', '.', 1234.5],
     ['$ 1 234', '.', 1234],
@@ -140,7 +140,7 @@ test('numbers are parsed in the forms that people write', () => {
   for (const [text, decimal, number] of cases) assert.equal(readNumber(text, decimal), number, text);
 });
 
-test('dates are parsed by their pattern, and impossible ones are refused', () => {
+test('dates are parsed by their pattern, and impossible dates are refused', () => {
   const cases: [text: string, pattern: string, date: string | undefined][] = [
     ['0050-03-01', 'YYYY-MM-DD', undefined],
     ['01.03.2026 10:20:75', 'DD.MM.YYYY HH:mm:ss', undefined],
@@ -160,7 +160,7 @@ test('dates are parsed by their pattern, and impossible ones are refused', () =>
     assert.equal(readDate(text, pattern), date, `${text} as ${pattern}`);
 });
 
-test('a template has what stands within braces at odd places, and braces that nothing closes are text', () => {
+test('a template has the content of braces at odd indexes, and unclosed braces are text', () => {
   for (const [text, pieces] of [
     ['a', ['a']],
     ['{{a}}', ['', 'a', '']],

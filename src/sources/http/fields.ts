@@ -1,8 +1,8 @@
-/** Extracts the fields of a record from one part of a response, and counts which of them were empty. */
+/** Extracts the fields of a record from one part of a response, and counts filled and empty fields. */
 import type { Field, HttpSource } from '../../model/http-source.ts';
 import type { Grammar, Lookup } from './paths.ts';
 
-/** The result for a field. `unread` holds a text that is not the date, number or URL that it should be. */
+/** The result for a field. `unread` is a text that could not be converted to a date, number or URL. */
 type Outcome = 'filled' | 'empty' | { unread: string };
 
 export interface FieldReader {
@@ -10,20 +10,20 @@ export interface FieldReader {
   /** Adds the fields to a record. Empty fields without a default are left out. */
   read(
     part: unknown,
-    input: { base: string; record: Record<string, unknown>; tell(name: string, outcome: Outcome): void },
+    input: { base: string; record: Record<string, unknown>; count(name: string, outcome: Outcome): void },
   ): void;
 }
 
 /**
- * The pieces of a template such as `{{first}} {{last}}`: at odd places what stands within braces, at even ones the text
- * around it. A search and no pattern, which would walk from each `{{` to the end where none is closed.
+ * The pieces of a template such as `{{first}} {{last}}`: at odd indexes the content of braces, at even indexes the text
+ * around them. This does not use a regular expression, which would scan to the end from each unclosed `{{`.
  */
 export function piecesOf(text: string): string[] {
   const pieces: string[] = [];
   let from = 0;
   for (;;) {
     const open = text.indexOf('{{', from);
-    // At least one character stands within.
+    // The braces contain at least one character.
     const close = open === -1 ? -1 : text.indexOf('}}', open + 3);
     if (close === -1) return [...pieces, text.slice(from)];
     pieces.push(text.slice(from, open), text.slice(open + 2, close));
@@ -59,7 +59,7 @@ export function compileText(
   };
 }
 
-/** @param options.trim whether texts are trimmed unless the field says otherwise */
+/** @param options.trim whether texts are trimmed by default */
 export function compileFields(
   fields: Readonly<Record<string, Field>>,
   grammar: Grammar,
@@ -71,17 +71,17 @@ export function compileFields(
   }));
   return {
     names: readers.map(({ name }) => name),
-    read(part, { base, record, tell }) {
+    read(part, { base, record, count }) {
       for (const { name, read } of readers) {
         const { value, outcome } = read(part, base);
-        tell(name, outcome);
+        count(name, outcome);
         if (value !== undefined) setField(record, name, value);
       }
     },
   };
 }
 
-/** Assigns a field of any name: a plain assignment to `__proto__` would set the prototype and lose the field. */
+/** Assigns a field. A plain assignment to a field named `__proto__` would set the prototype instead. */
 export function setField(record: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true });
@@ -107,7 +107,7 @@ function compileField(
 
   function convert(raw: unknown, base: string): Read {
     if (plain) return { value: raw, outcome: isEmpty(raw) ? 'empty' : 'filled' };
-    // Lists and maps are not converted, and neither are numbers, including those that a double would change.
+    // Lists and maps are not converted, and neither are numbers, even those too large for a double.
     if (typeof raw === 'object' && raw !== null && (field.number !== null || !JSON.isRawJSON(raw)))
       return { value: raw, outcome: 'filled' };
     if (field.number !== null && typeof raw === 'number') return { value: raw, outcome: 'filled' };
@@ -148,7 +148,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** A value as text: empty for null, JSON for lists and maps. */
+/** Converts a value to text: empty for null, JSON for lists and maps. */
 export function textOfValue(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
@@ -159,15 +159,15 @@ const UNITS = ['YYYY', 'YY', 'MMMM', 'MMM', 'MM', 'M', 'DD', 'D', 'HH', 'H', 'mm
 const TOKEN = new RegExp(UNITS.join('|'), 'g');
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** Characters that may group thousands, besides the point or comma that is not the decimal mark. */
+/** Characters that may separate thousands, besides the point or comma that is not the decimal mark. */
 const GROUPS = " \u00a0\u2009\u202f'’";
 const NUMBERS = { '.': numbers('.', ','), ',': numbers(',', '.') };
 
 /**
- * The number in a text such as `1.234,50 €`. Thousands are grouped by threes: with the decimal mark `.`, `1,50` is not a
- * number.
+ * Reads the number in a text such as `1.234,50 €`. Thousands have groups of three digits: with the decimal mark `.`, `1,50`
+ * is not a number.
  *
- * @returns undefined when the text does not hold exactly one number, or one that a double would change
+ * @returns undefined if the text does not contain exactly one number, or the number is too large for a double
  */
 export function readNumber(text: string, decimal: '.' | ','): number | undefined {
   const [found, second] = text.replace(/\u2212/g, '-').matchAll(NUMBERS[decimal]);
@@ -191,8 +191,8 @@ function numbers(decimal: string, group: string): RegExp {
  * Parses a date by a pattern of YYYY, YY, MMMM or MMM (English names), MM, M, DD, D, HH, H, mm and ss. With `auto`, a
  * date in ISO 8601, in the format of HTTP and mail, or in epoch seconds or milliseconds.
  *
- * @returns ISO 8601: a day (`2026-01-31`) if the pattern has no hour, else a time in UTC; undefined when the text does
- *   not match or there is no such time
+ * @returns ISO 8601: a day (`2026-01-31`) if the pattern has no hour, else a time in UTC; undefined if the text does not
+ *   match or there is no such time
  */
 export function readDate(text: string, pattern: string): string | undefined {
   return pattern === 'auto' ? readAnyDate(text.trim()) : byPattern(text.trim(), pattern);
@@ -240,7 +240,7 @@ function byPattern(text: string, pattern: string): string | undefined {
     read[unit[0] as keyof typeof read] = unit === 'YY' ? 2000 + number : number;
   }
   const at = new Date(Date.UTC(read.Y, read.M - 1, read.D, read.H, read.m, read.s));
-  // Values out of range roll over to the next unit, and `Date.UTC` takes years below 100 for those of the last century.
+  // Values out of range roll over to the next unit, and `Date.UTC` maps years below 100 to the 20th century.
   const isSame =
     at.getUTCFullYear() === read.Y &&
     at.getUTCMonth() === read.M - 1 &&
@@ -259,16 +259,15 @@ export function isDatePattern(pattern: string): boolean {
 }
 
 export interface FillCount {
-  /** Counts one record. */
+  /** Counts a record. */
   record(): void;
-  /** Counts the result for one field of it. */
-  tell(name: string, outcome: Outcome): void;
-  records(): number;
+  /** Counts the result for one field of a record. */
+  field(name: string, outcome: Outcome): void;
   /** How often each field was filled, in the order of the definition. */
   filled(): ReadonlyMap<string, number>;
   /** Log lines about fields that were not always filled. */
   sentences(): string[];
-  /** The error message of the guard on filled fields, if it refuses these counts. */
+  /** The error message of the guard on filled fields, if it prevents publishing. */
   mistake(filled: HttpSource['filled']): string | undefined;
 }
 
@@ -285,7 +284,7 @@ export function countFills(names: readonly string[]): FillCount {
     record: () => {
       records += 1;
     },
-    tell(name, outcome) {
+    field(name, outcome) {
       if (outcome === 'filled') counts.set(name, (counts.get(name) ?? 0) + 1);
       else if (outcome !== 'empty') {
         const before = unread.get(name);
@@ -295,7 +294,6 @@ export function countFills(names: readonly string[]): FillCount {
         });
       }
     },
-    records: () => records,
     filled: () => counts,
     sentences() {
       if (records === 0) return [];
@@ -304,7 +302,7 @@ export function countFills(names: readonly string[]): FillCount {
         const said =
           wrong === undefined
             ? ''
-            : `; ${wrong.count} could not be read, such as ${JSON.stringify(wrong.example)}`;
+            : `; ${wrong.count} could not be converted, such as ${JSON.stringify(wrong.example)}`;
         if (count === 0) return [`The field \`${name}\` was found in none of ${records} records${said}`];
         return count < records
           ? [`The field \`${name}\` was found in ${count} of ${records} records${said}`]
@@ -319,8 +317,8 @@ export function countFills(names: readonly string[]): FillCount {
         .map((name) => `\`${name}\` in ${counts.get(name) ?? 0} of ${records} records`)
         .join(', ');
       return (
-        `The guard on filled fields refused to publish: ${said}, and ${filled.minPercent} % must have it. ` +
-        'The published records stay as they are. Look at what the source returned: it may have changed'
+        `The guard on filled fields prevented publishing: ${said}, but ${filled.minPercent} % must have it. ` +
+        'The published records are unchanged. Check whether the format of the source has changed'
       );
     },
   };

@@ -14,14 +14,14 @@ import { createOutbound, namedOrigins } from './outbound.ts';
 import { outcomeOf, readSource } from './read-source.ts';
 
 export interface HarnessInput {
-  /** With its secrets filled in. */
+  /** With secrets filled in. */
   source: HttpSource;
-  /** The values of those secrets, to be masked. */
+  /** The values of those secrets, to mask them. */
   secrets: string[];
   state: unknown;
   definitionHash: string;
   agent: string;
-  /** What may be connected to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
+  /** Allowed addresses, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
 

@@ -1,11 +1,11 @@
-/** The state that one run keeps for the next, and the placeholders that requests fill with it. */
+/** The state that one run stores for the next, and the placeholders in requests that use it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { site, take } from '../../../test/support/jobs/source-site.ts';
 
 const SINCE = `$\{state.since}`;
 
-test('the greatest value of a run is the start of the next', async (t) => {
+test('the greatest value of a run is where the next run starts', async (t) => {
   const { url, asked } = await site(t, (request, response) => {
     const since = new URL(request.url ?? '', 'http://x').searchParams.get('since');
     const all = [
@@ -29,7 +29,7 @@ test('the greatest value of a run is the start of the next', async (t) => {
   assert.deepEqual([second.records, second.end.state], [[], first.end.state]);
 });
 
-test('a state takes the least, first or last value or the start of the run, and begins with `initial`', async (t) => {
+test('a state takes the minimum, first or last value or the start of the run, and defaults to `initial`', async (t) => {
   const { url, requests, asked } = await site(t, { '/p': [{ n: 10 }, { n: 9 }, { n: 11 }] });
   const { end } = await take(
     {
@@ -59,7 +59,7 @@ test('a state takes the least, first or last value or the start of the run, and 
   });
 });
 
-test('a value of another kind than before is skipped with a warning', async (t) => {
+test('a value of another type than before is skipped with a warning', async (t) => {
   const { url } = await site(t, { '/p': [{ n: 10 }, { n: 'zzz' }, { n: 11 }, { n: '2026-01-01' }] });
   const settings = {
     source: { url: `${url}/p`, state: { since: { from: 'n', initial: 'never' } } },
@@ -67,15 +67,12 @@ test('a value of another kind than before is skipped with a warning', async (t) 
   };
   const { end, said } = await take(settings);
   assert.deepEqual((end.state as { values: object }).values, { since: '11' });
-  assert.match(
-    said.join('\n'),
-    /The state `since` was left as it is by 2 values of another kind .* such as "zzz"/,
-  );
+  assert.match(said.join('\n'), /The state `since` ignored 2 values whose type differs .* such as "zzz"/);
   const next = await take(settings, { state: { values: { since: '2025-12-31' } } });
   assert.deepEqual((next.end.state as { values: object }).values, { since: '2026-01-01' });
 });
 
-test('no value of a state can change the URL or the body around its placeholder', async (t) => {
+test('a state value cannot change the URL or the body around its placeholder', async (t) => {
   const bodies: string[] = [];
   const { url, asked } = await site(t, async (request, response) => {
     let body = '';
@@ -87,7 +84,7 @@ test('no value of a state can change the URL or the body around its placeholder'
   const of = (since: string) => ({ state: { values: { since } } });
   const inPath = { mode: 'upsert', source: { url: `${url}/a/$\{state.since}/p`, state } };
   for (const step of ['..', '.'])
-    await assert.rejects(take(inPath, of(step)), /has a step of dots in its path/);
+    await assert.rejects(take(inPath, of(step)), /whose path contains \. or \.\. and leads elsewhere/);
   assert.deepEqual(asked, []);
   const { end } = await take(inPath, of('a/../b?c'));
   assert.deepEqual(asked, ['GET /a/a%2F..%2Fb%3Fc/p']);

@@ -1,5 +1,4 @@
-/** What an HTTP source keeps between runs: the values that `source.state` takes from records, and cache validators. */
-
+/** The state that an HTTP source keeps between runs: values that `source.state` takes from records, and cache validators. */
 import { createHash } from 'node:crypto';
 import type { HttpSource, Remember } from '../../model/http-source.ts';
 import { compileText, textOfValue } from './fields.ts';
@@ -16,7 +15,7 @@ const EXAMPLE = 60;
 /** The state of a run as it is stored. */
 interface KeptState {
   values?: Record<string, string>;
-  /** Validators by the SHA-256 of the URL; `of` is the hash of the definition that they belong to. */
+  /** Validators by the SHA-256 of the URL; `of` is the hash of their definition. */
   answers?: { of: string; validators: Record<string, Validators> };
 }
 
@@ -25,9 +24,9 @@ export function readState(state: unknown): KeptState {
 }
 
 export interface StateTracker {
-  /** Values for the placeholders of requests: from the last run, else the `initial` of the definition. */
+  /** Values for the placeholders of requests: from the last run, or else `initial` from the definition. */
   values: ReadonlyMap<string, string>;
-  /** Updates the values from one record. Undefined when no value is taken from records. */
+  /** Updates the values from one record. Undefined if no value is taken from records. */
   look: ((part: unknown, grammar: Grammar) => void) | undefined;
   /** Log lines about values that were skipped. */
   sentences(): string[];
@@ -64,7 +63,7 @@ export function trackState(
       finders.set(grammar, finds);
     }
     for (const [at, { name, take, initial }] of takers.entries()) {
-      // A lone surrogate would make every request that holds the value fail.
+      // A lone surrogate would make every request with this value fail.
       const text = textOfValue(finds[at]?.(part)).toWellFormed();
       if (text === '') continue;
       const before = next.get(name);
@@ -77,7 +76,7 @@ export function trackState(
       }
       const replaces =
         before === undefined ||
-        // `initial` may be of any kind, such as 0 for a time.
+        // `initial` may have another type, such as 0 for a time.
         differs ||
         take === 'last' ||
         (take === 'first'
@@ -96,7 +95,7 @@ export function trackState(
     sentences: () =>
       [...strange].map(
         ([name, { count, example }]) =>
-          `The state \`${name}\` was left as it is by ${count} values of another kind than before, such as ${JSON.stringify(example.slice(0, EXAMPLE))}`,
+          `The state \`${name}\` ignored ${count} values whose type differs from the stored value, such as ${JSON.stringify(example.slice(0, EXAMPLE))}`,
       ),
     next() {
       for (const [name, { take }] of Object.entries(definitions))
@@ -106,7 +105,7 @@ export function trackState(
   };
 }
 
-/** Compares two numbers as numbers, two times with a zone as times, and anything else as text. */
+/** Compares two numbers as numbers, two times with time zones as times, and anything else as text. */
 function compare(a: string, b: string): number {
   if (NUMBER.test(a) && NUMBER.test(b))
     return a.length < 16 && b.length < 16
@@ -124,16 +123,16 @@ function kindOf(text: string): 'number' | 'time' | 'text' {
   return NUMBER.test(text) ? 'number' : DAY.test(text) ? 'time' : 'text';
 }
 
-/** Bounds of the kept state; a response whose validators do not fit is read in full next time. */
+/** Limits of the stored validators. A response whose validators do not fit is requested without conditions next time. */
 const MAX_KEPT_BYTES = 256 * 1024;
 const MAX_VALIDATORS_BYTES = 1_024;
 
 export interface ConditionalRequests {
-  /** `If-None-Match` and `If-Modified-Since`, where validators are known. */
+  /** Returns `If-None-Match` and `If-Modified-Since` if validators are known. */
   conditions(url: string): Record<string, string>;
-  /** A response was read. */
+  /** Stores the validators of a response. */
   read(url: string, headers: Readonly<Record<string, string>>): void;
-  /** The server answered 304. */
+  /** Keeps the validators after a 304. */
   unchanged(url: string): void;
   /** Makes the next request for this URL unconditional. */
   forget(url: string): void;
@@ -142,9 +141,9 @@ export interface ConditionalRequests {
 }
 
 /**
- * Used only where each start URL is a single response: an unchanged first page says nothing about the pages after it.
+ * Used only if each start URL is a single response: an unchanged first page says nothing about the other pages.
  *
- * @param definitionHash validators that belong to another definition are ignored
+ * @param definitionHash validators of another definition are ignored
  */
 export function createConditionalRequests(
   source: HttpSource,
@@ -193,7 +192,7 @@ export function createConditionalRequests(
   };
 }
 
-/** A hash, because a URL may hold a secret and the kept state can be read. */
+/** A hash, because a URL may contain a secret and users can read the stored state. */
 function keyOf(url: string): string {
   return createHash('sha256').update(url).digest('base64url');
 }

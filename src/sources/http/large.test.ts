@@ -1,4 +1,4 @@
-/** Large responses are streamed: 50 MB, which would not fit into the memory limit if they were read whole, and 1 GB in the long form. */
+/** Large responses are streamed: 50 MB, which would not fit into the memory limit if read whole, or 1 GB in the long form. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -13,7 +13,7 @@ const ROW = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', note: 'x'.r
 const MEGABYTES = Number(process.env.LARGE_MEGABYTES ?? 50);
 const ROWS = MEGABYTES * 1_000;
 
-/** Writes rows as fast as they are taken. */
+/** Writes rows as fast as they are read. */
 function pour(response: ServerResponse, start: string, row: string, end: string): Promise<void> {
   const block = row.repeat(1_000);
   function* blocks() {

@@ -11,7 +11,7 @@ const LIST = '[{"id":1}]';
 const json = (response: ServerResponse, text = LIST) =>
   response.setHeader('content-type', 'application/json').end(text);
 
-test('requests to an overloaded host are retried, after the time that it asks for', async (t) => {
+test('requests to an overloaded host are retried after the time that it asks for', async (t) => {
   const refusals: [status: number, headers?: Record<string, string[]>][] = [
     [429, { 'retry-after': ['0', '0'] }],
     [503, { 'retry-after': ['0'] }],
@@ -46,11 +46,11 @@ test('requests to an overloaded host are retried, after the time that it asks fo
   assert.deepEqual(waits, [2_000, 4_000]);
   assert.match(
     said.join('\n'),
-    /answered 429 Too Many Requests: asked again in 0 s\n.*503 Service Unavailable: asked again in 0 s\n.*503 .*\n.*500/,
+    /returned 429 Too Many Requests: retrying in 0 s\n.*503 Service Unavailable: retrying in 0 s\n.*503 .*\n.*500/,
   );
 });
 
-test('retries end, and the error quotes the response', async (t) => {
+test('retries are limited, and the error quotes the response', async (t) => {
   let status = 503;
   const { url, asked } = await site(t, (_request, response) => {
     response
@@ -59,7 +59,7 @@ test('retries end, and the error quotes the response', async (t) => {
   });
   await assert.rejects(
     take({ source: { url } }),
-    /GET .* answered 503 Service Unavailable \(after 5 tries\): Down for maintenance$/,
+    /GET .* returned 503 Service Unavailable \(after 5 tries\): Down for maintenance$/,
   );
   assert.equal(asked.length, 5);
   status = 429;
@@ -70,11 +70,11 @@ test('retries end, and the error quotes the response', async (t) => {
   status = 403;
   await assert.rejects(take({ source: { url } }), /403 Forbidden\. Does it need `source\.auth`/);
   status = 404;
-  await assert.rejects(take({ source: { url } }), /answered 404 Not Found: Down for/);
+  await assert.rejects(take({ source: { url } }), /returned 404 Not Found: Down for/);
   assert.equal(asked.length, 8);
 });
 
-test('a response that breaks off is requested again, unless records of it were handed out', async (t) => {
+test('an interrupted response is requested again, unless some of its records were yielded', async (t) => {
   let broken = 1;
   const { url, asked } = await site(t, (request, response) => {
     const page = request.url === '/html' ? '<p id=1></p>' : `[{"id":1},${' '.repeat(100_000)}{"id":2}]`;
@@ -89,12 +89,12 @@ test('a response that breaks off is requested again, unless records of it were h
     fields: { id: '@id' },
   });
   assert.deepEqual(page.records, [{ id: '1' }]);
-  assert.match(page.said.join(), /broke off in the middle of its answer .*: asked again/);
+  assert.match(page.said.join(), /was interrupted in the middle of the response .*: retrying/);
   broken = 1;
   asked.length = 0;
   await assert.rejects(
     take({ source: { url: `${url}/json` } }),
-    /broke off in the middle of its answer after 1 records/,
+    /was interrupted in the middle of the response after 1 records/,
   );
   assert.equal(asked.length, 1);
 });
@@ -111,7 +111,7 @@ test('a refused connection is retried, and then reported', async () => {
   );
 });
 
-test('redirects to other hosts get no headers of the definition, and a loop of them ends', async (t) => {
+test('redirects to other hosts get no headers of the definition, and a redirect loop ends', async (t) => {
   const other = await site(t, { '/there': [{ id: 7 }] });
   const { url } = await site(t, {
     '/a': (_request, response) => response.writeHead(301, { location: '/b' }).end(),
@@ -132,11 +132,11 @@ test('redirects to other hosts get no headers of the definition, and a loop of t
   assert.equal(sent['user-agent'], 'flowhook/0.0.0');
   await assert.rejects(
     take({ source: { url: `${url}/loop` } }),
-    /redirects more than 10 times, at last to \/loop/,
+    /redirects more than 10 times, most recently to \/loop/,
   );
   await assert.rejects(
     take({ source: { url: `${url}/file` } }),
-    /redirects to "file:\/\/\/etc\/passwd", which is no HTTP address/,
+    /redirects to "file:\/\/\/etc\/passwd", which is not an HTTP URL/,
   );
   await assert.rejects(take({ source: { url: `${url}/inside` } }), /169\.254\.169\.254 is .* link-local/);
 });
@@ -171,7 +171,7 @@ test('cookies are kept for the run, unless the definition turns them off', async
   assert.equal(requests[3]?.headers.cookie, undefined);
 });
 
-test('only a bounded amount of cookies is sent back to a host that sets ever more', async (t) => {
+test('the cookies sent to a host that sets ever more of them are bounded', async (t) => {
   const { url, requests } = await site(t, (request, response) => {
     const page = Number(new URL(request.url ?? '', 'http://x').searchParams.get('page'));
     const cookies = Array.from({ length: 40 }, (_, n) => `c${page}x${n}=${'v'.repeat(100)}`);
@@ -221,7 +221,7 @@ test('robots.txt is respected for HTML, and for other formats on request', async
   );
   await assert.rejects(
     take({ source: { url: down.url, records: 'p', parse: 'html' }, fields: { id: '.' } }),
-    /robots\.txt cannot be read \(GET .* answered 500 .*\), so the site must not be read \(RFC 9309\)/,
+    /robots\.txt cannot be read \(GET .* returned 500 .*\), so the site must not be read \(RFC 9309\)/,
   );
 });
 
@@ -238,7 +238,7 @@ test('jobs that read the same host share its request limit', async (t) => {
   const turns = createHostTurns().of('a', { bindsOthers: true });
   const source = { url, paginate: { type: 'page' }, perHost: 2 };
   await Promise.all(Array.from({ length: 5 }, () => take({ source }, { turns })));
-  assert.ok(most <= 2, `${most} at once`);
+  assert.ok(most <= 2, `${most} concurrent requests`);
   assert.ok(asked >= 20);
 });
 
@@ -263,39 +263,39 @@ test('requests go through a proxy, to targets that the address guard allows', as
     take({ source: { url: 'http://people.example', proxy: 'http://10.0.0.1:3128' } }),
     /The proxy 10\.0\.0\.1:3128 may not be used/,
   );
-  // What it is asked for is judged as well, as far as it is known here: written out, or by its name.
+  // The targets are checked too, as far as this machine can: literal addresses and names.
   for (const target of ['http://169.254.169.254/latest', 'http://[fd00:ec2::254]/', 'http://0x0a000001/']) {
     await assert.rejects(
       take({ source: { url: target, proxy: `http://127.0.0.1:${port}` } }),
-      /may not be asked for by the proxy either: /,
+      /The proxy may not connect to /,
       target,
     );
   }
   assert.equal(asked.length, 1);
 });
 
-test('a response that drips is ended by `source.timeout`, and the error says so', async (t) => {
+test('a slow but steady response fails after `source.timeout`, and the error says so', async (t) => {
   const { url, asked } = await site(t, (_request, response) => {
     response.setHeader('content-type', 'application/json').write('[');
   });
   await assert.rejects(
     take({ source: { url, timeout: '50ms' } }),
-    /had not answered to the last byte within 0\.05 s, its `source\.timeout`$/,
+    /was not complete within 0\.05 s \(`source\.timeout`\)$/,
   );
   const silent = await site(t, () => {});
-  await assert.rejects(take({ source: { url: silent.url, timeout: '50ms' } }), /`source\.timeout`$/);
-  assert.equal(asked.length + silent.asked.length, 2, 'it would drip again');
+  await assert.rejects(take({ source: { url: silent.url, timeout: '50ms' } }), /`source\.timeout`\)$/);
+  assert.equal(asked.length + silent.asked.length, 2, 'not retried');
   assert.throws(() => definitionOf({ source: { type: 'http', url, timeout: 'soon' } }), /source\.timeout/);
 });
 
 test('a deeply nested page is flattened as in browsers, and the text of its fields is bounded', async (t) => {
-  // Each text is 40 characters long, and each of the 510 elements has the texts of all elements in it.
+  // Each text is 40 characters long, and each of the 510 elements includes the texts of its descendants.
   const deep = `<div>${'x'.repeat(40)}`.repeat(2_000);
   const { url } = await site(t, { '/deep': `<main>${deep}`, '/low': `<main>${'<i>'.repeat(2_000)}x` });
   const read = (path: string, from: object) =>
     take({ source: { url: `${url}${path}`, records: 'main' }, fields: { id: from } });
-  await assert.rejects(read('/deep', { from: 'div', all: true }), /div leads to more than 16 MiB of text/);
+  await assert.rejects(read('/deep', { from: 'div', all: true }), /div matches more than 16 MiB of text/);
   const { records } = await read('/low', { from: 'i', all: true });
-  assert.equal(records[0]?.id.length, 510, 'what is deeper stands beside the last of them');
+  assert.equal(records[0]?.id.length, 510, 'deeper elements are siblings of the last one');
   assert.equal((await read('/deep', { from: '.' })).records[0]?.id.length, 2_000 * 41 - 1);
 });

@@ -1,10 +1,9 @@
 /**
- * The dispatcher for the requests of an `http` source: it connects only to allowed addresses, through a proxy if one is
+ * The dispatcher for the requests of an `http` source. It connects only to allowed addresses, through a proxy if one is
  * set.
  *
- * The private networks that `FLOWHOOK_ALLOW_NETWORKS` opens are open only for hosts that the definition names.
- * Redirects and links may lead to public addresses only: otherwise any page could make Flowhook read its neighbours in
- * the network.
+ * Private networks that `FLOWHOOK_ALLOW_NETWORKS` allows may be used only for hosts in the definition. Redirects and links
+ * may lead only to public addresses: otherwise any page could make Flowhook read other hosts of the private network.
  */
 import { Dispatcher, ProxyAgent } from 'undici';
 import type { HttpSource } from '../../model/http-source.ts';
@@ -12,13 +11,13 @@ import { type AddressPolicy, parseAllowNetworks } from '../../net/address-policy
 import { BlockedAddressError, createGuardedDispatcher } from '../../net/dispatcher.ts';
 import { createResolver, type Resolver } from '../../net/resolver.ts';
 
-/** Those of its start URLs and of its token endpoint. Only these may be at addresses that are not public. */
+/** The origins of the start URLs and of the token endpoint. Only these may have addresses that are not public. */
 export function namedOrigins({ urls, auth }: Pick<HttpSource, 'urls' | 'auth'>): Set<string> {
   const named = auth?.type === 'oauth2' ? [...urls, auth.tokenUrl] : urls;
   return new Set(named.flatMap((url) => URL.parse(url)?.origin ?? []));
 }
 
-/** Whether a URL is at one of these origins. HTTPS at the host of an HTTP origin counts too, but not the reverse. */
+/** Whether a URL has one of these origins. HTTPS on the host of an HTTP origin counts too, but not the reverse. */
 export function isAtOrigin(target: URL, origins: ReadonlySet<string>): boolean {
   return (
     origins.has(target.origin) || (target.protocol === 'https:' && origins.has(`http://${target.hostname}`))
@@ -26,12 +25,12 @@ export function isAtOrigin(target: URL, origins: ReadonlySet<string>): boolean {
 }
 
 /**
- * With a proxy, its own address is checked, and each target as far as this machine can: literal addresses, and all
- * addresses that a name resolves to here. The proxy resolves names itself, so a name that is unknown here, or resolves
- * to something else there, is for its operator to refuse.
+ * With a proxy, this checks the address of the proxy, and each target as far as possible: literal addresses, and all
+ * addresses that a name resolves to on this machine. The proxy resolves names itself, so only its operator can refuse a
+ * name that is unknown on this machine or resolves to another address there.
  *
  * @param options.named see `namedOrigins`
- * @throws Error when the proxy itself may not be used
+ * @throws Error if the proxy itself may not be used
  */
 export async function createOutbound(options: {
   allowNetworks: string;
@@ -81,7 +80,7 @@ function publicOnly(policy: AddressPolicy): AddressPolicy {
       if (verdict.allowed || !policy.verdict(address).allowed) return policy.verdict(address);
       return {
         allowed: false,
-        why: `${address} is no public address: only hosts that \`source.url\` names may be at one, not where they redirect or link to`,
+        why: `${address} is not a public address: only hosts in \`source.url\` may have one, not targets of redirects and links`,
       };
     },
   };
@@ -119,5 +118,5 @@ async function refusalOf(
   const addresses = await resolver.resolve(hostname).catch(() => []);
   const refused = addresses.map((address) => policy.verdict(address)).find(({ allowed }) => !allowed);
   if (refused === undefined || refused.allowed) return undefined;
-  return new BlockedAddressError(`${hostname} may not be asked for by the proxy either: ${refused.why}`);
+  return new BlockedAddressError(`The proxy may not connect to ${hostname}: ${refused.why}`);
 }

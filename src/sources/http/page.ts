@@ -1,8 +1,8 @@
-/** Reads one page and its detail pages, and hands out its records while it is being read. */
+/** Reads one page and its detail pages, and yields its records while it is being read. */
 import { createHash } from 'node:crypto';
 import type { Follow, HttpSource, Parse } from '../../model/http-source.ts';
 import { parseExactly } from '../../model/record.ts';
-import { type Answer, discard } from './client.ts';
+import { discard, type HttpResponse } from './client.ts';
 import type { Exchange } from './exchange.ts';
 import { compileFields, compileText, type FieldReader, type FillCount, textOfValue } from './fields.ts';
 import type { ConditionalRequests, StateTracker } from './kept-state.ts';
@@ -17,9 +17,9 @@ export interface PageDeps extends DetailDeps {
 }
 
 /**
- * @param options.digests whether to compute a digest of its records
+ * @param options.digests whether to compute a digest of the records
  * @param options.accepted statuses that mean that there is no such page
- * @returns what is known of the page; `unchanged` for 304, `missing` for an accepted status
+ * @returns what the pager needs; `unchanged` for 304, `missing` for an accepted status
  */
 export async function* readPage(
   request: HttpRequest,
@@ -39,29 +39,29 @@ export async function* readPage(
 
   async function* attempt(): AsyncGenerator<string[], PageRead | 'unchanged' | 'missing'> {
     const headers = { ...request.headers, ...conditional.conditions(asked) };
-    const answer = await exchange.ask({ ...request, headers }, options.accepted);
-    if (answer.status === 304 || options.accepted.includes(answer.status)) {
-      discard(answer);
-      if (answer.status !== 304) return 'missing';
+    const response = await exchange.ask({ ...request, headers }, options.accepted);
+    if (response.status === 304 || options.accepted.includes(response.status)) {
+      discard(response);
+      if (response.status !== 304) return 'missing';
       conditional.unchanged(asked);
       return 'unchanged';
     }
-    if (answer.status === 204) {
-      discard(answer);
-      return { ...nothing(answer), records: 0, digest: '' };
+    if (response.status === 204) {
+      discard(response);
+      return { ...nothing(response), records: 0, digest: '' };
     }
-    const read = yield* records(answer);
-    deps.onPage(answer.url);
-    conditional.read(asked, answer.headers);
+    const read = yield* records(response);
+    deps.onPage(response.url);
+    conditional.read(asked, response.headers);
     return read;
   }
 
-  async function* records(answer: Answer): AsyncGenerator<string[], PageRead> {
-    const body = await exchange.open(answer, source.parse);
+  async function* records(response: HttpResponse): AsyncGenerator<string[], PageRead> {
+    const body = await exchange.open(response, source.parse);
     const { parse } = body;
     refuseBlindPaging(source, parse);
-    const items = await readItems(body, source, { url: answer.url, parsed: deps.maker.parses });
-    const base = isMarkup(parse) ? baseOf(items.around() as never, answer.url) : answer.url;
+    const items = await readItems(body, source, { url: response.url, parsed: deps.maker.parses });
+    const base = isMarkup(parse) ? baseOf(items.around() as never, response.url) : response.url;
     const page: PageKind = { parse, grammar: grammarOf(parse), base };
     const digest = options.digests ? createHash('sha1') : undefined;
     const before = handedOut;
@@ -73,7 +73,7 @@ export async function* readPage(
       yield batch;
     }
     return {
-      ...nothing(answer),
+      ...nothing(response),
       base,
       grammar: page.grammar,
       records: handedOut - before,
@@ -83,7 +83,7 @@ export async function* readPage(
   }
 }
 
-function nothing({ url, headers }: Answer): Omit<PageRead, 'records' | 'digest'> {
+function nothing({ url, headers }: HttpResponse): Omit<PageRead, 'records' | 'digest'> {
   return { url, base: url, linkHeader: headers.link, around: undefined, grammar: grammarOf('json') };
 }
 
@@ -100,12 +100,12 @@ async function* linesOf(
   for await (const batch of batches) yield batch.map((item) => maker.line(item, page));
 }
 
-/** These formats have nothing but records, so the next page would never be found in them. */
+/** CSV and NDJSON contain only records, so the next page could not be found in them. */
 function refuseBlindPaging({ paginate }: HttpSource, parse: Parse): void {
   if (parse !== 'csv' && parse !== 'ndjson') return;
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return;
   throw new SourceError(
-    `The answer is ${parse}: nothing stands around its records that could be the ${paginate.type}`,
+    `The response is ${parse}, which contains only records: there is no ${paginate.type} for the next page`,
   );
 }
 
@@ -126,7 +126,7 @@ async function* withDetails(
 ): AsyncGenerator<string[]> {
   const { follow } = source;
   const { find } = compileText(follow.url, page.grammar, { trim: true });
-  // All are read from the connection first: the host would not wait for the detail pages.
+  // Reads the whole page first: the host would not wait for the detail pages.
   const taken: Item[] = [];
   for await (const batch of batches) taken.push(...batch);
 
@@ -160,25 +160,28 @@ async function addDetails(
 
   async function attempt(): Promise<void> {
     const { follow } = source;
-    const answer = await deps.exchange.ask(linkedRequest(source, url, deps.state, follow.parse), [404, 410]);
-    if (answer.status === 304) {
-      discard(answer);
+    const response = await deps.exchange.ask(
+      linkedRequest(source, url, deps.state, follow.parse),
+      [404, 410],
+    );
+    if (response.status === 304) {
+      discard(response);
       throw new SourceError(
-        `The detail page ${url} answered 304 Not Modified: remove the header from \`source.headers\` that asks for it`,
+        `The detail page ${url} returned 304 Not Modified: remove the conditional header from \`source.headers\``,
       );
     }
-    if (answer.status === 204 || answer.status === 404 || answer.status === 410) {
-      discard(answer);
-      deps.log('warn', `The detail page ${url} answered ${answer.status}: its record goes without`);
+    if (response.status === 204 || response.status === 404 || response.status === 410) {
+      discard(response);
+      deps.log('warn', `The detail page ${url} returned ${response.status}: its record gets no details`);
       return;
     }
-    const { parse, ...body } = await deps.exchange.open(answer, follow.parse);
+    const { parse, ...body } = await deps.exchange.open(response, follow.parse);
     const text = await whole({ parse, ...body });
     const isDocument = isMarkup(parse);
-    const document = isDocument ? parseMarkup(text, { xml: parse === 'xml' }) : parsed(text, answer.url);
-    const base = isDocument ? baseOf(document as never, answer.url) : answer.url;
+    const document = isDocument ? parseMarkup(text, { xml: parse === 'xml' }) : parsed(text, response.url);
+    const base = isDocument ? baseOf(document as never, response.url) : response.url;
     const reader = compileFields(follow.fields, grammarOf(parse), { trim: isDocument });
-    reader.read(document, { base, record, tell: deps.fills.tell });
+    reader.read(document, { base, record, count: deps.fills.field });
     deps.onPage(url);
   }
 }
@@ -188,11 +191,11 @@ function parsed(text: string, url: string): unknown {
     return parseExactly(text);
   } catch (error) {
     const { message } = error as Error;
-    throw new UnreadableError(`The answer of ${url} is not valid JSON: ${message}`, { cause: error });
+    throw new UnreadableError(`The response of ${url} is not valid JSON: ${message}`, { cause: error });
   }
 }
 
-/** What the records of one page have in common. */
+/** Properties that all records of one page share. */
 interface PageKind {
   parse: Parse;
   grammar: Grammar;
@@ -201,7 +204,7 @@ interface PageKind {
 }
 
 interface RecordMaker {
-  /** Whether it needs records parsed. If not, they can be passed on as text. */
+  /** Whether records must be parsed. If not, they can be passed on as text. */
   parses: boolean;
   /** The record as JSON text. */
   line(item: Item, page: PageKind): string;
@@ -222,7 +225,9 @@ export function createRecordMaker(source: HttpSource, memory: StateTracker, fill
     let reader = readers.get(parse);
     if (reader === undefined) {
       if (!hasFields)
-        throw new SourceError(`The answer is ${parse}: \`fields\` must say what its records consist of`);
+        throw new SourceError(
+          `The response is ${parse}, so \`fields\` must define the fields of its records`,
+        );
       reader = compileFields(source.fields, grammarOf(parse), { trim: isMarkup(parse) });
       readers.set(parse, reader);
     }
@@ -234,7 +239,7 @@ export function createRecordMaker(source: HttpSource, memory: StateTracker, fill
     fills.record();
     if (!hasFields && !isMarkup(parse)) return item.value;
     const record: Record<string, unknown> = {};
-    readerOf(parse).read(item.value, { base, record, tell: fills.tell });
+    readerOf(parse).read(item.value, { base, record, count: fills.field });
     return record;
   }
 
@@ -262,11 +267,11 @@ interface RereadDeps {
 }
 
 /**
- * Waits until the response may be requested again.
+ * Waits until a response may be requested again after an interrupted connection.
  *
  * @param read.reads how often it was read, from 1
- * @param read.handedOut records of it that were already handed out, and cannot be taken back
- * @throws the given error, unless it is a broken connection; SourceError when it is not requested again
+ * @param read.handedOut the number of its records that were already yielded, and cannot be withdrawn
+ * @throws the given error, unless the connection was interrupted; SourceError if it must not be requested again
  */
 async function waitToReread(
   error: unknown,
@@ -274,26 +279,26 @@ async function waitToReread(
   { signal, log, wait }: RereadDeps,
 ): Promise<void> {
   signal.throwIfAborted();
-  if (!isBroken(error)) throw error;
+  if (!isInterrupted(error)) throw error;
   const { code } = error as { code?: string };
-  const message = code === 'UND_ERR_BODY_TIMEOUT' ? 'not a byte came for a minute' : (error as Error).message;
-  const what = `The connection to ${read.url} broke off in the middle of its answer`;
+  const message = code === 'UND_ERR_BODY_TIMEOUT' ? 'no data for a minute' : (error as Error).message;
+  const what = `The connection to ${read.url} was interrupted in the middle of the response`;
   if (read.reads >= MAX_READS || read.handedOut > 0) {
     const after = read.handedOut > 0 ? ` after ${read.handedOut} records` : '';
     throw new SourceError(`${what}${after}: ${message}`, { cause: error });
   }
-  log('warn', `${what} (${message}): asked again`);
+  log('warn', `${what} (${message}): retrying`);
   await wait(REREAD_MS * read.reads, signal);
 }
 
-function isBroken(error: unknown): boolean {
+function isInterrupted(error: unknown): boolean {
   const { code = '' } = error as { code?: string };
   return /^(?:UND_ERR_|ECONN|EPIPE|ETIMEDOUT)/.test(code) || (error as Error).message === 'terminated';
 }
 
 /**
- * Works on several values concurrently and yields the results in order. At most `atOnce` are in progress or waiting to be
- * taken. The first failure ends it, once all that are in progress have ended.
+ * Works on several values concurrently and yields the results in order. At most `atOnce` are in progress or not yet
+ * yielded. Throws the first failure once all work in progress has ended.
  */
 async function* inOrder<T, R>(
   values: AsyncIterable<T>,

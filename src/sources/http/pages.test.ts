@@ -1,4 +1,4 @@
-/** From page to page, and from records to their detail pages. */
+/** Pagination, and the detail pages of records. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { site, take } from '../../../test/support/jobs/source-site.ts';
@@ -18,7 +18,7 @@ test('a cursor is followed until there is none', async (t) => {
   assert.equal(asked.length, 2);
 });
 
-test('a cursor may be in the last record, also where records are streamed', async (t) => {
+test('a cursor may be in the last record, even if records are streamed', async (t) => {
   const { url, asked } = await site(t, {
     '/c': { data: [{ id: 1 }, { id: 2 }] },
     '/c?after=2': { data: [{ id: 3 }] },
@@ -40,11 +40,11 @@ test('a cursor may be in the last record, also where records are streamed', asyn
   );
   await assert.rejects(
     take({ source: { url: `${url}/n`, paginate: cursor('$.next') } }),
-    /The answer is ndjson: nothing stands around its records/,
+    /The response is ndjson, which contains only records/,
   );
 });
 
-test('the cursor of a POST goes into its body, also at a nested path', async (t) => {
+test('the cursor of a POST is sent in the body, at a nested path if necessary', async (t) => {
   const bodies: unknown[] = [];
   const { url } = await site(t, async (request, response) => {
     const chunks: Buffer[] = [];
@@ -91,7 +91,7 @@ test('numbered pages end with an empty page, a short one, a repeated one or 404'
       numbered([[1, 2], [3]], 'last'),
       paginate,
       3,
-      /the same records as the page before it: taken as the end/,
+      /the same records as the previous page: no further pages are read/,
     ],
     [numbered([[1, 2], [3]], 'empty'), { type: 'offset', limit: 2 }, 2, /^$/],
   ];
@@ -157,7 +157,7 @@ test('a loop of links or cursors ends the reading with a warning', async (t) => 
     source: { url: `${url}/a`, records: '$.rows', paginate: { type: 'next_link', from: '$.next' } },
   });
   assert.deepEqual(ids(links.records), [1, 2]);
-  assert.match(links.said.join(), /leads back to .*\/a: taken as the end/);
+  assert.match(links.said.join(), /leads back to .*\/a: no further pages are read/);
   const cursors = await take({
     source: {
       url: `${url}/a`,
@@ -166,7 +166,7 @@ test('a loop of links or cursors ends the reading with a warning', async (t) => 
     },
   });
   assert.deepEqual(ids(cursors.records), [1, 2]);
-  assert.match(cursors.said.join(), /The cursor x came a second time/);
+  assert.match(cursors.said.join(), /The cursor x was returned twice/);
   assert.equal(asked.length, 4);
 });
 
@@ -185,13 +185,13 @@ test('endless pages end at `maxPages`, and fail without it', async (t) => {
   );
 });
 
-test('several start URLs make one list', async (t) => {
+test('several start URLs are read as one list', async (t) => {
   const { url } = await site(t, { '/a': [{ id: 1 }], '/b': [{ id: 2 }] });
   const { records } = await take({ source: { url: [`${url}/a`, `${url}/b`] } });
   assert.deepEqual(ids(records), [1, 2]);
 });
 
-test('detail pages add their fields, concurrently and in order, with a warning for those that are gone', async (t) => {
+test('detail pages add fields, concurrently and in order, with a warning about missing pages', async (t) => {
   let under = 0;
   let most = 0;
   const { url } = await site(t, (request, response) => {
@@ -225,8 +225,8 @@ test('detail pages add their fields, concurrently and in order, with a warning f
     records.map(({ id, name }) => [id, name]),
     ['0', '1', '2', '3', '4', '5'].map((id) => [id, id === '3' ? undefined : `Person ${id}`]),
   );
-  assert.ok(most <= 3, `${most} at once`);
-  assert.match(said.join('\n'), /The detail page .*\/p\/3 answered 404: its record goes without/);
+  assert.ok(most <= 3, `${most} concurrent requests`);
+  assert.match(said.join('\n'), /The detail page .*\/p\/3 returned 404: its record gets no details/);
   assert.match(said.join('\n'), /The field `name` was found in 5 of 6 records/);
 });
 
@@ -261,7 +261,7 @@ test('detail pages get the headers of the definition, unless they are on another
   assert.equal(other.requests[0]?.headers.authorization, undefined);
 });
 
-test('links and redirects may lead to private addresses only at hosts that the definition names', async (t) => {
+test('links and redirects may lead to private addresses only on hosts in the definition', async (t) => {
   const inner = await site(t, { '/list': { items: [{ id: 'inner' }] }, '/admin': { secret: 'inner' } });
   const { url } = await site(t, {
     '/redirect': (_request, response) => response.writeHead(302, { location: `${inner.url}/list` }).end(),
@@ -279,7 +279,7 @@ test('links and redirects may lead to private addresses only at hosts that the d
         source: { url: `${url}/${path}`, records: '$.items', ...settings },
         fields: { id: '$.id' },
       }),
-      /failed: 127\.0\.0\.1 is no public address: only hosts that `source\.url` names may be at one/,
+      /failed: 127\.0\.0\.1 is not a public address: only hosts in `source\.url` may have one/,
       path,
     );
   }

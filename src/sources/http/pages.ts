@@ -1,11 +1,11 @@
-/** Finds the next page: one small state machine for each kind of pagination. */
-
+/** Finds the next page: one small state machine for each type of pagination. */
 import type { Paginate } from '../../model/http-source.ts';
 import { linkTo } from '../../net/response-headers.ts';
 import { compileText, textOfValue } from './fields.ts';
 import type { Grammar } from './paths.ts';
 import { FIRST_PAGE, type PageAt } from './request.ts';
-/** What is known of a page once it has been read. */
+
+/** What is known about a page once it has been read. */
 export interface PageRead {
   /** The URL after redirects. */
   url: string;
@@ -13,26 +13,26 @@ export interface PageRead {
   base: string;
   linkHeader: string | undefined;
   records: number;
-  /** Of its records; empty unless the pager asks for `digests`. */
+  /** The digest of its records; empty unless the pager needs `digests`. */
   digest: string;
-  /** What is left of the response without the records, see `rows.ts`. */
+  /** The response without its records; see `rows.ts`. */
   around: unknown;
   grammar: Grammar;
 }
 
-/** The next page, with its `url` where a link leads to it. `said` is a warning for the log. */
-type Next = { at: PageAt; url: string | undefined } | { end: true; said?: string };
+/** The next page, with its `url` if it was linked; or the end, with an optional warning for the log. */
+type Next = { at: PageAt; url: string | undefined } | { end: true; warning?: string };
 
 interface Pager {
   first: PageAt;
-  /** Numbered pages may end with 404. */
+  /** Whether 404 may mean that there are no more pages. */
   numbered: boolean;
-  /** Whether `next` needs the digests of pages, to notice that a page repeats the one before it. */
+  /** Whether `next` needs the digests of pages, to detect a page that repeats the previous one. */
   digests: boolean;
   next(page: PageRead): Next;
 }
 
-/** A pager for the pages of one start URL. */
+/** Creates a pager for one start URL. */
 export function createPager(paginate: Paginate | null): Pager {
   switch (paginate?.type) {
     case undefined:
@@ -72,6 +72,8 @@ export function createPager(paginate: Paginate | null): Pager {
   }
 }
 
+const LAST_PAGE = 'no further pages are read';
+
 function byCursor(param: string, from: string): Pager {
   const seen = new Set<string>();
   return {
@@ -83,7 +85,7 @@ function byCursor(param: string, from: string): Pager {
       const cursor = value === false ? '' : textOfValue(value);
       if (cursor === '') return { end: true };
       if (seen.has(cursor))
-        return { end: true, said: `The cursor ${cursor.slice(0, 80)} came a second time: taken as the end` };
+        return { end: true, warning: `The cursor ${cursor.slice(0, 80)} was returned twice: ${LAST_PAGE}` };
       seen.add(cursor);
       return {
         at: { params: { [param]: typeof value === 'number' ? value : cursor }, page: undefined },
@@ -106,11 +108,11 @@ function byLink(linkOf: (page: PageRead) => string | undefined): Pager {
       if (!/^https?:/.test(link))
         return {
           end: true,
-          said: `The link to the next page (${link.slice(0, 80)}) is no HTTP address: taken as the end`,
+          warning: `The link to the next page (${link.slice(0, 80)}) is not an HTTP URL: ${LAST_PAGE}`,
         };
       const url = withoutHash(link);
       if (seen.has(url))
-        return { end: true, said: `The link to the next page leads back to ${url}: taken as the end` };
+        return { end: true, warning: `The link to the next page leads back to ${url}: ${LAST_PAGE}` };
       seen.add(url);
       return { at: FIRST_PAGE, url };
     },
@@ -132,7 +134,7 @@ function byNumber(input: {
     next({ records, digest, url }) {
       if (records === 0 || (input.size !== null && records < input.size)) return { end: true };
       if (digest === before) {
-        return { end: true, said: `${url} brought the same records as the page before it: taken as the end` };
+        return { end: true, warning: `${url} has the same records as the previous page: ${LAST_PAGE}` };
       }
       before = digest;
       number += input.step;

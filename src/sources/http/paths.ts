@@ -1,20 +1,19 @@
-/** The path language of each format: JSONPath for data, CSS selectors for HTML and XML, with the parsers of those. */
-
+/** The path language of each format: JSONPath for data, CSS selectors for HTML and XML. Also parses HTML and XML. */
 import { createRequire } from 'node:module';
 import type { AnyNode, Document, Element } from 'domhandler';
 import type { Parse } from '../../model/http-source.ts';
 import { MalformedError } from '../../std/lines.ts';
 
-/** Limit of the text that a path finds in one record; nested elements each repeat the text of those in them. */
+/** Limit for the text that a path matches in one record: each nested element repeats the text of its descendants. */
 const MAX_TEXTS = 16 << 20;
 
-/** Returns everything that a path matches in one record as it came. */
+/** Returns everything that a path matches in one record of the response. */
 export type Lookup = (part: unknown) => unknown[];
 
 export interface Grammar {
-  /** @param options.trim whether to trim and fold the white space of texts in HTML and XML */
+  /** @param options.trim whether to trim and collapse white space in HTML and XML */
   compile(path: string, options: { trim: boolean }): Lookup;
-  /** Whether this path leads to a URL, to be made absolute. */
+  /** Whether this path leads to a URL, which is made absolute. */
   isLink(path: string): boolean;
 }
 
@@ -33,7 +32,7 @@ const markup = (xml: boolean): Grammar => ({
         const text = textAt(node as AnyNode, attribute, { trim, xml });
         length += text?.length ?? 0;
         if (length > MAX_TEXTS)
-          throw new MalformedError(`${path} leads to more than 16 MiB of text in one record`);
+          throw new MalformedError(`${path} matches more than 16 MiB of text in one record`);
         return text === undefined ? [] : [text];
       });
     };
@@ -69,8 +68,8 @@ const STEP =
   /\.([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)|\[(?:'([^'\\]*)'|"([^"\\]*)"|(\d{1,9}))\]/uy;
 
 /**
- * The names and positions of a path that matches one place at most, such as `$.data['e-mail'][0]`; undefined for any
- * other. A text that does not begin with `$` is the name of a property.
+ * The names and positions of a path that matches at most one place, such as `$.data['e-mail'][0]`; undefined for any other
+ * path. A text that does not start with `$` is the name of a property.
  */
 export function plainSteps(path: string): (string | number)[] | undefined {
   if (!path.startsWith('$')) return [path];
@@ -94,7 +93,7 @@ export function compileJsonPath(path: string): Finder {
       return found === undefined ? [] : [found];
     };
   }
-  // Loaded when a path needs it; most match one place only.
+  // Loaded only when a path needs it: most paths match only one place.
   const { jsonpath } = createRequire(import.meta.url)('json-p3') as typeof import('json-p3');
   let query: ReturnType<typeof jsonpath.compile>;
   try {
@@ -107,7 +106,7 @@ export function compileJsonPath(path: string): Finder {
       return query.query(value as Parameters<typeof query.query>[0]).values();
     } catch (error) {
       // The value may be nested more deeply than the library supports.
-      throw new MalformedError(`${path} cannot be followed: ${(error as Error).message}`);
+      throw new MalformedError(`${path} cannot be evaluated: ${(error as Error).message}`);
     }
   };
 }
@@ -134,7 +133,7 @@ interface Selector {
 /** Attributes that hold URLs, which are made absolute. */
 const LINK_ATTRIBUTES = ['href', 'src', 'action', 'data', 'poster', 'cite', 'formaction'];
 
-/** `a.next@href`, `@id` (of the element itself), `td:nth-child(2)`, `.` (the element's own text). */
+/** Parses `a.next@href`, `@id` (of the element itself), `td:nth-child(2)` or `.` (the text of the element itself). */
 export function readSelector(path: string): Selector {
   const found = /^(.*?)@([\w:.-]+)\s*$/s.exec(path);
   const css = (found?.[1] ?? path).trim();
@@ -157,7 +156,7 @@ export function compileSelector(css: string, options: { xml: boolean }): (within
   return (within) => selectAll<AnyNode, Element>(query, within, { xmlMode: options.xml });
 }
 
-/** The text of a node. Trimming also folds white space, as browsers do. Not recursive, because pages may nest deeply. */
+/** The text of a node. Trimming also collapses white space, as browsers do. Not recursive, because pages may nest deeply. */
 export function textOf(node: AnyNode, options: { trim: boolean }): string {
   const parts: string[] = [];
   const open: AnyNode[] = [node];
@@ -173,7 +172,7 @@ export function textOf(node: AnyNode, options: { trim: boolean }): string {
   return options.trim ? text.replace(/[\s\u00a0]+/gu, ' ').trim() : text;
 }
 
-/** Elements whose texts browsers separate even where the page has no white space. */
+/** Elements whose texts browsers separate even without white space in the page. */
 const SEPARATES = new Set(['br', 'p', 'div', 'li', 'tr', 'td', 'th', 'dt', 'dd', 'h1', 'h2', 'h3', 'h4']);
 
 function cssSelect(): typeof import('css-select') {
@@ -181,12 +180,12 @@ function cssSelect(): typeof import('css-select') {
 }
 
 /**
- * Limit of nesting, as in browsers; deeper elements become siblings. The text of an element includes that of all
- * elements in it, so reading the text of each of 100,000 nested elements would take minutes.
+ * Nesting limit, as in browsers: deeper elements become siblings. The text of an element includes the text of all its
+ * descendants, so reading the text of each of 100,000 nested elements would take minutes.
  */
 const MAX_DEPTH = 512;
 
-/** Each parser is loaded when a response needs it. */
+/** Loads each parser only when a response needs it. */
 const require = createRequire(import.meta.url);
 
 export function parseMarkup(text: string, options: { xml: boolean }): Document {
@@ -215,7 +214,7 @@ function flattened(document: Document): Document {
   return document;
 }
 
-/** Makes all descendants of an element its children, in order. Each keeps only its own text. */
+/** Makes all descendants of an element its children, in order. Each one keeps only its own text. */
 function flatten(root: Element): void {
   const below: AnyNode[] = [];
   const open = root.children.toReversed();
@@ -246,7 +245,7 @@ export function baseOf(document: Document, url: string): string {
   const open: { children?: unknown[]; name?: string; attribs?: Record<string, string> }[] = [
     document as never,
   ];
-  // Only the head may contain one, and the head comes first.
+  // Only the head may contain a `<base>`, and the head comes first.
   for (let looked = 0; looked < 200; looked++) {
     const node = open.shift();
     if (node === undefined) break;

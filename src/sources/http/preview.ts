@@ -1,4 +1,4 @@
-/** Previews a source without a job: its first records, how often each field is filled, and the next request. */
+/** Previews a source without a job: the first records, how often each field is filled, and the next request. */
 import { createReadStream } from 'node:fs';
 import type { HttpSource } from '../../model/http-source.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
@@ -10,7 +10,7 @@ import { fieldNames } from './page.ts';
 import { outcomeOf, readSource } from './read-source.ts';
 import type { HttpRequest } from './request.ts';
 
-/** With detail pages, each record takes a request. */
+/** The limit with detail pages, where each record takes a request. */
 const MAX_FOLLOWED = 5;
 const MAX_RECORDS = 10_000;
 const SHOWN = 10;
@@ -19,23 +19,23 @@ interface PreviewInput {
   source: HttpSource;
   /** A file to use as the first response, instead of sending requests. */
   from: string | undefined;
-  /** Pages to read of each start URL. */
+  /** Number of pages to read of each start URL. */
   pages: number;
   allowNetworks: string;
   agent: string;
   /** Texts to mask, except in records. */
   secrets: readonly string[];
   signal: AbortSignal;
-  /** Called at once with log lines, such as that a host asks to wait. */
+  /** Called with log lines, for example when a host asks to wait. */
   onLog(text: string): void;
 }
 
 export interface Preview {
-  /** The first records, as the job would get them. */
+  /** The first ten records, as a job would get them. */
   records: Record<string, unknown>[];
-  /** How many were read. */
+  /** The number of records read. */
   read: number;
-  /** How many of those have each field filled. */
+  /** For each field, the number of records in which it is filled. */
   filled: Record<string, number>;
   requests: { method: string; url: string; status: number; ms: number }[];
   /** The next request that a run would send. */
@@ -46,11 +46,11 @@ export interface Preview {
   error: string | null;
 }
 
-/** Thrown in place of the first request or record beyond the preview. */
+/** Thrown instead of the first request or record beyond the preview. */
 class Enough extends Error {}
 
 /**
- * Never publishes anything. What goes wrong with the source is in `Preview.error`.
+ * Reads the source without publishing. Errors of the source are in `Preview.error`.
  *
  * @throws the signal's reason
  */
@@ -84,7 +84,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
       turns: createHostTurns().of('preview', { bindsOthers: true }),
       agent: input.agent,
       signal,
-      // Requests, logged as `debug`, are part of the result.
+      // Requests are logged as `debug`. They are part of the result.
       log: (level, text) => {
         if (level !== 'debug') input.onLog(text);
       },
@@ -115,7 +115,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
   signal.throwIfAborted();
   if (!outcome.ok) preview.error = outcome.error;
   preview.unfilled.push(...fills.sentences().map(redactor.mask));
-  // Defaults do not count as filled. With detail pages, records beyond the preview may have been counted.
+  // Default values do not count as filled. With detail pages, records beyond the preview may have been counted.
   for (const [name, count] of fills.filled()) preview.filled[name] = Math.min(count, preview.read);
   return preview;
 }
@@ -127,7 +127,7 @@ function add(preview: Preview, line: string): void {
   if (preview.records.length < SHOWN) preview.records.push(record);
 }
 
-/** Records each request in the preview, and refuses the first one beyond it. */
+/** Adds each request to the preview, and refuses the first one beyond it. */
 function limited(
   client: Client,
   input: PreviewInput,
@@ -148,14 +148,14 @@ function limited(
         }
       }
       const startedAt = now();
-      const answer = await client.send(request, options);
+      const response = await client.send(request, options);
       preview.requests.push({
         method: request.method,
         url: redactor.mask(request.url),
-        status: answer.status,
+        status: response.status,
         ms: now() - startedAt,
       });
-      return answer;
+      return response;
     },
   };
 }

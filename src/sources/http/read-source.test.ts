@@ -1,4 +1,4 @@
-/** An `http` source as a whole: from the pages of a site to records. */
+/** A whole `http` source, from the pages of a site to records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { definitionOf, site, take } from '../../../test/support/jobs/source-site.ts';
@@ -6,7 +6,7 @@ import { finish, TRIAL } from '../../../test/support/jobs/sources.ts';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { startRun } from '../start.ts';
 
-test('a JSON API becomes records in a child process of its own', async (t) => {
+test('a child process reads records from a JSON API', async (t) => {
   const { url, requests } = await site(t, {
     '/contacts': {
       data: { items: [{ contact_id: 7, first: 'Ada', last: 'Lovelace', email: 'ada@example.com' }] },
@@ -41,7 +41,7 @@ test('a JSON API becomes records in a child process of its own', async (t) => {
   assert.deepEqual(pages, [1]);
 });
 
-test('the refusal of an address says what would allow it', async (t) => {
+test('the error about a refused address says how to allow it', async (t) => {
   const { url, asked } = await site(t, { '/': [] });
   const definition = definitionOf({ source: { type: 'http', url: `${url}/` } });
   const run = await startRun({ ...TRIAL, definition });
@@ -113,7 +113,7 @@ test('a secret in a URL is masked in every encoding', async (t) => {
   const { end } = await finish(run);
   assert.match(asked[0] ?? '', /token=ab%2Bc%2Fd\+e%3D%3D&other=x/);
   assert.ok(!end.ok);
-  assert.match(end.error, /GET .*\?token=\*\*\*&other=x answered 404 Not Found: Nothing here/);
+  assert.match(end.error, /GET .*\?token=\*\*\*&other=x returned 404 Not Found: Nothing here/);
   assert.match(said.join(), /token=\*\*\*&other=x 404/);
 });
 

@@ -1,9 +1,8 @@
 /**
- * Reads a whole source: its start URLs, the pages that follow each of them, and the detail pages of their records.
+ * Reads a whole source: its start URLs, the following pages of each, and the detail pages of their records.
  *
- *     start URLs ──▶ pages ──▶ parts that are records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
+ *     start URLs ──▶ pages ──▶ records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
  */
-
 import { DEFAULT_MAX_PAGES, type HttpSource } from '../../model/http-source.ts';
 import { MalformedError } from '../../std/lines.ts';
 import { usefulPart } from '../process/harness-output.ts';
@@ -14,12 +13,13 @@ import { createConditionalRequests, readState, trackState } from './kept-state.t
 import { createRecordMaker, fieldNames, type PageDeps, readPage } from './page.ts';
 import { createPager } from './pages.ts';
 import { linkedRequest, type PageAt, pageRequest, SourceError, UnreadableError } from './request.ts';
+
 export interface SourceDeps extends ConnectDeps {
   /** Called after each page with the number of pages read. */
   onPage(pages: number, url: string): void;
-  /** More pages than this are taken for a loop, unless the definition has `maxPages`; 10,000 by default. */
+  /** More pages than this count as a loop, unless the definition has `maxPages` (default: 10,000). */
   mostPages?: number;
-  /** Counts the fields, for callers that need the counts before the end. */
+  /** Counts filled fields, for callers that need the counts before the end. */
   fills?: FillCount;
 }
 
@@ -27,9 +27,9 @@ interface SourceInput {
   source: HttpSource;
   /** The `SourceEnd.state` of the last published run. */
   state: unknown;
-  /** Cache validators in the state that belong to another definition are ignored. */
+  /** Cache validators of another definition in the state are ignored. */
   definitionHash: string;
-  /** Masks secrets in log lines and errors. Credentials that are found during the run are added to it. */
+  /** Masks secrets in log lines and errors. Credentials obtained during the run are added to it. */
   redactor?: Redactor;
 }
 
@@ -37,7 +37,7 @@ export interface SourceEnd {
   state: unknown;
   /** All responses were 304, so no records were read. */
   unchanged: boolean;
-  /** The error message of the guard on filled fields, if it refuses what was read. */
+  /** The error message of the guard on filled fields, if it prevents publishing. */
   guard: string | undefined;
 }
 
@@ -90,7 +90,7 @@ async function* readAll(
     },
   };
 
-  // A run must bring all records: as soon as one start URL has changed, the unchanged ones are read too.
+  // A run must yield all records: if one start URL has changed, the unchanged ones are read too.
   const unchanged: string[] = [];
   for (const start of source.urls) {
     if (!(yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES))) unchanged.push(start);
@@ -114,7 +114,7 @@ async function* readAll(
   };
 }
 
-/** Reads a start URL and the pages that follow it. @returns false if it is unchanged and nothing was read */
+/** Reads a start URL and its following pages. @returns false if it is unchanged and nothing was read */
 async function* readPages(
   start: string,
   deps: PageDeps,
@@ -131,14 +131,16 @@ async function* readPages(
     const accepted = pager.numbered && count > 1 ? [404, 410] : [];
     const page = yield* readPage(request, { digests: pager.digests, accepted }, deps);
     if (page === 'unchanged' && count > 1) {
-      // Only a header of the definition itself can have made this request conditional.
-      throw new SourceError(`${request.url} answered 304 Not Modified, and the page before it has been read`);
+      // Only a header of the definition can have made this request conditional.
+      throw new SourceError(
+        `${request.url} returned 304 Not Modified after the previous page was read. Remove the conditional header from \`source.headers\``,
+      );
     }
     if (page === 'unchanged') return false;
     if (page === 'missing') return true;
     const next = pager.next(page);
     if ('end' in next) {
-      if (next.said !== undefined) deps.log('warn', next.said);
+      if (next.warning !== undefined) deps.log('warn', next.warning);
       return true;
     }
     if (maxPages !== null && count >= maxPages) {
@@ -147,7 +149,7 @@ async function* readPages(
     }
     if (maxPages === null && count >= mostPages) {
       throw new SourceError(
-        `${start} has more than ${mostPages} pages. If that is right, say so with \`paginate.maxPages\`; it may also be a loop`,
+        `${start} has more than ${mostPages} pages, which may be a loop. If it is not, set \`paginate.maxPages\``,
       );
     }
     at = next.at;
@@ -155,7 +157,7 @@ async function* readPages(
   }
 }
 
-/** The result of the program, as descriptor 4 gets it. */
+/** The result that the program writes to descriptor 4. */
 export type HarnessResult =
   | { ok: true; state: unknown; unchanged: boolean }
   | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };

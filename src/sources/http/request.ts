@@ -1,4 +1,4 @@
-/** Builds the request for one page from the definition, the state and the position in the pagination; the errors that a source ends with. */
+/** Builds requests from the definition, the state and the position in the pagination. Also has the errors of a source. */
 import type { HttpSource, Parse } from '../../model/http-source.ts';
 
 /** Headers that may also be sent to hosts that the definition does not name, in lower case. */
@@ -11,10 +11,10 @@ export const PLAIN_HEADERS: readonly string[] = [
   'user-agent',
 ];
 
-/** A request failed or may not be sent. The message says which request, what came back and, if there is one, the next step. */
+/** A request failed or may not be sent. The message names the request, the response and, if possible, the next step. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
-  /** The status of the response, if there was one. */
+  /** The status of the response, if any. */
   readonly status: number | undefined;
 
   constructor(sentence: string, options: { status?: number; cause?: unknown } = {}) {
@@ -23,7 +23,7 @@ export class SourceError extends Error {
   }
 }
 
-/** A response cannot be read in its format. The message says what came instead. */
+/** A response cannot be read in its format. The message says what the response is instead. */
 export class UnreadableError extends Error {
   override readonly name = 'UnreadableError';
 }
@@ -36,12 +36,12 @@ export interface Values {
   page: number | undefined;
 }
 
-/** The state names that a text refers to. */
+/** The names of states that a text uses. */
 export function statesIn(text: string): string[] {
   return [...text.matchAll(PLACE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }
 
-/** @returns undefined, for a text to be left out, when it consists of nothing but placeholders without a value */
+/** @returns undefined, to leave the text out, if it consists only of placeholders without a value */
 function fillIn(
   text: string,
   values: Values,
@@ -56,7 +56,7 @@ function fillIn(
   return missing && filled === '' ? undefined : filled;
 }
 
-/** Does the same in every text of a JSON value. Members whose text is left out are removed. */
+/** Does the same for all strings in a JSON value, and removes members whose text is left out. */
 function fillInAll(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillIn(value, values);
   if (Array.isArray(value)) return value.map((one) => fillInAll(one, values) ?? null);
@@ -85,7 +85,7 @@ export interface PageAt {
 
 export const FIRST_PAGE: PageAt = { params: {}, page: undefined };
 
-/** Accepted formats, preferred first: some hosts serve several. */
+/** The `accept` header for each format: some hosts serve several formats. */
 const ACCEPT: Readonly<Record<Parse, string>> = {
   json: 'application/json, */*;q=0.5',
   ndjson: 'application/x-ndjson, application/jsonl, */*;q=0.5',
@@ -138,24 +138,24 @@ export function pageRequest(
   return { method: source.method, url: target.href, headers, body };
 }
 
-/** @throws SourceError when a value would change the path around its placeholder */
+/** @throws SourceError if a value would change the path around its placeholder */
 function addressOf(url: string, values: Values): string {
   const address = fillIn(url, values, encodeURIComponent) ?? '';
   const [path = ''] = address.split(/[?#]/, 1);
   if (address !== url && /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) {
     throw new SourceError(
-      `${address} has a step of dots in its path, which leads elsewhere. See the state of this workflow`,
+      `The state of this workflow makes the URL ${address}, whose path contains . or .. and leads elsewhere. Check that state`,
     );
   }
   return address;
 }
 
-/** Escapes a value for a place between quotes. */
+/** Escapes a value for use within a JSON string. */
 function withinJson(value: string): string {
   return JSON.stringify(value).slice(1, -1);
 }
 
-/** The request for a page that a link leads to: with the headers of the first page, without its query and body. */
+/** The request for a linked page: with the headers of the first page, without its query and body. */
 export function linkedRequest(
   source: HttpSource,
   url: string,

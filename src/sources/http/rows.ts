@@ -1,4 +1,4 @@
-/** Extracts the records of one response, as a stream where its format allows that: JSON, NDJSON, CSV, HTML and XML. */
+/** Extracts the records of one response (JSON, NDJSON, CSV, HTML or XML), as a stream if the format allows that. */
 import { isUtf8 } from 'node:buffer';
 import type { Document } from 'domhandler';
 import type { HttpSource } from '../../model/http-source.ts';
@@ -11,25 +11,25 @@ import { setField } from './fields.ts';
 import { compileJsonPath, compileSelector, parseMarkup, plainSteps } from './paths.ts';
 import { UnreadableError } from './request.ts';
 
-/** Limit of a line or an array element; no record can be longer. */
+/** Limit for a line or an array element; no record can be longer. */
 const MAX_ELEMENT_BYTES = 16 << 20;
-/** Limit of responses that must be held in memory: HTML, XML, and JSON whose path matches several places. */
+/** Limit for responses that must be held in memory: HTML, XML, and JSON whose path can match several places. */
 const MAX_WHOLE_BYTES = 128 << 20;
 
 interface Items {
-  /** The records, in small batches. To be read to the end. */
+  /** The records, in small batches. Read them to the end. */
   batches: AsyncIterable<Item[]>;
-  /** The rest of the response, for links and cursors: JSON without the records, or the document. After `batches`. */
+  /** The rest of the response, for links and cursors: JSON without the records, or the document. Call it after `batches`. */
   around(): unknown;
 }
 
-/** A record as it came. `text` is set instead of `value` where it is JSON in one line that need not be parsed. */
+/** A record before its fields are extracted. `text` is set instead of `value` for one-line JSON that need not be parsed. */
 export interface Item {
   value: unknown;
   text: string | undefined;
 }
 
-/** @throws UnreadableError, also while the batches are read */
+/** @throws UnreadableError, also while reading the batches */
 export async function readItems(
   body: Body,
   source: Pick<HttpSource, 'records' | 'delimiter' | 'paginate'>,
@@ -56,7 +56,7 @@ async function* ndjson(body: Body, parsed: boolean): AsyncGenerator<Item[]> {
   yield splitter.end().map((text) => item(text, parsed));
 }
 
-/** A record that nobody looks into is passed on as text. */
+/** A record whose fields are not needed is passed on as text. */
 function item(text: string, parsed: boolean): Item {
   return parsed || text.includes('\n') ? { value: parse(text), text: undefined } : { value: undefined, text };
 }
@@ -100,7 +100,7 @@ async function json(
   }
 }
 
-/** Whether the path to the next page leads through the records, which are gone once they have been handed out. */
+/** Whether the path to the next page leads through the records, which are not kept once they were yielded. */
 function looksInto(paginate: HttpSource['paginate'], records: string): boolean {
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return false;
   const [to, from] = [plainSteps(records), plainSteps(paginate.from)];
@@ -119,7 +119,7 @@ async function* elements(
   const around = parse(splitter.around().replace(/^\ufeff/, ''));
   keep(around);
   if (splitter.found()) return;
-  // There is no array at that place: a single object is one record.
+  // The path leads to no array. A single object is one record.
   const [alone] = records === null ? [around] : compileJsonPath(records)(around);
   if (typeof alone === 'object' && alone !== null && !Array.isArray(alone)) {
     yield [{ value: alone, text: undefined }];
@@ -127,7 +127,7 @@ async function* elements(
   }
   if (alone !== undefined && alone !== null) {
     throw new MalformedError(
-      `\`records\` leads to ${JSON.stringify(alone).slice(0, 80)}, which is no record`,
+      `\`records\` matches ${JSON.stringify(alone).slice(0, 80)}, which is not a record`,
     );
   }
   if (alone === undefined && records !== null) {
@@ -136,10 +136,10 @@ async function* elements(
 }
 
 function leadsNowhere(path: string, value: unknown): MalformedError {
-  return new MalformedError(`\`records\` (${path}) leads to nothing. The answer has: ${namesIn(value)}`);
+  return new MalformedError(`\`records\` (${path}) matches nothing. The response has: ${namesIn(value)}`);
 }
 
-/** The properties of a response, which help to correct a wrong path. */
+/** The properties of a response, which help to fix a wrong path. */
 function namesIn(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value).slice(0, 80);
   return (
@@ -163,7 +163,7 @@ async function* inBatches(values: readonly unknown[]): AsyncGenerator<Item[]> {
   }
 }
 
-/** The whole text of a body. @throws UnreadableError when it is over 128 MiB */
+/** The whole text of a body. @throws UnreadableError above 128 MiB */
 export async function whole(body: Body): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -171,13 +171,13 @@ export async function whole(body: Body): Promise<string> {
     bytes += chunk.length;
     if (bytes > MAX_WHOLE_BYTES) {
       throw new UnreadableError(
-        `The answer is larger than 128 MiB and has to be read whole. Of ndjson, csv, and json whose \`records\` is a plain path such as $.data.items, any length is read`,
+        `The response is larger than 128 MiB, the limit for this format. There is no limit for ndjson, csv, and json if \`records\` is a plain path such as $.data.items`,
       );
     }
     chunks.push(chunk);
   }
   const all = Buffer.concat(chunks);
-  // The character set was decided by the first bytes, which may be ASCII when the rest is not UTF-8.
+  // The first bytes decided the character set. They may be ASCII although the rest is not UTF-8.
   return isUtf8(all) ? all.toString().replace(/^\ufeff/, '') : new TextDecoder('windows-1252').decode(all);
 }
 
@@ -191,7 +191,7 @@ async function* wrapErrors<T>(batches: AsyncIterable<T>, url: string): AsyncGene
 
 function asUnreadable(error: unknown, url: string): unknown {
   if (error instanceof MalformedError || error instanceof RangeError) {
-    return new UnreadableError(`The answer of ${url} cannot be read: ${error.message}`, { cause: error });
+    return new UnreadableError(`The response of ${url} cannot be read: ${error.message}`, { cause: error });
   }
   return error;
 }
@@ -200,11 +200,11 @@ const MAX_ROW_CHARACTERS = 16 << 20;
 const MAX_COLUMNS = 10_000;
 const DELIMITERS = [',', ';', '\t', '|'];
 
-/** A first line that spreadsheets write to name the delimiter. */
+/** A first line in which spreadsheets name the delimiter. */
 const SEPARATOR_LINE = /^(?:\ufeff)?sep=(.)\r?\n/i;
 const MAX_SEPARATOR_BYTES = 16;
 
-/** An empty field is left out; an empty field in quotes (`""`) is an empty text. */
+/** Yields the rows as objects. An empty field is left out; an empty field in quotes (`""`) is an empty string. */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
   delimiter: string | null,
@@ -239,7 +239,7 @@ export async function* readCsv(
       before = Buffer.concat([before, chunk]);
       const needed = delimiter === null ? MAX_ROW_CHARACTERS : MAX_SEPARATOR_BYTES;
       const newline = before.indexOf(10);
-      // A short first line may be `sep=;`: then the row after it is needed.
+      // A short first line may be `sep=;`. Then the next row is needed.
       const isWhole =
         newline >= MAX_SEPARATOR_BYTES || (newline !== -1 && before.indexOf(10, newline + 1) !== -1);
       if (before.length < needed && !isWhole) continue;
@@ -248,7 +248,7 @@ export async function* readCsv(
   }
   if (splitter === undefined) yield begin(before);
   yield objects((splitter as unknown as CsvSplitter).end());
-  if (names === undefined) throw new MalformedError('It is empty where CSV with a row of names was expected');
+  if (names === undefined) throw new MalformedError('It is empty, but CSV must have a row of column names');
 }
 
 /** The most frequent delimiter of the first row, outside of quotes. */
@@ -262,10 +262,11 @@ function delimiterOf(bytes: Uint8Array): string {
 }
 
 function namesOf(row: readonly (string | null)[]): string[] {
-  if (row.length > MAX_COLUMNS) throw new MalformedError(`The first row has more than ${MAX_COLUMNS} names`);
+  if (row.length > MAX_COLUMNS)
+    throw new MalformedError(`The first row has more than ${MAX_COLUMNS} columns`);
   if (row.some((name) => /\r(?!\n)/.test(name ?? ''))) {
     throw new MalformedError(
-      'Its first row holds a carriage return: rows that end with one alone, as on old Macs, are not read',
+      'The first row contains a carriage return. Rows that end with only a carriage return are not supported',
     );
   }
   const taken = new Set<string>();
@@ -289,9 +290,7 @@ function objectOf(
   number: number,
 ): Record<string, unknown> {
   if (row.length > names.length && row.slice(names.length).some((field) => field !== null)) {
-    throw new MalformedError(
-      `Row ${number} has ${row.length} fields, and the first row names ${names.length}`,
-    );
+    throw new MalformedError(`Row ${number} has ${row.length} fields, but the first row has ${names.length}`);
   }
   const object: Record<string, unknown> = {};
   for (const [at, name] of names.entries()) {

@@ -1,4 +1,4 @@
-/** Starts an `http` source: our own program in a child process, so that a crash or a hang affects one job only. */
+/** Starts an `http` source: our own program in a child process, so that a crash or a hang affects only one job. */
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { extname } from 'node:path';
@@ -17,10 +17,10 @@ const HARNESS_ARGV: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
 ];
-/** Incremented when the same response would give other records than before; kept validators are then ignored. */
+/** When a new version reads other records from the same response, increment this: it invalidates stored validators. */
 const FORMAT = 3;
 
-/** Fills in the secrets here: the child gets only those that its definition refers to. */
+/** Fills in the secrets in this process: the child gets only those that its definition uses. */
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
   const { key, mode } = input.definition;
   const harnessInput: HarnessInput = {
@@ -53,13 +53,13 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
 }
 
 function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
-  if (end.result === undefined) return failed('The state that the source left is larger than 1 MiB', end);
+  if (end.result === undefined) return failed('The state of the source is larger than 1 MiB', end);
   if (end.result === '') return failed('The HTTP source ended before it had read everything', end);
   const result = JSON.parse(end.result) as HarnessResult;
   return result.ok ? result : { ...result, error: clean(result.error) };
 }
 
-/** The variables that name certificate authorities besides those that Node brings. */
+/** The variables that add certificate authorities to those of Node. */
 function authorities(environment: ReadonlyMap<string, string>): Record<string, string> {
   const names = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
   return Object.fromEntries([...environment].filter(([name]) => names.includes(name)));

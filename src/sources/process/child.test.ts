@@ -38,14 +38,14 @@ test('a command that listens to SIGTERM is not killed, and still counts as stopp
   assert.match(end.error, /was stopped before it had finished\..*\ncleaned up$/s);
 });
 
-test('a stop at the very start ends the run', async (t) => {
+test('stopping right after the start ends the run', async (t) => {
   const run = await start(t, { command: ['sleep', '1000'], killGraceMs: 60_000 });
   run.stop();
   const { end } = await finish(run);
   assert.equal(end.ok, false);
 });
 
-test('processes that a command leaves in its group are killed when it has ended', async (t) => {
+test('processes that a command leaves in its group are killed at its end', async (t) => {
   const script = `(trap '' TERM HUP; exec sleep 1000) & echo "[$!]"`;
   const { lines, end } = await finish(await start(t, { command: ['sh', '-c', script] }));
   assert.equal(end.ok, true);
@@ -53,7 +53,7 @@ test('processes that a command leaves in its group are killed when it has ended'
   assert.equal(runs(pid), false);
 });
 
-test('a process that left the group does not hold up the end', async (t) => {
+test('a process that left the group does not delay the end', async (t) => {
   const script = `setsid sleep 5 & echo '{"id":"1"}'`;
   const { lines, end } = await finish(await start(t, { command: ['sh', '-c', script] }));
   assert.deepEqual(lines, ['{"id":"1"}']);
@@ -67,7 +67,7 @@ test('a program that waits for all of its children does not wait for the watcher
   assert.deepEqual(lines, ['{}']);
 });
 
-test('a run that has ended by itself can be killed with its output unread', async (t) => {
+test('a run that has ended can be killed before its output is read', async (t) => {
   const run = await start(t, { command: ['sh', '-c', 'echo {}'] });
   await until('the command to be gone', () => !existsSync(`/proc/${run.process.pid}`));
   run.kill();

@@ -1,13 +1,13 @@
 /**
- * Runs a program in a child process with its own process group, which is killed when the server ends.
+ * Runs a program in a child process with its own process group, which is killed when the server process ends.
  *
  *     server ──spawns──▶ /bin/sh (leads the group) ──exec──▶ the program ──▶ its own children
- *        │                   └──▶ watcher (same group, nobody's child)           (same group)
+ *        │                   └──▶ watcher (same group, orphaned)                 (same group)
  *        └───────pipe────────────────▲  when the pipe closes: kill -KILL 0, the whole group
  *
- * The pipe closes when the server ends, however it ends. Programs that are not ours would ignore a disconnect message,
- * and the kernel's parent-death signal spares grandchildren. A program that starts its own session (`setsid`) leaves
- * the group and escapes.
+ * The pipe closes however the server ends. Foreign programs would ignore a disconnect message, and the kernel's
+ * parent-death signal does not reach grandchildren. A program that starts its own session (`setsid`) leaves the group and
+ * escapes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,23 +25,23 @@ import { readLines } from './lines.ts';
 import { handOver, makeRunDirectory, type RunDirectory, removeRunDirectory } from './run-files.ts';
 import { followStderr, type Listener } from './stderr.ts';
 
-/** The file in TMPDIR that is its standard input. */
+/** The file in TMPDIR that becomes standard input. */
 const STDIN = 'stdin.json';
 const KILL_GRACE_MS = 10_000;
 /** Bounds the result, which is mainly the state for the next run. */
 const MAX_RESULT_BYTES = 1 << 20;
 /**
- * Makes the kernel kill a run before the server when the machine runs out of memory. A higher value would make it choose
- * runs that are not the cause.
+ * When the machine runs out of memory, the kernel should kill a run rather than the server. With a higher value it would
+ * also kill runs that are not the cause.
  */
 const OOM_SCORE_ADJ = 300;
-/** How long to read a pipe after its group has gone; only an escaped process can still hold it open. */
+/** How long to read a pipe after its group is gone. Only an escaped process can still hold it open. */
 const DRAIN_MS = 1_000;
 
 /**
  * The watcher ignores all signals that ask a group to end, and holds none of the program's pipes. The second pair of
- * brackets orphans it, so that a program that waits for all of its children does not wait for it. It writes a line
- * when it is ready.
+ * parentheses orphans it, so that a program that waits for all of its children does not wait for the watcher. It writes a
+ * line when it is ready.
  */
 const WATCHER = `: "$( (
   trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2
@@ -51,18 +51,18 @@ const WATCHER = `: "$( (
   kill -KILL 0
 ) & )"`;
 const EXPENDABLE = `[ -w /proc/self/oom_score_adj ] && echo ${OOM_SCORE_ADJ} 2>/dev/null >/proc/self/oom_score_adj`;
-/** For programs that are not ours: standard output is the records. */
+/** For foreign programs, which write records to standard output. */
 const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\ninput=$1\nshift\nexec "$@" <"$input"`;
-/** For our own programs: records go to descriptor 3, the result to 4, and standard output to the log. */
+/** For our own programs, which write records to descriptor 3, the result to 4, and log lines to standard output. */
 const HARNESS = `${WATCHER}\n${EXPENDABLE}\nexec 3>&1 1>&2\nexec "$@"`;
 
 /**
- * The compile cache of this process, if it has one, for our own programs. It is set in the environment and not in the
- * program, so that it applies to the program's first file too. Otherwise, run from source, that file alone made Node load
- * its type stripping: half of the processor time of a module with one record (124 ms instead of 63).
+ * Passes the compile cache of this process, if any, to our own programs. It is set in the environment rather than in the
+ * program, so that it applies to the program's first file too. Otherwise, when run from source, that file alone makes Node
+ * load its type stripping: half of the processor time of a module with one record (124 ms instead of 63).
  */
 function compileCache(): { NODE_COMPILE_CACHE?: string } {
-  // Node names a directory of this user and of its own version, below the one that it was given.
+  // Node returns a subdirectory, for this user and version, of the directory that it was given.
   const used = getCompileCacheDir();
   return used === undefined ? {} : { NODE_COMPILE_CACHE: dirname(used) };
 }
@@ -77,20 +77,20 @@ export interface ChildInput {
   /** The absolute path of its working directory. */
   directory: string;
   temporaryPrefix: string;
-  /** Returns what to start. May first put files into TMPDIR, a new directory that is removed at the end. */
+  /** Returns what to start. May first write files to TMPDIR, a new directory that is removed at the end. */
   launch(temporary: string): Launch | Promise<Launch>;
   /** Called with TMPDIR once the whole group is gone. */
   collect?(temporary: string): Promise<void>;
   /**
-   * Its standard input. For a program that is not ours this is a file: Node's pipes are sockets, and bash takes a socket
-   * for a remote shell, for which it reads the user's start-up files (measured: 100 ms).
+   * The content of standard input. A foreign program gets a file: Node's pipes are sockets, and bash mistakes a socket for
+   * a remote shell, for which it reads the user's startup files (measured: 100 ms).
    */
   stdin: string;
-  /** Whether it is our own program, which writes records to descriptor 3 and a result to 4. */
+  /** Whether this is our own program, which writes records to descriptor 3 and a result to 4. */
   harness: boolean;
   /** Receives the server's end of descriptor 5, over which our own program sends requests to the server. */
   channel?(end: Duplex): void;
-  /** The system user that it runs as; undefined: the service's own. */
+  /** The system user to run as; undefined: the service's own user. */
   runAs: RunAs | undefined;
   limits: { memoryBytes: number; outputBytes: number };
   secrets: ReadonlyMap<string, string>;
@@ -101,30 +101,29 @@ export interface ChildInput {
 
 export interface Child {
   process: ProcessMark;
-  /** The lines of the output. The child blocks while nobody reads; leaving the loop early ends it. */
+  /** The lines of the output. The child blocks while nobody reads. Leaving the loop early stops it. */
   batches: AsyncIterable<string[]>;
-  /** Bytes of output that have been read so far. */
+  /** Bytes of output read so far. */
   bytes(): number;
   /** Resolves when the whole group is gone and, unless the run failed, its output has been read. */
   end: Promise<ChildEnd>;
-  /** SIGTERM to the group, and SIGKILL after the grace. */
+  /** See `Run`. */
   stop(): void;
-  /** SIGKILL to the group. */
   kill(): void;
 }
 
 export interface ChildEnd {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** Whether it was ended by `stop` or `kill`, or its output was not read to the end. */
+  /** Whether `stop` or `kill` ended it, or its output was not read to the end. */
   stopped: boolean;
-  /** Set when it was killed for exceeding the memory limit. */
+  /** Set if it was killed because of the memory limit. */
   excess: { usedBytes: number; limitBytes: number } | undefined;
-  /** What was wrong with its output. */
+  /** What was wrong with the output. */
   outputMistake: string | undefined;
-  /** The last lines of its standard error. */
+  /** The last lines of standard error. */
   tail: string;
-  /** What our own program wrote to descriptor 4, empty if nothing; undefined when it is over 1 MiB. */
+  /** What our own program wrote to descriptor 4: empty if nothing, undefined if more than 1 MiB. */
   result: string | undefined;
 }
 
@@ -139,19 +138,19 @@ export async function startChild(input: ChildInput): Promise<Child> {
   }
 }
 
-/** Explains the errors of a full or read-only temporary directory; throws any other error as it is. */
+/** Explains errors of a full or read-only temporary directory. Throws any other error as it is. */
 function refused(cause: unknown): never {
   const { code, path } = cause as NodeJS.ErrnoException;
   const isElsewhere = path !== undefined && !path.startsWith(tmpdir());
   const why = {
-    ENOSPC: 'is full: free space (or inodes) there',
-    EDQUOT: 'takes no more, because a quota is used up: free space there',
-    EROFS: 'is read-only: make it writable',
-    EACCES: 'may not be written to: allow it',
+    ENOSPC: 'is full. Free space (or inodes) there',
+    EDQUOT: 'is full because of a quota. Free space there',
+    EROFS: 'is read-only. Make it writable',
+    EACCES: 'is not writable for this user. Change its permissions',
   }[code ?? ''];
   if (why === undefined || isElsewhere) throw cause;
   throw new Error(
-    `The temporary directory ${tmpdir()} ${why}, or name another one with TMPDIR. A run needs a directory of its own there`,
+    `The temporary directory ${tmpdir()} ${why}, or set another one with TMPDIR. Each run needs a directory there`,
     { cause },
   );
 }
@@ -185,7 +184,7 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
   function signal(name: NodeJS.Signals): void {
     stopped = true;
     if (!exitedAlready) signalGroup(pid, name);
-    // It has already ended, so only its unread output is discarded.
+    // The child has already ended, so only its unread output is discarded.
     else lines.abandon();
   }
   function stop(): void {
@@ -211,12 +210,12 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
     unwatch();
     stdin?.destroy();
     channel?.destroy();
-    // The watcher is still in the group, so the group's id cannot have been reused.
+    // The watcher is still in the group, so the group id cannot have been reused.
     signalGroup(pid, 'SIGKILL');
     exitedAlready = true;
     const stoppedBefore = stopped;
     if (!(await groupGone(pid))) {
-      input.log.warn({ pid }, 'run.group_remains: SIGKILL was sent, yet a process of the group is there');
+      input.log.warn({ pid }, 'run.group_remains: a process of the group is still there after SIGKILL');
     }
     lines.writersGone();
     log.hurry();
@@ -225,7 +224,10 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
     await log.over;
     await input.collect?.(temporary);
     await removeRunDirectory(directory.path).catch((error: Error) => {
-      input.log.warn({ error: error.message }, 'run.temporary_remains: its directory could not be removed');
+      input.log.warn(
+        { error: error.message },
+        'run.temporary_remains: the TMPDIR of a run could not be removed',
+      );
     });
     const over = await lines.over;
     return {
@@ -241,12 +243,12 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
   const end = settle();
   // Callers await `end` later; until then an error must not count as an unhandled rejection.
   end.catch(() => {});
-  // The loop was left early or the output is wrong: nobody reads any more.
+  // The loop was left early or the output is wrong, so nobody reads any more.
   lines.over.then((over) => {
     if (over !== 'all') stop();
   });
 
-  // Before the watcher is ready, a signal to the group would end it too, and nothing would tie the run to the server.
+  // Until the watcher is ready, a signal to the group would end the watcher too, and the run could outlive the server.
   await Promise.race([once(watch, 'data').catch(() => {}), exited]);
   return {
     process: (await marking) ?? { pid, startedAt: 'ended' },
@@ -264,7 +266,7 @@ async function spawnShell(temporary: string, launch: Launch, input: ChildInput) 
     const script = harness ? [HARNESS, 'sh'] : [PLAIN, 'sh', join(temporary, STDIN)];
     const child = spawn('/bin/sh', ['-c', ...script, ...launch.argv], {
       cwd: input.directory,
-      // The cache belongs to the service's user alone.
+      // Only the service's user may read the cache.
       env: {
         ...(runAs === undefined ? {} : { HOME: temporary }),
         ...launch.environment,

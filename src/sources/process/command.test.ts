@@ -17,7 +17,7 @@ test('blank lines are skipped; CRLF, a byte order mark and an unfinished last li
   assert.deepEqual(end, { ok: true, state: undefined });
 });
 
-test('a character that is split between two writes stays whole', async (t) => {
+test('a character that is split between two writes is read correctly', async (t) => {
   const command = node(`
     const bytes = Buffer.from('{"id":"é"}\\n');
     process.stdout.write(bytes.subarray(0, 8), () => setTimeout(() => process.stdout.write(bytes.subarray(8)), 20));`);
@@ -25,7 +25,7 @@ test('a character that is split between two writes stays whole', async (t) => {
   assert.deepEqual(lines, ['{"id":"é"}']);
 });
 
-test('output that was written before anybody reads is kept when the command has ended', async (t) => {
+test('output is kept if the command ends before anybody reads it', async (t) => {
   const run = await start(t, { command: node("console.log('{}\\n'.repeat(2000))") });
   await until('the command to be gone', () => !existsSync(`/proc/${run.process.pid}`));
   const { lines, end } = await finish(run);
@@ -52,7 +52,7 @@ test('a batch has at most 500 lines', async (t) => {
   assert.ok(Math.max(...sizes) <= 500);
 });
 
-test('a line over 1 MiB ends the run with the reason output', async (t) => {
+test('a line over 1 MiB fails the run with reason `output`', async (t) => {
   const command = node(
     "process.stdout.write('{}\\n' + 'x'.repeat(2 ** 20 + 1)); setInterval(() => {}, 1000)",
   );
@@ -60,11 +60,11 @@ test('a line over 1 MiB ends the run with the reason output', async (t) => {
   assert.ok(!end.ok && end.reason === 'output');
   assert.match(
     end.error,
-    /Line 2 is longer than 1048576 bytes\. It must be UTF-8, one JSON object a line, at most 1 MiB/,
+    /Line 2 is longer than 1048576 bytes\. It must be UTF-8 with one JSON object per line, at most 1 MiB/,
   );
 });
 
-test('a line of just 1 MiB is taken', async (t) => {
+test('a line of exactly 1 MiB is accepted', async (t) => {
   const command = node("process.stdout.write('x'.repeat(2 ** 20) + '\\n{}\\n')");
   const { lines, end } = await finish(await start(t, { command }));
   assert.deepEqual(
@@ -74,16 +74,16 @@ test('a line of just 1 MiB is taken', async (t) => {
   assert.equal(end.ok, true);
 });
 
-test('bytes that are not UTF-8 end the run with the reason output', async (t) => {
+test('invalid UTF-8 fails the run with reason `output`', async (t) => {
   const { end } = await finish(await start(t, { command: sh(String.raw`printf '{"id":"\351"}\n'`) }));
   assert.ok(!end.ok && end.reason === 'output');
   assert.match(end.error, /not UTF-8/);
 });
 
-test('a command that writes without end is blocked while nobody reads', async (t) => {
+test('a command that writes endlessly is blocked while nobody reads', async (t) => {
   const directory = await directoryOf(t, { count: '' });
   const file = join(directory, 'count');
-  // Each write is counted once it has gone through, so a count that stands still is a writer that waits.
+  // Each completed write is counted, so a constant count means that the writer waits.
   const command = node(`
     const fs = require('node:fs');
     const chunk = '{"id":"1"}\\n'.repeat(100);
@@ -96,13 +96,13 @@ test('a command that writes without end is blocked while nobody reads', async (t
 
   const reader = run.batches[Symbol.asyncIterator]();
   for (let batch = 0; batch < 50; batch++) await reader.next();
-  await until('the writer to go on', () => Number(readFileSync(file, 'utf8')) > before);
+  await until('the writer continues', () => Number(readFileSync(file, 'utf8')) > before);
   await reader.return?.();
   const end = await run.end;
   assert.ok(!end.ok && /was stopped before it had finished/.test(end.error));
 });
 
-test('the environment is clean, and says which run it is', async (t) => {
+test('the environment is clean, and identifies the run', async (t) => {
   const environment = new Map([
     ['PATH', '/usr/bin:/bin'],
     ['LC_TIME', 'C'],
@@ -139,11 +139,11 @@ test('TMPDIR is a new directory with only the input and the state, removed after
   assert.equal(existsSync(JSON.parse(lines[1] ?? '')), false);
 });
 
-test('standard input holds the state and only the three standard streams are open', async (t) => {
+test('standard input contains the state, and only the three standard streams are open', async (t) => {
   const { lines } = await finish(
     await start(t, { command: sh('cat; ls /proc/self/fd/3 2>/dev/null; echo {}') }),
   );
-  // Descriptor 3 of `ls` is the directory that it reads, had it been asked for one.
+  // `ls` would open a directory as descriptor 3.
   assert.deepEqual(lines, ['null', '{}']);
 });
 
@@ -161,9 +161,9 @@ test('a failure names the exit code and the last lines of standard error, withou
   assert.match(end.error, /no access with \*\*\*$/);
 });
 
-test('the error of a command that a signal ended names the signal', async (t) => {
+test('the error of a command that was terminated by a signal names the signal', async (t) => {
   const { end } = await finish(await start(t, { command: sh('kill -SEGV $$') }));
-  assert.ok(!end.ok && /was ended by the signal SIGSEGV/.test(end.error));
+  assert.ok(!end.ok && /was terminated by the signal SIGSEGV/.test(end.error));
 });
 
 test('a command that cannot start is refused with the reason', async (t) => {

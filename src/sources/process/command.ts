@@ -1,4 +1,4 @@
-/** A command: any program whose standard output is one JSON object a line, or the messages of a Singer tap. */
+/** A command: any program that prints one JSON object per line, or the messages of a Singer tap. */
 import { resolve } from 'node:path';
 import type { Source } from '../../model/workflow.ts';
 import type { Run, RunInput } from '../run.ts';
@@ -10,10 +10,10 @@ import { cleanEnvironment, findProgram, requireDirectory, runEnvironment } from 
 import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
 
 /**
- * Starts the program, without a shell, in the directory of its definition. It gets the state of the last published
- * run on standard input, as one line of JSON (`null` before the first), and in the file that FLOWHOOK_STATE names. What
- * that file holds when the program exits with 0 is the state for the next run. A Singer tap gets `{}` before its first
- * run, because taps expect an object, and leaves its state in STATE messages.
+ * Starts the program, without a shell, in the directory of its definition. The program gets the state of the last
+ * published run on standard input, as one line of JSON (`null` before the first run), and in the file that FLOWHOOK_STATE
+ * names. The content of that file after exit code 0 is the state for the next run. A Singer tap gets `{}` before its first
+ * run, because taps expect an object, and returns its state in STATE messages.
  */
 export async function startCommand(
   input: RunInput,
@@ -51,7 +51,7 @@ export async function startCommand(
   });
   const who = `The command ${name}`;
   if (singer) {
-    // Its log lines quote messages from standard output, which is not masked.
+    // The log lines of the reader quote messages from standard output, which is not masked.
     const { clean } = createMask(input.secrets);
     return readSinger(child, {
       who,

@@ -1,5 +1,4 @@
 /** What a child process needs to start: its user, its environment variables, its program and its working directory. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,8 +11,8 @@ const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * The only variables of the server that a child inherits: the server's settings hold secrets. The folder of this Node
- * comes last in PATH, so that `node` is always found.
+ * Returns the variables of the server that a child inherits. There are few, because the server's settings include secrets.
+ * The directory of this Node comes last in PATH, so that `node` is always found.
  */
 export function cleanEnvironment(
   server: ReadonlyMap<string, string>,
@@ -29,12 +28,12 @@ export function cleanEnvironment(
   };
 }
 
-/** Without a HOME of its own, a run has its TMPDIR as one: see `child.ts`. */
+/** If the user has no home directory, `child.ts` sets HOME to the TMPDIR of the run. */
 function identity({ user, home }: RunAs): Record<string, string> {
   return { USER: user, ...(home === undefined ? {} : { HOME: home }) };
 }
 
-/** Tells a child which run it belongs to. */
+/** The variables that identify the run to the child. */
 export function runEnvironment(run: {
   workflowId: string;
   jobId: string;
@@ -48,9 +47,10 @@ export function runEnvironment(run: {
 }
 
 /**
- * The absolute path of a program: a name with a slash is relative to the directory, any other is looked up in `path`.
+ * Returns the absolute path of a program. A name with a slash is relative to the directory; any other is looked up in
+ * `path`.
  *
- * @throws Error when there is no such program or it cannot be run
+ * @throws Error if the program does not exist or cannot be run
  */
 export async function findProgram(name: string, input: { directory: string; path: string }): Promise<string> {
   const candidates = name.includes('/')
@@ -78,37 +78,37 @@ export async function findProgram(name: string, input: { directory: string; path
   );
 }
 
-/** @throws Error when the working directory of a workflow does not exist */
+/** @throws Error if the working directory of a workflow does not exist */
 export async function requireDirectory(directory: string): Promise<void> {
   const stats = await stat(directory).catch(() => undefined);
   if (!stats?.isDirectory()) {
     throw new Error(
       `The directory ${directory}, in which this workflow runs, does not exist on this machine. ` +
-        'Create it, or name the directory of the workflow files with --workflows or FLOWHOOK_WORKFLOWS',
+        'Create it, or set the directory of the workflow files with --workflows or FLOWHOOK_WORKFLOWS',
     );
   }
 }
 
 /**
- * The system user as whom the children of sources run, where that is not the service's own (`FLOWHOOK_RUN_AS`). They can
- * then read neither the service's files nor its environment (`/proc/<pid>/environ`), which hold keys and secrets.
+ * The system user that sources run as (`FLOWHOOK_RUN_AS`), if it is not the service's own user. The children can then read
+ * neither the service's files nor its environment (`/proc/<pid>/environ`), which contain keys and secrets.
  */
 export interface RunAs {
   uid: number;
   gid: number;
-  /** What USER is set to. */
+  /** The value of USER. */
   user: string;
-  /** What HOME is set to; undefined: the TMPDIR of the run. */
+  /** The value of HOME; undefined: the TMPDIR of the run. */
   home: string | undefined;
 }
 
 const USERS = '/etc/passwd';
 
 /**
- * Finds the user by name or by number, or takes both numbers as they are.
+ * Finds a user by name or number. With `uid:gid`, the user need not exist.
  *
  * @param text `name`, `uid` or `uid:gid`
- * @returns a sentence after the setting's name when there is no such user, or it or its group is root
+ * @returns a mistake, to be written after the setting's name, if there is no such user, or if the user or group is root
  */
 export function findRunAs(text: string, users: string = readUsers()): RunAs | { mistake: string } {
   const row = users
@@ -118,11 +118,11 @@ export function findRunAs(text: string, users: string = readUsers()): RunAs | { 
   const numbers = /^(\d{1,9})(?::(\d{1,9}))?$/.exec(text);
   const uid = numbers === null ? row?.[2] : numbers[1];
   const gid = numbers?.[2] ?? row?.[3];
-  if (uid === undefined) return { mistake: `names no user of ${USERS}: give one, or uid:gid` };
-  if (gid === undefined) return { mistake: `must be uid:gid, because no user of ${USERS} has this number` };
-  if (Number(uid) === 0) return { mistake: 'must be another user than root' };
-  // Root's group can read what is kept from all others.
-  if (Number(gid) === 0) return { mistake: "must be of another group than root's" };
+  if (uid === undefined) return { mistake: `must be a user in ${USERS}, or uid:gid` };
+  if (gid === undefined) return { mistake: `must be uid:gid, because no user in ${USERS} has this number` };
+  if (Number(uid) === 0) return { mistake: 'must not be root' };
+  // Root's group can read files that are hidden from all other users.
+  if (Number(gid) === 0) return { mistake: "must not have root's group" };
   return { uid: Number(uid), gid: Number(gid), user: row?.[0] ?? uid, home: row?.[5] || undefined };
 }
 
@@ -131,17 +131,17 @@ function readUsers(): string {
 }
 
 /**
- * Whether children can run as this user here.
+ * Checks that children can run as this user on this machine.
  *
  * @param workflowsDirectory may be missing
- * @throws Error with a sentence about what prevents it
+ * @throws Error that says what prevents it
  */
 export async function requireRunAs(runAs: RunAs | undefined, workflowsDirectory: string): Promise<void> {
   if (runAs === undefined) return;
   if (process.getuid?.() !== 0) {
     throw new Error(
-      `FLOWHOOK_RUN_AS names the user ${runAs.user}, and only a service that starts as root can run sources as another ` +
-        'user. Start it as root, or leave FLOWHOOK_RUN_AS out',
+      `FLOWHOOK_RUN_AS is ${runAs.user}, but only a service that is started as root can run sources as another user. ` +
+        'Start it as root, or remove FLOWHOOK_RUN_AS',
     );
   }
   const needed = [
@@ -152,13 +152,13 @@ export async function requireRunAs(runAs: RunAs | undefined, workflowsDirectory:
   for (const [access, path] of needed) {
     if (await mayAccess(runAs, access, path)) continue;
     throw new Error(
-      `The user ${runAs.user}, as whom FLOWHOOK_RUN_AS runs sources, may not ${access === 'r' ? 'read' : 'enter or run'} ` +
-        `${path}. Allow it, also for the directories above it`,
+      `The user ${runAs.user}, which FLOWHOOK_RUN_AS sets for sources, may not ${access === 'r' ? 'read' : 'enter or run'} ` +
+        `${path}. Allow this for ${path} and the directories above it`,
     );
   }
 }
 
-/** Asks the system itself, as that user: it counts groups, and the directories above. */
+/** Asks the system as that user, which also checks its groups and the directories above. */
 export async function mayAccess({ uid, gid }: RunAs, access: 'r' | 'x', path: string): Promise<boolean> {
   const argv = ['-c', 'test "$1" "$2"', 'sh', `-${access}`, path];
   const asking = spawn('/bin/sh', argv, { uid, gid, cwd: '/', env: {}, stdio: 'ignore' });

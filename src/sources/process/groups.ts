@@ -1,9 +1,8 @@
 /**
- * Process groups of runs: identified beyond their pid, which the system reuses, signalled, awaited, and held to a memory
- * limit. Node's heap limit does not cover Buffers, and a limit on one process does not cover its children, so the resident
- * memory of each group is polled. One reading of the process table serves all runs.
+ * Process groups of runs: identifying them (the system reuses pids), signaling them, waiting for their end, and watching
+ * their memory. Node's heap limit does not cover Buffers, and a limit on one process does not cover its children, so the
+ * resident memory of each group is polled. The process table is read once for all runs.
  */
-
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -11,7 +10,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { promisify } from 'node:util';
 import type { ProcessMark } from '../../model/job.ts';
 
-/** Files of /proc to read in one turn of the event loop: each takes some 20 µs. */
+/** Files of /proc to read in one turn of the event loop: each takes about 20 µs. */
 const READS_A_TURN = 100;
 
 /** The pids of all processes. */
@@ -20,7 +19,7 @@ export async function processes(): Promise<number[]> {
 }
 
 interface ProcessStat {
-  /** One letter, such as `Z` for a process that has ended and waits to be reaped. */
+  /** One letter, such as `Z` for a zombie. */
   state: string;
   groupId: number;
   /** Clock ticks from the boot of the machine to the start of the process. */
@@ -28,11 +27,11 @@ interface ProcessStat {
   residentPages: number;
 }
 
-/** What `/proc/<pid>/stat` says; undefined when there is no such process. */
+/** Reads `/proc/<pid>/stat`; undefined if there is no such process. */
 function statOf(pid: number): ProcessStat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The program's name may hold spaces and brackets. The fields after it count from 3 in proc_pid_stat(5).
+    // The program's name may contain spaces and parentheses. The first field after it is number 3 in proc_pid_stat(5).
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 22);
     return {
       state: fields[0] ?? '',
@@ -45,13 +44,13 @@ function statOf(pid: number): ProcessStat | undefined {
   }
 }
 
-/** How long to wait for a group to vanish after SIGKILL. */
+/** How long to wait for the end of a group after SIGKILL. */
 const VANISH_MS = 5_000;
 
 /**
- * Identifies a process by its pid and its start: on Linux the boot id and the clock tick (`/proc/<pid>/stat`, field
- * 22), elsewhere the start time as `ps` prints it. Undefined when there is no such process. On Linux this is read
- * synchronously, so that a child that ends at once is still identified.
+ * Identifies a process by its pid and its start: on Linux the boot id and the clock tick (`/proc/<pid>/stat`, field 22),
+ * elsewhere the start time that `ps` prints. Undefined if there is no such process. On Linux this is read synchronously,
+ * so that a child that ends immediately is still identified.
  */
 export async function markOf(pid: number): Promise<ProcessMark | undefined> {
   const startedAt = process.platform === 'linux' ? startOnLinux(pid) : await startByPs(pid);
@@ -63,7 +62,7 @@ export async function isSameProcess(mark: ProcessMark): Promise<boolean> {
   return (await markOf(mark.pid))?.startedAt === mark.startedAt;
 }
 
-/** Sends a signal to a process group; a group that is gone is no error. */
+/** Sends a signal to a process group. Does nothing if the group is gone. */
 export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
   // 0 would be the server's own group, and -1 every process of this user.
   if (!Number.isSafeInteger(groupId) || groupId <= 1) return;
@@ -75,7 +74,7 @@ export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Waits until no process of a group runs any more; false when one still does after 5 s. */
+/** Waits until no process of a group runs any more. Returns false if one still does after 5 s. */
 export async function groupGone(groupId: number): Promise<boolean> {
   const deadline = performance.now() + VANISH_MS;
   for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, 50)) {
@@ -91,8 +90,8 @@ async function groupRuns(groupId: number): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  // Zombies still accept signals, and stay for ever in a container whose first process does not reap them. So on
-  // Linux the group counts as gone when only zombies are left.
+  // Zombies still accept signals, and stay permanently in a container whose first process does not reap them. So on Linux
+  // a group of only zombies counts as gone.
   if (process.platform !== 'linux') return true;
   let reads = 0;
   for (const pid of await processes()) {
@@ -104,8 +103,8 @@ async function groupRuns(groupId: number): Promise<boolean> {
 }
 
 /**
- * Kills the process group that a recorded process leads, if its pid has not been reused, and waits until the group is
- * gone (5 s at most). Usually nothing is left, because a child's watcher ends it with the server.
+ * Kills the process group of a recorded process, unless its pid was reused, and waits until the group is gone (at most
+ * 5 s). Usually none is left, because the watcher ends the group with the server.
  *
  * @returns whether a group was killed
  */
@@ -137,7 +136,7 @@ async function startByPs(pid: number): Promise<string | undefined> {
 }
 
 const TICK_MS = 250;
-/** Processes of other groups are read again after so many ticks: their pids may have been reused by then. */
+/** After this many ticks, processes of other groups are read again, because their pids may have been reused. */
 const FORGET_AFTER = 8;
 
 interface Watched {
@@ -156,7 +155,7 @@ let timer: NodeJS.Timeout | undefined;
 let looking = false;
 
 /**
- * Calls `onExcess` once, with the bytes measured, when the processes of a group together exceed the limit.
+ * Calls `onExcess` once, with the measured bytes, when the processes of a group together exceed the limit.
  *
  * @returns a function that ends the watch
  */
@@ -185,15 +184,15 @@ async function look(): Promise<void> {
       group.onExcess(bytes);
     }
   } catch {
-    // The process table could not be read this time.
+    // The process table could not be read. The next tick tries again.
   } finally {
     looking = false;
   }
 }
 
 /**
- * Processes of groups that are not watched, so that most of a busy machine is not read at each tick. A process changes
- * its group only right after its start.
+ * Processes of groups that are not watched: they are skipped, so that a tick reads few of the processes of a busy machine.
+ * A process changes its group only right after its start.
  */
 let strangers = new Set<number>();
 let looks = 0;
@@ -205,7 +204,7 @@ async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, M
   const members: (Member & { group: number })[] = [];
   let reads = 0;
   for (const pid of await processes()) {
-    // There may be thousands: yield to the event loop in between.
+    // There may be thousands, so this yields to the event loop.
     if (!known.has(pid) && ++reads % READS_A_TURN === 0) await nextTurn();
     const stat = known.has(pid) ? undefined : statOf(pid);
     if (stat !== undefined && groups.has(stat.groupId)) {
@@ -217,7 +216,7 @@ async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, M
 
 const PAGE_BYTES = process.platform === 'linux' ? pageBytes() : 1;
 
-/** Linux shows the resident memory of this process both in pages and in kB. */
+/** Computes the page size: Linux reports the resident memory of this process both in pages and in kB. */
 function pageBytes(): number {
   try {
     const pages = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]);
@@ -230,8 +229,8 @@ function pageBytes(): number {
 }
 
 /**
- * The memory of a group with shared pages counted once (PSS): after a fork, the same pages would count for each process.
- * Reading it is expensive, so this is done only for a group that seems to be over its limit.
+ * The memory of a group with shared pages counted once (PSS): after a fork, resident memory counts the same pages for each
+ * process. Reading the PSS is expensive, so this is done only for a group that seems to exceed its limit.
  */
 async function withoutDoubles(members: readonly Member[]): Promise<number> {
   if (process.platform !== 'linux' || members.length < 2) return sum(members.map((one) => one.residentBytes));

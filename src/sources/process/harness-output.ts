@@ -1,19 +1,19 @@
-/** How our own programs in child processes write to the server: records, progress, log lines, a result and errors. */
+/** Output of our own programs in child processes: records, progress, log lines, a result and errors. */
 import { write, writeSync } from 'node:fs';
 import { inspect } from 'node:util';
 
 /** File descriptors, see `child.ts`. */
 const RECORDS = 3;
 const RESULT = 4;
-/** Beyond this much buffered output, writers wait. */
+/** A writer waits while more than this is buffered. */
 const BUFFERED_CHARACTERS = 64 * 1024;
-/** Longer texts are cut: as JSON they must fit into one log line (see `stderr.ts`). */
+/** Longer texts are cut, because their JSON must fit into one log line (see `stderr.ts`). */
 const MAX_TEXT = 10_000;
 const PROGRESS_MS = 200;
 
 /**
- * Writes lines to the records pipe. A full pipe blocks only the generator and not the event loop, so that a module still
- * receives its signal.
+ * Writes lines to the pipe for records. A full pipe blocks only the generator and not the event loop, so that a module
+ * still receives its signal.
  */
 export function createWriter() {
   let buffered = '';
@@ -46,7 +46,7 @@ function writeSome(bytes: Buffer): Promise<number> {
   });
 }
 
-/** Written last: a run without a result has failed. */
+/** Call this last: a run without a result has failed. */
 export function writeResult(result: object): void {
   writeSync(RESULT, JSON.stringify(result));
 }
@@ -55,7 +55,7 @@ export function tellLog(level: string, text: string): void {
   tellFlowhook({ flowhook: 'log', level, text: text.slice(0, MAX_TEXT) });
 }
 
-/** Throttles progress reports to a few a second. `flush` writes the last one. */
+/** Limits progress reports to five a second. `flush` writes the last one. */
 export function createProgress() {
   let pending: { pages?: number; message?: string } | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ export function createProgress() {
   };
 }
 
-/** Writes a line that `stderr.ts` reads. It begins with a line break, because the module may have begun a line. */
+/** Writes a line for `stderr.ts`. It starts with a line break, because the module may have written part of a line. */
 function tellFlowhook(said: object): void {
   process.stderr.write(`\n${JSON.stringify(said)}\n`);
 }
@@ -88,7 +88,7 @@ function tellFlowhook(said: object): void {
 /** The error of a module whose default export is not a function. */
 export function notAFunction(found: unknown): string {
   return found === undefined
-    ? 'The module has no default export. It must export the function that yields records: export default async function* (ctx) { … }'
+    ? 'The module has no default export. Export a function that yields records: export default async function* (ctx) { … }'
     : `The default export must be a function that yields records, found ${nameOf(found)}`;
 }
 
@@ -100,7 +100,7 @@ export function usefulPart(error: unknown): string {
     .join('\n');
 }
 
-/** A value as an error message names it: `an array`, `a number (5)`. */
+/** Describes a value for an error message: `an array`, `a number (5)`. */
 export function nameOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';

@@ -8,7 +8,7 @@ import type { Run, RunEnd } from '../run.ts';
 const sh = (script: string): string[] => ['sh', '-c', script];
 const node = (script: string): string[] => ['node', '-e', script];
 
-/** Starts a source, and stops it as a deadline does once it has logged `ready`. */
+/** Starts a source, and stops it like a timeout once it has logged `ready`. */
 async function endedByDeadline(t: TestContext, command: string[], killGraceMs = 50) {
   const ready = Promise.withResolvers<void>();
   const run = await start(t, {
@@ -32,7 +32,7 @@ async function ended(run: Run): Promise<RunEnd> {
   return (await finish(run)).end;
 }
 
-test('a source that prints without end is cut off at its output limit', async (t) => {
+test('a source that prints endlessly is cut off at its output limit', async (t) => {
   const run = await start(t, {
     command: sh('yes "{}"'),
     limits: { outputBytes: 5_000_000 },
@@ -42,7 +42,7 @@ test('a source that prints without end is cut off at its output limit', async (t
   assert.ok(run.bytes > 5_000_000 && run.bytes < 6_000_000, `${run.bytes} bytes`);
 });
 
-test('a source that closes its output early and hangs ends at its deadline', async (t) => {
+test('a source that closes its output early and hangs ends at its timeout', async (t) => {
   const { end } = await endedByDeadline(t, sh('echo {}; exec >&-; echo ready >&2; exec sleep 1000'));
   assertFailed(end, 'error', /was stopped before it had finished/);
 });
@@ -55,7 +55,7 @@ test('grandchildren that a source leaves behind are killed when it ends', async 
   assert.deepEqual(lines.map((line) => (JSON.parse(line) as [number])[0]).filter(runs), []);
 });
 
-test('a source that keeps forking is killed with everything that it has started', async (t) => {
+test('a source that keeps forking is killed with all processes that it started', async (t) => {
   const fork = `const { spawn } = require('node:child_process');
     for (let n = 0; n < 40; n++) console.log(JSON.stringify([spawn('sleep', ['1000'], { stdio: 'ignore' }).pid]));
     console.error('ready'); process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`;
@@ -64,7 +64,7 @@ test('a source that keeps forking is killed with everything that it has started'
   assert.deepEqual(lines.map((line) => (JSON.parse(line) as [number])[0]).filter(runs), []);
 });
 
-test('a source that allocates Buffers without end is killed at its memory limit', async (t) => {
+test('a source that allocates Buffers endlessly is killed at its memory limit', async (t) => {
   const run = await start(t, {
     command: node('const all = []; setInterval(() => all.push(Buffer.alloc(8e6, 1)), 5)'),
     limits: { memoryBytes: 150_000_000 },
@@ -72,11 +72,11 @@ test('a source that allocates Buffers without end is killed at its memory limit'
   assertFailed(
     await ended(run),
     'memory',
-    /held [\d.]+ MB of memory together .* `limits\.memory` is 150 MB\. Raise it/,
+    /used [\d.]+ MB of memory .* `limits\.memory` is 150 MB\. Raise it/,
   );
 });
 
-test('memory counts over all processes of a run, and a child cannot hide it', async (t) => {
+test('the memory of all processes of a run counts, and a child cannot hide its memory', async (t) => {
   const child = 'const all = Buffer.alloc(60e6, 1); setInterval(() => all[0], 1000)';
   const parent = `const { spawn } = require('node:child_process');
     for (let n = 0; n < 3; n++) spawn('node', ['-e', ${JSON.stringify(child)}]); setInterval(() => {}, 1000)`;
@@ -84,13 +84,13 @@ test('memory counts over all processes of a run, and a child cannot hide it', as
   assertFailed(await ended(run), 'memory', /`limits\.memory` is 200 MB/);
 });
 
-test('a source that writes a line of 100 MB is cut off after 1 MiB of it', async (t) => {
+test('a source that writes a line of 100 MB is cut off after 1 MiB', async (t) => {
   const run = await start(t, { command: sh('head -c 100000000 /dev/zero | tr "\\0" x'), killGraceMs: 50 });
   assertFailed(await ended(run), 'output', /Line 1 is longer than 1048576 bytes/);
   assert.ok(run.bytes < 2_000_000, `${run.bytes} bytes`);
 });
 
-test('a source that floods standard error is throttled, and its last words are still logged', async (t) => {
+test('a source that floods standard error is throttled, and its last lines are still logged', async (t) => {
   let bytes = 0;
   const command = sh(
     'yes "noise that nobody wants to read" | head -c 1000000 >&2; echo the last words >&2; exit 1',
@@ -123,7 +123,7 @@ test('a source that floods standard error with tiny lines does not keep the serv
   assertFailed(await ended(run), 'error', /the last words$/);
   assert.equal(last, 'the last words');
   assert.equal(lines, 200_001);
-  // A chunk from the pipe holds more than 30,000 of these lines.
+  // A chunk from the pipe contains more than 30,000 of these lines.
   assert.ok(most <= 2_000, `${most} lines in one turn of the event loop`);
 });
 
@@ -135,7 +135,7 @@ test('a flood of standard error without line breaks is logged in pieces', async 
   assert.ok(Math.max(...longest) <= 8_192);
 });
 
-test('a source that deletes its working directory and its TMPDIR still ends well', async (t) => {
+test('a source that deletes its working directory and its TMPDIR still succeeds', async (t) => {
   const workflowsDirectory = await directoryOf(t, { 'here/now': '' });
   const command = sh('rm -rf "$TMPDIR" ../here; echo "\\"$TMPDIR\\""');
   const { lines, end } = await finish(
@@ -149,14 +149,14 @@ test('a source that deletes its working directory and its TMPDIR still ends well
   );
 });
 
-test('a source that replaces its state file by a pipe, a link or a directory fails at once', async (t) => {
+test('a source that replaces its state file with a pipe, a link or a directory fails immediately', async (t) => {
   for (const trick of ['mkfifo', 'ln -s /dev/zero', 'mkdir']) {
     const command = sh(`rm "$FLOWHOOK_STATE" && ${trick} "$FLOWHOOK_STATE"`);
     assertFailed(await ended(await start(t, { command })), 'error', /is not a file of at most 1 MiB/);
   }
 });
 
-test('many sources that stop their own groups at once are all started and killed', async (t) => {
+test('many sources that stop their own groups at the same time are all started and killed', async (t) => {
   const runs = await Promise.all(
     Array.from({ length: 10 }, () => start(t, { command: ['sh', '-c', 'kill -STOP 0; sleep 600'] })),
   );

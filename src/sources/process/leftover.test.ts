@@ -1,4 +1,4 @@
-/** Processes and directories that an earlier server left behind are removed, and no others. */
+/** Processes and directories left by a previous server are removed, and no others. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ test('kills the whole group of a recorded process', async (t) => {
   assert.equal(await killLeftover(mark), false);
 });
 
-test('leaves a process alone that only has the pid of a recorded one', async (t) => {
+test('does not kill a process that merely has the pid of a recorded one', async (t) => {
   const { mark, member } = await leaveBehind(t);
   assert.equal(await killLeftover({ ...mark, startedAt: mark.startedAt.replace(/\d+$/, '1') }), false);
   assert.equal(await killLeftover({ ...mark, startedAt: 'another boot/1' }), false);
@@ -53,7 +53,7 @@ test('never kills itself, its own group or everything', async () => {
   }
 });
 
-test('removes the temporary directories of one attempt only', async () => {
+test('removes only the temporary directories of one attempt', async () => {
   const attempt = { jobId: 'job_leftovertest', attempt: 2 };
   const left = await mkdtemp(join(tmpdir(), temporaryPrefix(attempt)));
   await writeFile(join(left, 'file'), '');

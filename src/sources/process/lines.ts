@@ -6,28 +6,28 @@ import { MalformedError, splitLines } from '../../std/lines.ts';
 const MAX_LINE_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 500;
 const MAX_BATCH_BYTES = 1 << 20;
-/** How long to wait for more once the child is gone: what it wrote is in the pipe by then. */
+/** How long to wait for more output once the child is gone: everything that it wrote is in the pipe by then. */
 const IDLE_MS = 1_000;
 
 interface Lines {
-  /** The lines, at most 500 or about 1 MiB a batch. Can be read once. */
+  /** The lines, in batches of at most 500 lines or about 1 MiB. Can be read once. */
   batches: AsyncIterable<string[]>;
-  /** Resolves when no more will be read: everything was, the rest was abandoned, or the output was wrong. */
+  /** Resolves when reading has ended: everything was read, the rest was abandoned, or the output was wrong. */
   over: Promise<'all' | 'abandoned' | { mistake: string }>;
-  /** Tells that the child has ended. If it failed, call `abandon` in the same turn of the event loop. */
+  /** Call this when the child has ended. If it failed, call `abandon` in the same turn of the event loop. */
   writersGone(): void;
-  /** Discards what has not been read. */
+  /** Discards unread output. */
   abandon(): void;
-  /** Bytes that have been read so far. */
+  /** Bytes read so far. */
   bytes(): number;
 }
 
 /**
  * Splits a stream into lines. Blank lines are skipped; CRLF, a byte order mark and a last line without a line break are
- * accepted; a line over 1 MiB and bytes that are not UTF-8 end the reading. Bytes that are not read stay in the pipe,
- * and a full pipe blocks the child.
+ * accepted; a line over 1 MiB or invalid UTF-8 ends the reading. Unread bytes stay in the pipe, and a full pipe blocks the
+ * child.
  *
- * @param maxBytes limit of the whole output
+ * @param maxBytes limit for the whole output
  */
 export function readLines(stream: Readable, maxBytes: number): Lines {
   const queue = createQueue(maxBytes);
@@ -37,7 +37,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
   let isAbandoned = false;
   let isIdle = false;
   let wake = (): void => {};
-  // The listeners must be added at once: without one for `readable`, ChildProcess discards unread output when the
+  // The listeners must be added right away: without one for `readable`, ChildProcess discards unread output when the
   // process exits.
   for (const event of ['readable', 'end', 'close', 'error']) stream.on(event, () => wake());
 
@@ -54,11 +54,11 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
           yield queue.take();
         }
       }
-      // A last line without a line break is a record only if the child ended well: a child that is killed while it
-      // writes leaves half a record, which would be reported instead of the kill.
+      // A last line without a line break is a record only if the child succeeded: a child that is killed while writing
+      // leaves half a record, which would be reported instead of the kill.
       await gone.promise;
       if (isAbandoned) return;
-      if (!stream.readableEnded && !isIdle) throw new OutputMistake('The output broke off before its end');
+      if (!stream.readableEnded && !isIdle) throw new OutputMistake('The output was cut off');
       queue.finish();
       while (!queue.isEmpty()) yield queue.take();
       over.resolve('all');
@@ -70,7 +70,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
     }
   }
 
-  /** Waits for an event of the stream. None is missed, because the listeners are called in a later turn. */
+  /** Waits for an event of the stream. No event is missed, because listeners are called in a later turn. */
   async function change(): Promise<void> {
     const news = Promise.withResolvers<void>();
     wake = news.resolve;
@@ -79,7 +79,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
     clearTimeout(idle);
   }
 
-  /** An escaped process holds the pipe open; all that the child itself wrote has been read. */
+  /** An escaped process holds the pipe open, but all output of the child itself has been read. */
   function giveUp(): void {
     isIdle = true;
     stream.destroy();
@@ -107,7 +107,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
 
 class OutputMistake extends Error {}
 
-/** The lines that were read and not yet taken. */
+/** Lines that were read and not yet taken. */
 function createQueue(maxBytes: number) {
   const splitter = splitLines(MAX_LINE_BYTES);
   let lines: string[] = [];
@@ -120,7 +120,7 @@ function createQueue(maxBytes: number) {
     } catch (error) {
       if (!(error instanceof MalformedError)) throw error;
       throw new OutputMistake(
-        `The output cannot be read: ${error.message}. It must be UTF-8, one JSON object a line, at most 1 MiB each`,
+        `The output cannot be read: ${error.message}. It must be UTF-8 with one JSON object per line, at most 1 MiB each`,
       );
     }
   }
@@ -131,7 +131,7 @@ function createQueue(maxBytes: number) {
       total += chunk.length;
       if (total > maxBytes) {
         throw new OutputMistake(
-          `The output is larger than ${formatSize(maxBytes)} and was cut off. Raise \`limits.output\` if so much is meant`,
+          `The output is larger than ${formatSize(maxBytes)} and was cut off. Raise \`limits.output\` if the run needs more`,
         );
       }
       add(() => splitter.push(chunk));
@@ -143,7 +143,7 @@ function createQueue(maxBytes: number) {
     take(): string[] {
       const batch = lines.slice(0, MAX_BATCH_LINES);
       lines = lines.slice(MAX_BATCH_LINES);
-      // The rest came in one chunk, so it is small; its size matters only once more is added.
+      // The rest is part of one chunk, so it is small. Its size matters only once more is added.
       bytes = 0;
       return batch;
     },

@@ -1,4 +1,4 @@
-/** Lines of standard error as loggers write them, and the level that they mean. */
+/** The log levels of lines of common loggers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readLogLine } from './stderr.ts';
@@ -14,7 +14,7 @@ const LINES: [line: string, level: string][] = [
   ['2026-01-01 06:00:00,123 | WARNING  | singer_sdk | unsorted', 'warn'],
   ['2026-01-01T06:00:00.000Z ERROR broken', 'error'],
   ['error handling is on', 'info'],
-  ['The ERROR stands in the middle', 'info'],
+  ['The ERROR is in the middle', 'info'],
   ['{"level":"warning","message":"x"}', 'warn'],
   ['{"level":40,"msg":"x"}', 'warn'],
   ['{"severity":"ERROR"}', 'error'],
@@ -32,7 +32,7 @@ for (const [line, level] of LINES) {
   });
 }
 
-test('lines for Flowhook say a text or how far the run is, and what they say wrongly is left out', () => {
+test('lines for Flowhook set a text or the progress, and invalid values in them are left out', () => {
   assert.deepEqual(readLogLine('{"flowhook":"log","level":"warn","text":"x"}'), {
     kind: 'log',
     level: 'warn',

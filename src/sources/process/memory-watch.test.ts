@@ -77,7 +77,7 @@ test('the kernel kills a child before the server when memory runs out', async (t
   assert.notEqual(own, '300');
 });
 
-/** Keeps this process running: the watch does not, and nothing else does here. */
+/** Keeps this process running, because the watch does not. */
 async function keepAlive<T>(promise: Promise<T>): Promise<T> {
   const timer = setInterval(() => {}, 1_000);
   try {

@@ -37,9 +37,9 @@ test('a module fetches with the user agent of Flowhook, only where the policy al
   const workflowsDirectory = await directoryOf(t, {
     'acme/one.mts': `
       export default async function* (ctx: any) {
-        const answer: Response = await ctx.fetch(${JSON.stringify(url)});
-        if (!(answer instanceof Response)) throw new Error('not a Response');
-        yield await answer.json();
+        const response: Response = await ctx.fetch(${JSON.stringify(url)});
+        if (!(response instanceof Response)) throw new Error('not a Response');
+        yield await response.json();
         yield await (await ctx.fetch(new Request(${JSON.stringify(url)}, { headers: { 'user-agent': 'mine' } }))).json();
       }`,
   });
@@ -64,7 +64,7 @@ test('a redirect to an address that is not allowed is refused too', async (t) =>
   await assert.rejects(politeFetch()(url), (error: Error) => /link-local/.test(String(error.cause)));
 });
 
-test('at most four requests to one host wait for a response at once', async (t) => {
+test('at most four requests to one host wait for a response at the same time', async (t) => {
   const waiting: (() => void)[] = [];
   let most = 0;
   const four = Promise.withResolvers<void>();
@@ -72,21 +72,21 @@ test('at most four requests to one host wait for a response at once', async (t) 
     waiting.push(() => response.end('ok'));
     most = Math.max(most, waiting.length);
     if (waiting.length === 4) four.resolve();
-    // From the fifth on, each answer makes room for the next.
+    // From the fifth request, each response makes room for the next request.
     if (most === 4 && waiting.length < 4) waiting.shift()?.();
   });
   const polite = politeFetch();
-  const answers = Array.from({ length: 12 }, () => polite(url));
+  const responses = Array.from({ length: 12 }, () => polite(url));
   await four.promise;
-  for (let answer = waiting.shift(); answer !== undefined; answer = waiting.shift()) answer();
+  for (let respond = waiting.shift(); respond !== undefined; respond = waiting.shift()) respond();
   assert.deepEqual(
-    (await Promise.all(answers)).map(({ status }) => status),
+    (await Promise.all(responses)).map(({ status }) => status),
     Array(12).fill(200),
   );
   assert.equal(most, 4);
 });
 
-test('a request is repeated with its body when the host asks to wait, a bounded number of times', async (t) => {
+test('a request is retried with its body when the host asks to wait, a limited number of times', async (t) => {
   const bodies: string[] = [];
   const said: string[] = [];
   let refusals = 2;
@@ -101,14 +101,14 @@ test('a request is repeated with its body when the host asks to wait, a bounded 
   const answer = await polite(url, { method: 'POST', body: 'question' });
   assert.equal(await answer.text(), 'answer');
   assert.deepEqual(bodies, ['question', 'question', 'question']);
-  assert.match(said[0] ?? '', /^127\.0\.0\.1:\d+ answered 429 and asks to wait 0 s$/);
+  assert.match(said[0] ?? '', /^127\.0\.0\.1:\d+ returned 429 and asks to wait 0 s$/);
 
   refusals = 100;
   assert.equal((await polite(url)).status, 429);
   assert.equal(bodies.length, 3 + 6);
 });
 
-test('a 503 without Retry-After, with too long a one, or for a streamed body, is passed to the caller', async (t) => {
+test('a 503 without Retry-After, with one that is too long, or for a streamed body, is returned to the caller', async (t) => {
   let asked = 0;
   let retryAfter: string | undefined;
   const url = await serve(t, (request, response) => {
@@ -156,20 +156,20 @@ test('modules share the limit of a host with the other jobs of the server', asyn
     if (waiting.length === 4) four.resolve();
   });
   const module = `export default async function* (ctx: any) {
-    const answers = await Promise.all([1, 2, 3].map(() => ctx.fetch(${JSON.stringify(url)})));
-    for (const answer of answers) yield await answer.json();
+    const responses = await Promise.all([1, 2, 3].map(() => ctx.fetch(${JSON.stringify(url)})));
+    for (const response of responses) yield await response.json();
   }`;
   const workflowsDirectory = await directoryOf(t, { 'acme/one.mts': module });
   const fetchPolicy = parseAllowNetworks('loopback');
   const both = [1, 2].map(async () => finish(await start(t, { workflowsDirectory, fetchPolicy })));
   await four.promise;
-  // Each answer makes room for one that waited; the last two come when there is room.
-  let answered = 0;
-  while (answered < 6) {
-    const answer = waiting.shift();
-    if (answer === undefined) await new Promise((resolve) => setImmediate(resolve));
-    else answered += 1;
-    answer?.();
+  // Each response makes room for a waiting request. The last two requests arrive only then.
+  let done = 0;
+  while (done < 6) {
+    const respond = waiting.shift();
+    if (respond === undefined) await new Promise((resolve) => setImmediate(resolve));
+    else done += 1;
+    respond?.();
   }
   for (const { lines, end } of await Promise.all(both)) assert.deepEqual([lines.length, end.ok], [3, true]);
   assert.equal(most, 4);

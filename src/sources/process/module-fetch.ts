@@ -8,9 +8,9 @@ import { createResolver } from '../../net/resolver.ts';
 import { retryAfterMs } from '../../net/response-headers.ts';
 import { USER_AGENT } from '../../std/version.ts';
 
-/** Limits the requests to one host that wait for a response; response bodies are read outside of the limit. */
+/** Limits the requests to one host that wait for a response. Reading response bodies is not limited. */
 const PACE: Pace = { perHost: 4, delayMs: 0 };
-/** Retries after 429 or 503, and the longest wait between two of them that a host may ask for. */
+/** Maximum number of retries after 429 or 503, and the longest `Retry-After` to wait for. */
 const MAX_RETRIES = 5;
 const MAX_WAIT_MS = 120_000;
 
@@ -18,7 +18,7 @@ const MAX_WAIT_MS = 120_000;
  * @param options.allowNetworks in the syntax of FLOWHOOK_ALLOW_NETWORKS
  * @param options.turns per-host limits, shared with the other jobs of the server
  * @param options.signal aborts every request
- * @param options.onWait called when a host asks to wait
+ * @param options.onWait called with a log line when a host asks to wait
  */
 export function createFetch(options: {
   allowNetworks: string;
@@ -41,27 +41,29 @@ export function createFetch(options: {
 
     for (let retries = 0; ; retries++) {
       const leave = await options.turns.enter(url.host, PACE, signal);
-      let answer: Response;
+      let response: Response;
       let waitMs: number | undefined;
       try {
         // Node's own fetch accepts a dispatcher, so Request, FormData and Response stay the global classes.
-        answer = await fetch(input, { ...init, headers, signal, dispatcher } as unknown as RequestInit);
-        waitMs = waitAskedFor(answer);
+        response = await fetch(input, { ...init, headers, signal, dispatcher } as unknown as RequestInit);
+        waitMs = waitAskedFor(response);
         if (waitMs !== undefined)
-          options.turns.rest(url.host, waitMs, answer.status === 429 ? 'team' : 'all');
+          options.turns.rest(url.host, waitMs, response.status === 429 ? 'team' : 'all');
       } finally {
         leave();
       }
-      if (waitMs === undefined || retries === MAX_RETRIES || !canBeRepeated(request, init)) return answer;
-      options.onWait(`${url.host} answered ${answer.status} and asks to wait ${Math.ceil(waitMs / 1000)} s`);
-      await answer.body?.cancel();
+      if (waitMs === undefined || retries === MAX_RETRIES || !canBeRepeated(request, init)) return response;
+      options.onWait(
+        `${url.host} returned ${response.status} and asks to wait ${Math.ceil(waitMs / 1000)} s`,
+      );
+      await response.body?.cancel();
     }
   };
 }
 
 /**
- * The per-host limits of the server, over descriptor 5. The channel keeps the process alive only while a request waits
- * for its turn, so that a module that awaits a promise nobody will settle still ends (see `module-harness.ts`).
+ * The per-host limits of the server, over descriptor 5. The channel keeps the process alive only while a request waits for
+ * its turn: a module that awaits a promise that never settles must still end (see `module-harness.ts`).
  */
 export function turnsOfServer(): HostTurns {
   const channel = new Socket({ fd: 5, readable: true, writable: true });
@@ -83,10 +85,10 @@ export function turnsOfServer(): HostTurns {
   };
 }
 
-/** The wait in milliseconds that a host asks for; undefined when it asks for none, or for too long a one. */
-function waitAskedFor(answer: Response): number | undefined {
-  if (answer.status !== 429 && answer.status !== 503) return undefined;
-  const waitMs = retryAfterMs(answer.headers.get('retry-after') ?? undefined, Date.now());
+/** The wait in ms that a host asks for; undefined if it asks for none, or for more than 2 minutes. */
+function waitAskedFor(response: Response): number | undefined {
+  if (response.status !== 429 && response.status !== 503) return undefined;
+  const waitMs = retryAfterMs(response.headers.get('retry-after') ?? undefined, Date.now());
   return waitMs === null || waitMs > MAX_WAIT_MS ? undefined : waitMs;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The program in a module's child process: imports the module, calls it and writes the records that it yields. Or imports
- * several, and writes the `export const workflow` of each.
+ * The program in a module's child process: imports the module, calls it and writes the records that it yields. Or it imports
+ * several modules, and writes the `export const workflow` of each.
  *
  * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
  * request limits of the server. It is loaded for every run, so it imports as little as possible.
@@ -26,36 +26,36 @@ export interface HarnessInput {
   team: string;
   state: unknown;
   secrets: Record<string, string>;
-  /** What `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
+  /** Addresses that `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
 
-/** Asks for the settings of modules instead of running one. */
+/** Input to read the settings of modules instead of running one. */
 export interface SettingsInput {
   /** Absolute paths. */
   files: string[];
 }
 
-/** A line of the answer to that, on descriptor 3. `definition.ts` checks the settings. */
+/** A line of the output for `SettingsInput`, on descriptor 3. `definition.ts` checks the settings. */
 export type SettingsLine =
-  | { file: string; begins: true }
+  | { file: string; starts: true }
   | { file: string; settings: unknown }
   | { file: string; error: string };
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
-  // Set for this program alone (see child.ts), not for those that a module starts.
+  // Set for this program alone (see child.ts), not for programs that a module starts.
   delete process.env.NODE_COMPILE_CACHE;
   if ('files' in input) {
-    // A line before each import too, so that a module that hangs can be named.
+    // A line before each import as well, so that the server knows which module hangs.
     for (const file of input.files) {
-      tellSettings({ file, begins: true });
-      tellSettings(await settingsOf(file));
+      writeSettings({ file, starts: true });
+      writeSettings(await settingsOf(file));
     }
     process.exit(0);
   }
   process.on('beforeExit', () => {
-    const sentence = 'The module waits for a promise that nothing is left to settle';
+    const sentence = 'The module awaits a promise that can never settle';
     process.stderr.write(`${sentence}\n`, () => process.exit(13));
   });
   process.on('uncaughtException', fail);
@@ -67,7 +67,7 @@ if (import.meta.main) {
   }
 }
 
-/** Ends the process once the error is written: the pipe may be full. */
+/** Writes the error, and exits only then: the pipe may be full. */
 function fail(error: unknown): void {
   process.stderr.write(`${usefulPart(error)}\n`, () => process.exit(1));
 }
@@ -163,7 +163,7 @@ function createState(initial: unknown) {
     get: (key: string): unknown => structuredClone(values.get(key)),
     set: (key: string, value: unknown): void => {
       changed = true;
-      // Serialised at once, so that a value that is not JSON fails here and not at the end of the run.
+      // Serialized right away, so that a value that is not JSON fails here and not at the end of the run.
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined) values.delete(key);
       else values.set(key, JSON.parse(text));
@@ -172,7 +172,7 @@ function createState(initial: unknown) {
   };
 }
 
-function tellSettings(line: SettingsLine): void {
+function writeSettings(line: SettingsLine): void {
   writeSync(3, `${JSON.stringify(line)}\n`);
 }
 
@@ -186,12 +186,12 @@ async function settingsOf(file: string): Promise<SettingsLine> {
   }
 }
 
-/** Refuses values that JSON would silently drop: a guard that got lost must not look as if it were on. */
+/** Refuses values that JSON would silently drop: a lost guard would go unnoticed. */
 function asJson(settings: unknown): unknown {
   return JSON.parse(
     JSON.stringify(settings, (key, value: unknown) => {
       if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
-        throw new TypeError(`\`workflow.${key}\` is a ${typeof value}; settings are plain values`);
+        throw new TypeError(`\`workflow.${key}\` is a ${typeof value}. Settings must be plain values`);
       }
       return value;
     }),

@@ -10,7 +10,7 @@ async function startModule(t: TestContext, text: string, input: Parameters<typeo
   return start(t, { workflowsDirectory, ...input });
 }
 
-test('a module yields records, reads its state and leaves the next one', async (t) => {
+test('a module yields records, reads its state and sets the next one', async (t) => {
   const module = `
     export default async function* (ctx: any): AsyncGenerator<object> {
       const n: number = ctx.state.get('n');
@@ -33,7 +33,7 @@ test('a module yields records, reads its state and leaves the next one', async (
   assert.deepEqual(end, { ok: true, state: { n: 5, kept: [1] } });
 });
 
-test('a module, and what it starts, finds a clean environment', async (t) => {
+test('a module and the programs that it starts get a clean environment', async (t) => {
   const module = `
     import { execSync } from 'node:child_process';
     const names = (text: string) => text.match(/^\\w+(?==)/gm);
@@ -53,7 +53,7 @@ test('a module may return any iterable, and state that it does not set is unchan
   assert.deepEqual(await finish(run), { lines: ['{"id":"a"}'], end: { ok: true, state: undefined } });
 });
 
-test('everything that a module prints goes to the log, never between the records', async (t) => {
+test('everything that a module prints is logged, and never mixed with the records', async (t) => {
   const said: string[] = [];
   const progress: object[] = [];
   const run = await startModule(
@@ -94,7 +94,7 @@ test('everything that a module prints goes to the log, never between the records
   assert.ok(progress.length < 20, `told ${progress.length} times`);
 });
 
-test('mistakes of a module fail its run with an error that names them', async (t) => {
+test('mistakes in a module fail its run with an error that names them', async (t) => {
   const cases: [module: string, sentence: RegExp][] = [
     [
       'export default function* () { yield { id: "a" }; throw new Error("boom"); }',
@@ -112,11 +112,11 @@ test('mistakes of a module fail its run with an error that names them', async (t
     ['export default () => 5;', /must be a generator function .* found a number/],
     [
       'export default function* () { yield { id: "a" }; process.exit(0); }',
-      /ended before it had yielded everything/,
+      /ended before it had yielded all records/,
     ],
     [
       'export default async function* () { await new Promise(() => {}); }',
-      /exit code 13.*waits for a promise that nothing is left to settle$/s,
+      /exit code 13.*awaits a promise that can never settle$/s,
     ],
     ['export default function* (ctx) { ctx.secret("NONE"); }', /The secret NONE is not set for team acme/],
     ['const x: = 1;', /exit code 1.*one\.mts/s],
@@ -135,7 +135,7 @@ test('mistakes of a module fail its run with an error that names them', async (t
   await Promise.all(cases.map(check));
 });
 
-test('a module that is not there is refused before anything starts', async (t) => {
+test('a missing module is an error before anything starts', async (t) => {
   const workflowsDirectory = await directoryOf(t, { 'acme/other.mts': '' });
   await assert.rejects(start(t, { workflowsDirectory }), /one\.mts cannot be read on this machine/);
 });
@@ -161,7 +161,7 @@ test('a module that uses the signal can clean up when it is stopped', async (t) 
   assert.ok(!end.ok && /was stopped before it had finished.*cleaned up$/s.test(end.error));
 });
 
-test('a module that never uses the signal ends at once when it is stopped', async (t) => {
+test('a module that never uses the signal ends immediately when it is stopped', async (t) => {
   const run = await startModule(
     t,
     'export default async function* () { yield { id: "a" }; await new Promise(() => setInterval(() => {}, 1000)); }',
@@ -173,7 +173,7 @@ test('a module that never uses the signal ends at once when it is stopped', asyn
   assert.equal((await run.end).ok, false);
 });
 
-test('a module that yields without end is blocked while nobody reads, and still gets the signal', async (t) => {
+test('a module that yields endlessly is blocked while nobody reads, and still gets the signal', async (t) => {
   const run = await startModule(
     t,
     `export default async function* (ctx: any) {
@@ -189,7 +189,7 @@ test('a module that yields without end is blocked while nobody reads, and still 
   assert.equal((await run.end).ok, false);
 });
 
-test('many records come through whole and in order', async (t) => {
+test('many records arrive complete and in order', async (t) => {
   const run = await startModule(
     t,
     'export default function* () { for (let n = 0; n < 50_000; n++) yield { id: String(n) }; }',

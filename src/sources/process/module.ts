@@ -1,6 +1,6 @@
 /**
- * Modules: `.mts` files whose default export yields records, run by the harness in a child process. Their settings are
- * read by importing them there too: the server never runs workflow code.
+ * Modules: `.mts` files whose default export yields records, run by the harness in a child process. Their settings are also
+ * read in a child process, because the server never runs workflow code.
  */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const HARNESS_ARGV: readonly string[] = [
   fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
 ];
 
-/** Starts a module. It gets its secrets and state on standard input, never on the command line. */
+/** Starts a module. The child gets secrets and state on standard input, never on the command line. */
 export async function startModule(
   input: RunInput,
   source: Extract<Source, { type: 'module' }>,
@@ -51,13 +51,12 @@ export async function startModule(
   return runOf(child, `The module ${source.file}`, (end) => resultOf(end, source.file));
 }
 
-/** Exit code 0 alone is not enough: a module that calls `process.exit()` would publish half of its records. */
+/** Exit code 0 alone does not count as success: a module that calls `process.exit()` may have yielded half of its records. */
 function resultOf(end: ChildEnd, file: string): RunEnd {
-  if (end.result === undefined)
-    return failed(`The state that the module ${file} left is larger than 1 MiB`, end);
+  if (end.result === undefined) return failed(`The state of the module ${file} is larger than 1 MiB`, end);
   if (end.result === '') {
     return failed(
-      `The module ${file} ended before it had yielded everything: did it call process.exit()?`,
+      `The module ${file} ended before it had yielded all records. Does it call process.exit()?`,
       end,
     );
   }
@@ -69,7 +68,7 @@ const IMPORT_MS = 10_000;
 
 interface ReadOptions {
   directory: string;
-  /** The system user that modules are imported as; undefined: the service's own. */
+  /** The system user that modules are imported as; undefined: the service's own user. */
   runAs: RunAs | undefined;
   log: Logger;
   /** Stops reading. */
@@ -77,12 +76,12 @@ interface ReadOptions {
   importMs?: number;
 }
 
-/** The settings that a module exports (any JSON), or a sentence about why they cannot be read. */
+/** The settings that a module exports (any JSON), or why they cannot be read. */
 export type ModuleSettings = { settings: unknown } | { error: string };
 
 /**
- * Imports modules one after the other in one child process. If one of them hangs or ends the process, a new child
- * continues with the rest.
+ * Imports modules one at a time in one child process. If a module hangs or ends the process, a new child continues with the
+ * rest.
  *
  * @param files absolute paths
  * @returns one entry for each file
@@ -97,7 +96,7 @@ export async function readModuleSettings(
   while (rest.length > 0) {
     options.signal?.throwIfAborted();
     const stuck = await readInOneChild(rest, settings, options);
-    // With no module to blame, the child itself does not work here, and another one would not either.
+    // If no module is the cause, the child itself does not work on this machine, and another one would not either.
     for (const file of stuck.file === undefined ? rest : [stuck.file]) {
       if (stuck.error !== undefined && !settings.has(file)) settings.set(file, { error: stuck.error });
     }
@@ -139,14 +138,14 @@ async function readInOneChild(
     for await (const batch of child.batches) {
       for (const text of batch) {
         const line = JSON.parse(text) as SettingsLine;
-        current = 'begins' in line ? line.file : undefined;
+        current = 'starts' in line ? line.file : undefined;
         if ('settings' in line) settings.set(line.file, { settings: line.settings });
         if ('error' in line) settings.set(line.file, { error: line.error });
       }
       timer.refresh();
     }
   } catch (error) {
-    // What cannot be read as a line of ours was written by the module that is being imported.
+    // The harness writes only valid lines, so the module that is being imported wrote this one.
     if (current === undefined) throw error;
     settings.set(current, {
       error: 'Importing the module wrote to file descriptor 3, which Flowhook uses itself',
@@ -162,8 +161,8 @@ async function readInOneChild(
   options.signal?.throwIfAborted();
   if (end.code === 0 && current === undefined) return {};
   const why = timedOut
-    ? `did not end within ${limitMs / 1000} s. The top level of a module must not do the work: the exported function does`
-    : `ended the process (${end.signal ?? `exit code ${end.code}`}). The top level of a module must only define things`;
+    ? `did not end within ${limitMs / 1000} s. Move work from the top level of the module into the exported function`
+    : `ended the process (${end.signal ?? `exit code ${end.code}`}). Move code from the top level of the module into the exported function`;
   const words = end.tail === '' ? '' : `:\n${end.tail}`;
   return {
     ...(current === undefined ? {} : { file: current }),

@@ -1,4 +1,4 @@
-/** Sources that run as another user than the service. */
+/** Sources that do not run as the service's own user. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { readModuleSettings } from './module.ts';
 const USERS =
   'root:x:0:0:root:/root:/bin/sh\nada:x:1000:1001:Ada,,,:/home/ada:/bin/sh\nbare:x:1002:1002:::\ntoor:x:1003:0:::\n';
 
-test('a user is found by name or by number, and both numbers are taken as they are', () => {
+test('a user is found by name or number, and `uid:gid` is used as it is', () => {
   const ada = { uid: 1000, gid: 1001, user: 'ada', home: '/home/ada' };
   assert.deepEqual(findRunAs('ada', USERS), ada);
   assert.deepEqual(findRunAs('1000', USERS), ada);
@@ -25,17 +25,17 @@ test('a user is found by name or by number, and both numbers are taken as they a
   assert.deepEqual(findRunAs('bare', USERS), { uid: 1002, gid: 1002, user: 'bare', home: undefined });
 });
 
-test('an unknown user, a number without a group, and root are refused with a sentence', () => {
+test('an unknown user, a number without a group, and root are refused with a reason', () => {
   for (const [text, sentence] of [
-    ['eve', /^names no user of \/etc\/passwd: give one, or uid:gid$/],
+    ['eve', /^must be a user in \/etc\/passwd, or uid:gid$/],
     ['5000', /^must be uid:gid, because no user/],
-    ['root', /^must be another user than root$/],
-    ['0:5', /^must be another user than root$/],
-    ['1000:0', /^must be of another group than root's$/],
-    ['5000:00', /^must be of another group than root's$/],
-    ['toor', /^must be of another group than root's$/],
-    ['', /^names no user/],
-    ['ada:1001', /^names no user/],
+    ['root', /^must not be root$/],
+    ['0:5', /^must not be root$/],
+    ['1000:0', /^must not have root's group$/],
+    ['5000:00', /^must not have root's group$/],
+    ['toor', /^must not have root's group$/],
+    ['', /^must be a user/],
+    ['ada:1001', /^must be a user/],
   ] as const) {
     const found = findRunAs(text, USERS);
     assert.match('mistake' in found ? found.mistake : 'found', sentence, text);
@@ -57,11 +57,11 @@ test('a service that is not root cannot run sources as another user', () => {
     env: {},
     ...(isRoot ? { uid: nobody().uid, gid: nobody().gid } : {}),
   });
-  assert.match(stderr, /only a service that starts as root can run sources as another user/);
+  assert.match(stderr, /only a service that is started as root can run sources as another user/);
   assert.equal(status, 1);
 });
 
-test('a workflows directory that this user may not enter is named', { skip }, async (t) => {
+test('the error names a workflows directory that this user may not enter', { skip }, async (t) => {
   const directory = await directoryOf(t, {});
   await chmod(directory, 0o700);
   await assert.rejects(requireRunAs(nobody(), directory), new RegExp(`may not enter or run ${directory}`));
@@ -77,7 +77,7 @@ async function openTo(t: TestContext, files: Record<string, string>): Promise<st
   return directory;
 }
 
-test('a command runs as this user, with files of its own, and cannot read what is of the service', {
+test('a command runs as this user, with its own files, and cannot read files of the service', {
   skip,
 }, async (t) => {
   const workflowsDirectory = await openTo(t, {});

@@ -5,14 +5,14 @@ import { finish, start } from '../../../test/support/jobs/sources.ts';
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 
-test('a command finds its state on standard input and in a file, and leaves the next one there', async (t) => {
+test('a command gets its state on standard input and in a file, and sets the next state there', async (t) => {
   const command = sh('cat; cat "$FLOWHOOK_STATE"; echo; echo \'{"page":8}\' > "$FLOWHOOK_STATE"');
   const { lines, end } = await finish(await start(t, { command, state: { page: 7 } }));
   assert.deepEqual(lines, ['{"page":7}', '{"page":7}']);
   assert.deepEqual(end, { ok: true, state: { page: 8 } });
 });
 
-test('before the first published run the state is null, and one that is not touched is unchanged', async (t) => {
+test('before the first published run the state is null, and an untouched state is unchanged', async (t) => {
   const { lines, end } = await finish(await start(t, { command: sh('cat; cat "$FLOWHOOK_STATE"') }));
   assert.deepEqual(lines, ['null', 'null']);
   assert.deepEqual(end, { ok: true, state: undefined });
@@ -21,9 +21,9 @@ test('before the first published run the state is null, and one that is not touc
   assert.deepEqual(again.end, { ok: true, state: undefined });
 });
 
-test('a state that cannot be kept fails the run', async (t) => {
+test('a state that cannot be stored fails the run', async (t) => {
   const cases: [script: string, sentence: RegExp][] = [
-    ['echo "{" > "$FLOWHOOK_STATE"', /The state that it left in FLOWHOOK_STATE is not JSON/],
+    ['echo "{" > "$FLOWHOOK_STATE"', /The state in FLOWHOOK_STATE is not JSON/],
     [': > "$FLOWHOOK_STATE"', /is not JSON/],
     ['head -c 1100000 /dev/zero > "$FLOWHOOK_STATE"', /is not a file of at most 1 MiB/],
   ];
@@ -34,7 +34,7 @@ test('a state that cannot be kept fails the run', async (t) => {
   }
 });
 
-test('a command that fails leaves no state, and one that never reads its input is not held up', async (t) => {
+test('a command that fails sets no state, and a command that never reads its input is not blocked', async (t) => {
   const state = { filler: 'x'.repeat(900_000) };
   const failed = await finish(await start(t, { command: sh('echo 1 > "$FLOWHOOK_STATE"; exit 1'), state }));
   assert.ok(!failed.end.ok);
@@ -42,7 +42,7 @@ test('a command that fails leaves no state, and one that never reads its input i
   assert.deepEqual(end, { ok: true, state: undefined });
 });
 
-test('arguments name the files of the run; the configuration holds secrets and nobody else can read it', async (t) => {
+test('arguments name the files of the run, and only the run can read its configuration with secrets', async (t) => {
   const command = sh(
     'cat "$1" "$FLOWHOOK_CONFIG"; echo; stat -c "\\"%a\\"" "$1" "$FLOWHOOK_STATE"; echo "\\"$2\\""',
   );

@@ -1,7 +1,7 @@
 /**
- * The TMPDIR of a run, and the files in it. Where runs have a user of their own, it lies in a directory of the service's
- * user, which the run can pass but not change: it cannot put a link in the place of what the service reads and removes
- * there as root.
+ * The TMPDIR of a run, and the files in it. If runs have a user of their own, TMPDIR is inside a directory of the service's
+ * user, which the run can enter but not change. So a run cannot replace anything that the service reads and removes as root
+ * with a link.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,13 +24,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { RunAs } from './environment.ts';
 
-/** The mode of a directory around a TMPDIR of another user, whose group may pass. */
+/** The mode of the directory around a TMPDIR of another user, whose group may enter it. */
 const HANDED_OVER = 0o710;
 
 export interface RunDirectory {
-  /** What is removed at the end. */
+  /** The directory to remove at the end. */
   path: string;
-  /** The TMPDIR. */
+  /** The TMPDIR: `path`, or a directory in it. */
   temporary: string;
 }
 
@@ -44,7 +44,7 @@ export async function makeRunDirectory(prefix: string, runAs: RunAs | undefined)
   return { path, temporary };
 }
 
-/** Gives the TMPDIR and the files that were put into it to the user of the run, and to nobody else. */
+/** Makes the user of the run the owner of the TMPDIR and the files in it. */
 export async function handOver({ temporary }: RunDirectory, runAs: RunAs | undefined): Promise<void> {
   if (runAs === undefined) return;
   const { uid, gid } = runAs;
@@ -52,11 +52,11 @@ export async function handOver({ temporary }: RunDirectory, runAs: RunAs | undef
   await chown(temporary, uid, gid);
 }
 
-/** Removes the directory of a run, of this process or an earlier one, with all that is in it. */
+/** Removes the directory of a run, which may be from an earlier process, with all its contents. */
 export async function removeRunDirectory(path: string): Promise<void> {
   const isHandedOver = ((await lstat(path).catch(() => undefined))?.mode ?? 0) % 0o1000 === HANDED_OVER;
   for (const { entry, uid, gid } of isHandedOver ? await entriesOfOthers(path) : []) {
-    // As its owner: a process of that user that is still there could exchange a directory for a link while root removes it.
+    // As its owner: a remaining process of that user could replace a directory with a link while root removes it.
     const remover = spawn('/bin/rm', ['-rf', '--', entry], { uid, gid, cwd: '/', env: {}, stdio: 'ignore' });
     await once(remover, 'exit');
     // It cannot remove the entry itself, because the directory around it belongs to the service.
@@ -82,7 +82,7 @@ export function temporaryPrefix(attempt: { jobId: string; attempt: number }): st
   return `flowhook-${attempt.jobId}-${attempt.attempt}-`;
 }
 
-/** Removes the temporary directories of an attempt during which the server was killed. */
+/** Removes temporary directories that are left of an attempt, because the server was killed during it. */
 export async function removeLeftoverFiles(attempt: { jobId: string; attempt: number }): Promise<void> {
   const prefix = temporaryPrefix(attempt);
   for (const name of await readdir(tmpdir())) {
@@ -92,13 +92,13 @@ export async function removeLeftoverFiles(attempt: { jobId: string; attempt: num
 
 const MAX_STATE_BYTES = 1 << 20;
 
-/** Absolute paths. `config` is undefined when the definition has none. */
+/** Absolute paths. `config` is undefined if the definition has no `config`. */
 export interface RunFiles {
   state: string;
   config: string | undefined;
 }
 
-/** Writes both files, readable only by this user: the configuration may hold secrets. */
+/** Writes both files, readable only by this user, because the configuration may contain secrets. */
 export async function writeRunFiles(
   directory: string,
   { state, config }: { state: string; config: string | undefined },
@@ -112,14 +112,14 @@ export async function writeRunFiles(
   return files;
 }
 
-/** Replaces `${state}` and `${config}` by the paths. */
+/** Replaces `${state}` and `${config}` with the paths. */
 export function withFiles(command: readonly string[], files: RunFiles): string[] {
   return command.map((argument) =>
     argument.replace(/\$\{(state|config)\}/g, (reference, name: keyof RunFiles) => files[name] ?? reference),
   );
 }
 
-/** The variables that name the files, for programs that do not take them as arguments. */
+/** The variables with the paths, for programs that do not take them as arguments. */
 export function filesEnvironment(files: RunFiles): Record<string, string> {
   return {
     FLOWHOOK_STATE: files.state,
@@ -128,8 +128,8 @@ export function filesEnvironment(files: RunFiles): Record<string, string> {
 }
 
 /**
- * Reads the state that a program has left. `state` is undefined when it is unchanged or the file is gone; `mistake` says
- * why it cannot be kept.
+ * Reads the state that a program has left. `state` is undefined if it is unchanged or the file is gone; `mistake` says why
+ * the state cannot be stored.
  */
 export async function readStateLeft(
   file: string,
@@ -138,17 +138,17 @@ export async function readStateLeft(
   const text = await readSmallFile(file);
   if (text === undefined || text === before) return { state: undefined };
   if (text === 'unusable') {
-    return { mistake: 'The state that it left in FLOWHOOK_STATE is not a file of at most 1 MiB' };
+    return { mistake: 'The state in FLOWHOOK_STATE is not a file of at most 1 MiB' };
   }
   try {
     const state: unknown = JSON.parse(text);
     return { state: JSON.stringify(state) === before ? undefined : state };
   } catch (error) {
-    return { mistake: `The state that it left in FLOWHOOK_STATE is not JSON: ${(error as Error).message}` };
+    return { mistake: `The state in FLOWHOOK_STATE is not JSON: ${(error as Error).message}` };
   }
 }
 
-/** Neither follows links nor blocks: a program may have put a pipe or a device in place of the file. */
+/** Does not follow links and does not block: a program may have replaced the file with a pipe or a device. */
 async function readSmallFile(path: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
@@ -159,7 +159,7 @@ async function readSmallFile(path: string): Promise<string | undefined> {
   try {
     const stats = await file.stat();
     if (!stats.isFile() || stats.size > MAX_STATE_BYTES) return 'unusable';
-    // Where runs have a user of their own, the service reads this as root: only what that user could read itself.
+    // If runs have a user of their own, the service reads this as root. It must only read files of that user.
     const { uid } = await stat(dirname(path));
     if (uid !== process.getuid?.() && stats.uid !== uid) return 'unusable';
     return await file.readFile('utf8');

@@ -1,13 +1,13 @@
 /**
- * Reads a child's standard error: every line goes to the log, and the last ones are kept for the error message.
+ * Reads a child's standard error. Every line goes to the log, and the last lines are kept for the error message.
  *
- * Any program may report its progress, or the level of a line, by a line of JSON whose first key is `flowhook`:
+ * Any program can report its progress, or the level of a line, with a line of JSON whose first key is `flowhook`:
  *
  *     {"flowhook":"progress","pages":12,"message":"Reading 2024"}
  *     {"flowhook":"log","level":"warn","text":"No e-mail address for 3 people"}
  *
- * The harness of modules does so for `ctx.progress` and `ctx.log`. Everything else is text, whose level is recognised in
- * the forms that common loggers write.
+ * The harness of modules does this for `ctx.progress` and `ctx.log`. Everything else is text, whose level is recognized in
+ * the formats of common loggers.
  */
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -18,32 +18,32 @@ import { createMask } from '../secrets.ts';
 const KEPT_LINES = 20;
 /** A longer line is split. */
 const MAX_LINE_CHARACTERS = 8_192;
-/** A line for Flowhook is JSON and cannot be split. */
+/** A line for Flowhook is JSON, which cannot be split. */
 const MAX_FLOWHOOK_CHARACTERS = 65_536;
-/** After a burst of this size, reading pauses, so that a flood of log does not keep the server busy. */
+/** After a burst of this size, reading pauses, so that a flood of log lines does not keep the server busy. */
 const BURST_BYTES = 1 << 20;
 const BURST_MS = 250;
-/** Counted for each line on top of its bytes, because a flood of short lines is the most expensive. */
+/** Added to the bytes of each line, because a flood of short lines is the most expensive. */
 const LINE_BYTES = 200;
-/** Lines that are processed in one turn of the event loop. */
+/** Lines to process in one turn of the event loop. */
 const LINES_A_TURN = 500;
 
 interface Stderr {
   /** The last 20 lines, at most 8 KiB. */
   tail(): string;
-  /** Ends the throttling, once the child is gone: little is left by then. */
+  /** Ends the throttling. Call this once the child is gone: then little is left to read. */
   hurry(): void;
-  /** Resolves when the stream is closed and everything it held has been passed on. */
+  /** Resolves when the stream is closed and all lines were processed. */
   over: Promise<void>;
 }
 
-/** Receives what a child writes to standard error. */
+/** Receives the lines that a child writes to standard error. */
 export interface Listener {
   onLog(line: { level: LogLevel; text: string }): void;
   onProgress(said: { pages?: number; message?: string }): void;
 }
 
-/** Reads a stream to its end. Secrets are replaced by `***`, because logs and errors are stored and forwarded. */
+/** Reads a stream to its end. Secrets are replaced with `***`, because logs and errors are stored and forwarded. */
 export function followStderr(
   stream: Readable,
   options: { secrets: ReadonlyMap<string, string> } & Listener,
@@ -84,7 +84,7 @@ export function followStderr(
     }
   }
 
-  /** Splits an endless line, but never within a secret: a rest that could be the beginning of one is kept back. */
+  /** Splits an endless line, but never within a secret: a rest that could be the start of a secret is held back. */
   function cut(): void {
     const most = partial.startsWith(FOR_FLOWHOOK) ? MAX_FLOWHOOK_CHARACTERS : MAX_LINE_CHARACTERS;
     if (partial.length <= most) return;
@@ -94,7 +94,7 @@ export function followStderr(
     partial = masked.slice(end);
   }
 
-  /** Processes the waiting lines in slices, and reads on when they are done. */
+  /** Processes the waiting lines in slices, then continues to read. */
   function work(): void {
     for (const line of waiting.slice(done, done + LINES_A_TURN)) read(line);
     done += LINES_A_TURN;
@@ -107,11 +107,11 @@ export function followStderr(
     done = 0;
     cut();
     if (isEnded) finish();
-    else if (burst > BURST_BYTES && !isHurried) throttle = setTimeout(goOn, BURST_MS);
+    else if (burst > BURST_BYTES && !isHurried) throttle = setTimeout(resume, BURST_MS);
     else stream.resume();
   }
 
-  function goOn(): void {
+  function resume(): void {
     burst = 0;
     stream.resume();
   }
@@ -128,11 +128,11 @@ export function followStderr(
     const lines = (partial + decoder.write(chunk)).split(/\r\n|[\r\n]/);
     partial = lines.pop() ?? '';
     burst += chunk.length + lines.length * LINE_BYTES;
-    // Node resumes the stream of a process that has ended, so lines may already be waiting.
+    // Node resumes the stream when the process has ended, so lines may already be waiting.
     waiting = waiting.concat(lines);
     if (!isWorking) work();
   });
-  // A broken pipe ends the log, never the server.
+  // A broken pipe must end only the log, not the server.
   stream.on('error', () => {});
   stream.once('close', () => {
     isEnded = true;
@@ -163,7 +163,7 @@ type Said =
   | { kind: 'log'; level: LogLevel; text: string }
   | { kind: 'progress'; pages?: number; message?: string };
 
-/** The beginning of lines that are meant for Flowhook. */
+/** The start of lines for Flowhook. */
 const FOR_FLOWHOOK = '{"flowhook":';
 const MAX_MESSAGE = 500;
 
@@ -184,10 +184,10 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
 const NAMES = Object.keys(LEVELS).join('|');
 /** `warn: …`, `[error] …`, `WARNING:root:…`. */
 const AT_START = new RegExp(`^\\W{0,2}(${NAMES})\\s?[:\\]|>]`, 'i');
-/** `WARNING …`, `2026-01-01 06:00:00,123 | INFO | …`: in capitals, after at most a time. */
+/** `WARNING …`, `2026-01-01 06:00:00,123 | INFO | …`: in capitals, possibly after a time. */
 const IN_CAPITALS = new RegExp(`^[\\d\\s:.,/TZ+|[\\]()-]{0,60}\\b(${NAMES.toUpperCase()})\\b`);
 
-/** @param line must not hold a line break */
+/** @param line must not contain a line break */
 export function readLogLine(line: string): Said {
   if (line.startsWith('{')) {
     const said = parse(line);
@@ -216,11 +216,11 @@ function parse(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A level by its name, or by its number as pino writes it (10 to 60). */
+/** A level by its name, or by its number in pino (10 to 60). */
 function levelNamed(level: unknown): LogLevel | undefined {
   if (typeof level === 'string') {
     const name = level.toLowerCase();
-    // The text may be any, such as `constructor`.
+    // The name may be anything, such as `constructor`.
     return Object.hasOwn(LEVELS, name) ? LEVELS[name] : undefined;
   }
   if (typeof level !== 'number') return undefined;
