@@ -1,6 +1,9 @@
 /** Mantine's theme with one accent color, a denser layout, and contrast that meets WCAG AA in both themes. */
 import { type CSSVariablesResolver, createTheme, localStorageColorSchemeManager } from '@mantine/core';
 
+const SMALL =
+  'Button,TextInput,Textarea,NumberInput,Select,MultiSelect,Checkbox,Switch,SegmentedControl'.split(',');
+
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 7, dark: 7 },
@@ -18,17 +21,8 @@ export const theme = createTheme({
   },
   respectReducedMotion: true,
   components: {
-    Button: { defaultProps: { size: 'xs' } },
-    TextInput: { defaultProps: { size: 'xs' } },
+    ...Object.fromEntries(SMALL.map((name) => [name, { defaultProps: { size: 'xs' } }])),
     PasswordInput: { defaultProps: { size: 'sm' } },
-    Textarea: { defaultProps: { size: 'xs' } },
-    NumberInput: { defaultProps: { size: 'xs' } },
-    Select: { defaultProps: { size: 'xs' } },
-    MultiSelect: { defaultProps: { size: 'xs' } },
-    TagsInput: { defaultProps: { size: 'xs' } },
-    Checkbox: { defaultProps: { size: 'xs' } },
-    Switch: { defaultProps: { size: 'xs' } },
-    SegmentedControl: { defaultProps: { size: 'xs' } },
     Table: { defaultProps: { verticalSpacing: 6 } },
     Tooltip: {
       defaultProps: { openDelay: 300, withArrow: true, events: { hover: true, focus: true, touch: true } },

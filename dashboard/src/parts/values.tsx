@@ -7,6 +7,7 @@ import {
   count,
   duration,
   lasting,
+  lastLine,
   relative,
   sentenceParts,
   type TimeStyle,
@@ -26,7 +27,7 @@ interface TimeProps {
    * The form inside a sentence. `since`: "for 3 min" or "since 2026-11-21 03:04:05"; `at`: "in 3 min" or
    * "at 2026-11-21 03:04:05"; `itself`: always absolute, for times in messages of the service.
    */
-  as?: 'since' | 'at' | 'itself';
+  as?: 'since' | 'at' | 'itself' | undefined;
 }
 
 /** A time in the format that the user chose. The tooltip has it in local time and in UTC. */
@@ -162,6 +163,25 @@ export function UrlText({ url }: { url: string }) {
         {end}
       </span>
     </span>
+  );
+}
+
+/** A dimmed sentence. */
+export function Note({ children }: { children: ReactNode }) {
+  return (
+    <Text size="sm" c="dimmed" component="div">
+      {children}
+    </Text>
+  );
+}
+
+/** A message of the service on one line. The tooltip has all of it. */
+export function Message({ text, isBad, ...props }: TextProps & { text: string; isBad: boolean }) {
+  const color = isBad ? 'var(--mantine-color-error)' : 'dimmed';
+  return (
+    <Text span inherit truncate display="block" c={color} title={text} {...props}>
+      <Prose text={lastLine(text)} />
+    </Text>
   );
 }
 

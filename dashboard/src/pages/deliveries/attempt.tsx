@@ -7,7 +7,7 @@ import { IdText } from '../../parts/copy.tsx';
 import { duration } from '../../parts/format.ts';
 import { Facts } from '../../parts/page.tsx';
 import { stateColor } from '../../parts/state-badge.tsx';
-import { Prose, Time } from '../../parts/values.tsx';
+import { Note, Prose, Time } from '../../parts/values.tsx';
 import {
   type Attempt,
   FAILURE,
@@ -34,9 +34,9 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
           <Prose text={attempt.message} />
         </Text>
         {hint !== undefined && (
-          <Text size="sm" c="dimmed">
+          <Note>
             <Prose text={hint} />
-          </Text>
+          </Note>
         )}
       </Stack>
       <Facts
@@ -47,31 +47,10 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
           ['IP address', remoteAddress === null ? 'Not reached' : <IdText key="ip" id={remoteAddress} />],
         ]}
       />
-      {attempt.timing !== null && (
-        <Part title="Timing" remark={reusedConnection(attempt) ? 'reused connection' : undefined}>
-          <PhaseBars attempt={attempt} />
-        </Part>
-      )}
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <Part title="Request headers">
-          {request === null ? <Missing /> : <HeaderTable label="Request headers" headers={request.headers} />}
-        </Part>
-        <Part title="Response headers">
-          {response === null ? (
-            <Text size="sm" c="dimmed">
-              No response
-            </Text>
-          ) : (
-            <HeaderTable label="Response headers" headers={response.headers} />
-          )}
-        </Part>
-      </SimpleGrid>
       {response !== null && (
         <Part title="Response body" remark="first 2 KiB">
           {response.body === null || response.body === '' ? (
-            <Text size="sm" c="dimmed">
-              Empty
-            </Text>
+            <Note>Empty</Note>
           ) : (
             <JsonView
               value={response.body}
@@ -81,6 +60,27 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
           )}
         </Part>
       )}
+      {attempt.timing !== null && (
+        <Part title="Timing" remark={reusedConnection(attempt) ? 'reused connection' : undefined}>
+          <PhaseBars attempt={attempt} />
+        </Part>
+      )}
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <Part title="Request headers">
+          {request === null ? (
+            <Note>No longer kept</Note>
+          ) : (
+            <HeaderTable label="Request headers" headers={request.headers} />
+          )}
+        </Part>
+        <Part title="Response headers">
+          {response === null ? (
+            <Note>No response</Note>
+          ) : (
+            <HeaderTable label="Response headers" headers={response.headers} />
+          )}
+        </Part>
+      </SimpleGrid>
     </Stack>
   );
 }
@@ -108,14 +108,6 @@ function Part({
       </Group>
       {children}
     </Stack>
-  );
-}
-
-function Missing() {
-  return (
-    <Text size="sm" c="dimmed">
-      No longer kept
-    </Text>
   );
 }
 

@@ -15,7 +15,7 @@ import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge, stateName } from '../../parts/state-badge.tsx';
-import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { Note, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask } from '../../queries/list.ts';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
 import { NextAttempt } from '../webhooks/deliveries.tsx';
@@ -166,8 +166,7 @@ function WhatNext({
           <Prose text={why} />.{' '}
         </>
       )}
-      <NextAttempt at={at} what="Next request to this webhook" /> Waiting deliveries follow after the first
-      success.
+      <NextAttempt at={at} />
     </>
   );
 }
@@ -305,9 +304,7 @@ function Command({ deliveryId }: { deliveryId: string }) {
       </Text>
       <CommandLine command={data?.command ?? '…'} />
       {data !== undefined && data.hidden.length > 0 && (
-        <Text size="sm" c="dimmed">
-          Replace *** with the values of {data.hidden.join(', ')}, which are never shown.
-        </Text>
+        <Note>Replace *** with the values of {data.hidden.join(', ')}, which are never shown.</Note>
       )}
     </Stack>
   );

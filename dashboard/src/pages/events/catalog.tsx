@@ -8,7 +8,7 @@ import { CopyAsCurl } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
-import { Prose } from '../../parts/values.tsx';
+import { Note, Prose } from '../../parts/values.tsx';
 import { eventTypesQuery } from '../../queries/events.ts';
 
 export function CatalogPage() {
@@ -68,9 +68,9 @@ function Kind({ kind: { type, aliases, schema, example } }: { kind: EventKind })
         </Text>
       </Group>
       {aliases.length > 0 && (
-        <Text size="sm" c="dimmed">
+        <Note>
           Subscriptions also accept the {aliases.length === 1 ? 'alias' : 'aliases'} {aliases.join(', ')}.
-        </Text>
+        </Note>
       )}
       <JsonView
         value={shown === 'schema' ? schema : example}

@@ -1,5 +1,5 @@
 /** All events, newest first, with the states of their deliveries. */
-import { Group, Text } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
 import { useMemo } from 'react';
@@ -9,12 +9,11 @@ import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, stringifySearch, useFilters, useSince } from '../../parts/filters.ts';
-import { lastLine } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import { PageTabs } from '../../parts/page-tabs.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateName } from '../../parts/state-badge.tsx';
-import { Dim, Prose } from '../../parts/values.tsx';
+import { Dim, Message } from '../../parts/values.tsx';
 import { eventList, eventReachQuery, eventTypesQuery } from '../../queries/events.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
@@ -130,29 +129,14 @@ function Summary({ event }: { event: FlowhookEvent }) {
     case 'workflow_data_change':
       return <Counts records={event.data.records} />;
     case 'workflow_failed':
-      return <Sentence text={event.data.error ?? ''} isBad />;
+      return <Message text={event.data.error ?? ''} isBad />;
     case 'workflow_canceled':
-      return <Sentence text={event.data.error ?? ''} />;
+      return <Message text={event.data.error ?? ''} isBad={false} />;
     case 'webhook_test':
-      return <Sentence text={event.data.message} />;
+      return <Message text={event.data.message} isBad={false} />;
     case 'webhook_paused':
-      return <Sentence text={`${event.data.reason} (${event.data.url})`} isBad />;
+      return <Message text={`${event.data.reason} (${event.data.url})`} isBad />;
     default:
       return null;
   }
-}
-
-function Sentence({ text, isBad = false }: { text: string; isBad?: boolean }) {
-  return (
-    <Text
-      span
-      inherit
-      truncate
-      display="block"
-      c={isBad ? 'var(--mantine-color-error)' : 'dimmed'}
-      title={text}
-    >
-      <Prose text={lastLine(text)} />
-    </Text>
-  );
 }

@@ -7,7 +7,7 @@ import { bytes } from '../../parts/format.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
 import { PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Prose, Time } from '../../parts/values.tsx';
+import { Note, Prose, Time } from '../../parts/values.tsx';
 
 export function RequestLine({ request }: { request: InspectedRequest }) {
   const { verdict } = request.signature;
@@ -51,9 +51,9 @@ export function RequestView({ request }: { request: InspectedRequest }) {
         <Title order={2} size="h4">
           Request {number}
         </Title>
-        <Text size="sm" c="dimmed">
+        <Note>
           <Time at={receivedAt} />
-        </Text>
+        </Note>
       </Group>
       <Alert color={color} icon={<Icon name={icon} />} title={words}>
         <span style={{ overflowWrap: 'anywhere' }}>
@@ -95,13 +95,7 @@ export function RequestView({ request }: { request: InspectedRequest }) {
             {truncated && ' (only the first 64 KiB are kept)'}
           </Text>
         </Group>
-        {body === '' ? (
-          <Text size="sm" c="dimmed">
-            Empty
-          </Text>
-        ) : (
-          <JsonView value={body} label="Body" />
-        )}
+        {body === '' ? <Note>Empty</Note> : <JsonView value={body} label="Body" />}
       </Stack>
     </Stack>
   );

@@ -10,7 +10,7 @@ import { count, tookMs } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, ErrorBox, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
-import { Prose, Time, UrlText } from '../../parts/values.tsx';
+import { Message, Note, Time, UrlText } from '../../parts/values.tsx';
 import { jobCountsQuery, latestJobs } from '../../queries/jobs.ts';
 import { ask, useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
@@ -145,9 +145,9 @@ function AllGood({ withWebhooks }: { withWebhooks: boolean }) {
   if (counts === undefined) return null;
   if (counts.finished + counts.failed + counts.canceled === 0) {
     return (
-      <Text size="sm" c="dimmed">
+      <Note>
         Nothing has run yet. <PageLink to="/workflows">Run a workflow</PageLink>; failures will appear here.
-      </Text>
+      </Note>
     );
   }
   return (
@@ -180,12 +180,13 @@ function Problem({ trouble }: { trouble: Trouble }) {
           </Text>
         </Group>
         <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-          <Time at={new Date(trouble.sinceMs).toISOString()} as="since" />
+          <Time
+            at={new Date(trouble.sinceMs).toISOString()}
+            as={trouble.kind === 'webhook' ? 'since' : undefined}
+          />
         </Text>
       </Group>
-      <Text size="xs" c="dimmed" truncate title={trouble.why}>
-        <Prose text={trouble.why} />
-      </Text>
+      <Message text={trouble.why} isBad={false} fz="xs" />
     </>
   );
 }

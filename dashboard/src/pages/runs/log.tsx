@@ -10,6 +10,7 @@ import { absolute, many, useZone } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ErrorBox } from '../../parts/page.tsx';
 import { useRowName } from '../../parts/rows.tsx';
+import { Note } from '../../parts/values.tsx';
 import styles from './log.module.css';
 import { type Line, logRows, plainLog } from './log.ts';
 
@@ -17,11 +18,7 @@ export function RunLog({ job }: { job: Job }) {
   const [chosen, setChosen] = useState<number>();
   const { lines, error, isLoading } = useJobLog(job, chosen);
   if (job.attempt === 0) {
-    return (
-      <Text size="sm" c="dimmed">
-        No log yet: the run has not started.
-      </Text>
-    );
+    return <Note>No log yet: the run has not started.</Note>;
   }
   const attempts = Array.from({ length: job.attempt }, (_, index) => String(index + 1));
   return (
@@ -37,9 +34,7 @@ export function RunLog({ job }: { job: Job }) {
       )}
       {error !== null && <ErrorBox error={error} title="The rest of the log could not be loaded" />}
       {!isLoading && lines.length === 0 && error === null && job.finishedAt !== null ? (
-        <Text size="sm" c="dimmed">
-          No output. The log shows what commands write to standard error and what modules log.
-        </Text>
+        <Note>No output. The log shows what commands write to standard error and what modules log.</Note>
       ) : (
         <LogView
           lines={lines}

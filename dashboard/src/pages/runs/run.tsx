@@ -197,7 +197,10 @@ function RunFacts({ job }: { job: Job }) {
   if (records !== null) facts.push(['Records', <Counts key="records" records={records} />]);
   else if (progress !== null) {
     const pages = progress.pages === null ? '' : `, ${many(progress.pages, 'page')}`;
-    facts.push(['Progress', `${many(progress.records, 'record')}, ${bytes(progress.bytes)}${pages}`]);
+    facts.push([
+      finishedAt === null ? 'Progress' : 'Output',
+      `${many(progress.records, 'record')}, ${bytes(progress.bytes)}${pages}`,
+    ]);
   }
   if (version !== null) facts.push(['Version', count(version)]);
   return <Facts facts={facts} />;

@@ -1,5 +1,5 @@
 /** The list of runs, of the team or of one workflow, its columns, and actions on selected runs. */
-import { Group, Progress, Stack, Text } from '@mantine/core';
+import { Group, Progress, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Job, JobOrigin, JobState } from 'flowhook-client';
 import { useMemo, useState } from 'react';
@@ -10,11 +10,11 @@ import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, PERIODS, useFilters, useSince } from '../../parts/filters.ts';
-import { count, lastLine, many, tookMs } from '../../parts/format.ts';
+import { count, many, tookMs } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateName } from '../../parts/state-badge.tsx';
-import { CountSigns, Dim, Duration, Numbers, Prose, Time } from '../../parts/values.tsx';
+import { CountSigns, Dim, Duration, Message, Numbers, Time } from '../../parts/values.tsx';
 import { jobCountsQuery, jobList } from '../../queries/jobs.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
@@ -168,15 +168,7 @@ function Result({ job }: { job: Job }) {
   if (error !== null && state !== 'finished') {
     return (
       <Stack gap={0} miw={0}>
-        <Text
-          span
-          inherit
-          truncate
-          c={state === 'canceled' ? 'dimmed' : 'var(--mantine-color-error)'}
-          title={error}
-        >
-          <Prose text={lastLine(error)} />
-        </Text>
+        <Message text={error} isBad={state !== 'canceled'} />
         {nextAttemptAt !== null && (
           <Dim style={{ whiteSpace: 'normal' }}>
             Next attempt <Time at={nextAttemptAt} as="at" />

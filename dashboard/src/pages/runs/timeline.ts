@@ -11,8 +11,8 @@ export interface Bar {
   toMs: number | null;
   /** Set if the bar is a delivery. */
   deliveryId?: string;
-  /** A message about the result. */
-  outcome?: string | undefined;
+  /** The message of the last attempt of a delivery. */
+  message?: string | undefined;
 }
 
 /**
@@ -34,7 +34,7 @@ export function barsOf(
   if (startedMs !== null) {
     const label = job.attempt > 1 ? `Running (${job.attempt} attempts)` : 'Running';
     const state = job.finishedAt === null ? 'running' : job.state;
-    bars.push({ key: 'run', label, state, fromMs: startedMs, toMs: endMs, outcome: job.reason ?? undefined });
+    bars.push({ key: 'run', label, state, fromMs: startedMs, toMs: endMs });
   }
   for (const event of events) {
     for (const delivery of (deliveries.get(event.id) ?? []).toReversed()) bars.push(barOf(event, delivery));
@@ -51,7 +51,7 @@ function barOf(event: FlowhookEvent, delivery: Delivery): Bar {
     fromMs: Date.parse(delivery.createdAt),
     toMs: state === 'waiting' ? null : (ms(lastAttempt?.at ?? null) ?? Date.parse(delivery.createdAt)),
     deliveryId: delivery.id,
-    outcome: lastAttempt?.message,
+    message: lastAttempt?.message,
   };
 }
 

@@ -1,5 +1,5 @@
 /** The timeline of a run as bars. */
-import { Group, Text } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import type { Job } from 'flowhook-client';
 import { AxisBars } from '../../parts/charts.tsx';
@@ -31,7 +31,7 @@ function Drawn({ bars, nowMs }: { bars: readonly Bar[]; nowMs: number }) {
   return (
     <AxisBars
       axis={axisOf(bars, nowMs)}
-      rows={bars.map(({ key, label, state, fromMs, toMs, deliveryId, outcome }) => ({
+      rows={bars.map(({ key, label, state, fromMs, toMs, deliveryId, message }) => ({
         key,
         fromMs,
         toMs: toMs ?? nowMs,
@@ -45,15 +45,9 @@ function Drawn({ bars, nowMs }: { bars: readonly Bar[]; nowMs: number }) {
             </PageLink>
           ),
         remark: (
-          <Group gap="xs" wrap="nowrap" title={outcome}>
+          <Group gap="xs" wrap="nowrap" title={message}>
             <span className="numbers">{duration(Math.max(0, (toMs ?? nowMs) - fromMs))}</span>
-            {deliveryId === undefined ? (
-              <Text span size="xs" c="dimmed" truncate>
-                {outcome}
-              </Text>
-            ) : (
-              <StateBadge state={state} />
-            )}
+            {state !== 'queued' && <StateBadge state={state} />}
           </Group>
         ),
       }))}

@@ -6,7 +6,7 @@ import { useId, useState } from 'react';
 import { ActionButton } from '../../parts/action.tsx';
 import { ErrorBox, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Prose, Time } from '../../parts/values.tsx';
+import { Note, Prose, Time } from '../../parts/values.tsx';
 import { systemChecksQuery } from '../../queries/team.ts';
 import styles from './checks.module.css';
 
@@ -64,7 +64,7 @@ export function Checks() {
             <Findings label="All other checks" findings={[...passed, ...skipped]} />
           </div>
         )}
-        <Text size="sm" c="dimmed">
+        <Note>
           <code>npx flowhook doctor</code> runs the same checks in a shell, even if the service does not
           start. Add <code>--full</code> to read the whole database, and <code>--online</code> to test
           outgoing connections. See also{' '}
@@ -72,7 +72,7 @@ export function Checks() {
             backups
           </Anchor>
           .
-        </Text>
+        </Note>
       </Stack>
     </Section>
   );
@@ -105,9 +105,9 @@ function Finding({ finding: { check, status, what, why, fix } }: { finding: Syst
         <Prose text={what} />
       </Text>
       {why !== null && (
-        <Text size="sm" c="dimmed">
+        <Note>
           <Prose text={why} />
-        </Text>
+        </Note>
       )}
       {fix !== null && (
         <Text size="sm">

@@ -1,5 +1,5 @@
 /** The deliveries of a webhook, and actions that resend some or many of them. */
-import { Stack, Text } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import type { Delivery, DeliveryState, WebhookDetail } from 'flowhook-client';
@@ -15,7 +15,7 @@ import { many } from '../../parts/format.ts';
 import { EmptyState, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateOptions } from '../../parts/state-badge.tsx';
-import { Dim, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { Dim, Message, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { deliveryList, webhookQuery } from '../../queries/webhooks.ts';
 import { isAfter, waitOf } from './health.ts';
@@ -157,17 +157,7 @@ function Result({ delivery }: { delivery: Delivery }) {
   const { state, lastAttempt } = delivery;
   return (
     <Stack gap={0} miw={0}>
-      {lastAttempt !== null && (
-        <Text
-          span
-          inherit
-          truncate
-          c={lastAttempt.outcome === 'ok' ? 'dimmed' : 'var(--mantine-color-error)'}
-          title={lastAttempt.message}
-        >
-          <Prose text={lastAttempt.message} />
-        </Text>
-      )}
+      {lastAttempt !== null && <Message text={lastAttempt.message} isBad={lastAttempt.outcome !== 'ok'} />}
       {state === 'waiting' && (
         <Dim style={{ whiteSpace: 'normal' }}>
           <NextTry delivery={delivery} />
@@ -190,7 +180,7 @@ function NextTry({ delivery }: { delivery: Delivery }) {
   const wait = waitOf(delivery, webhook, now);
   if (wait === undefined) return 'Sending';
   const { why, at } = wait;
-  if (webhook?.state === 'paused') return 'Until the webhook is resumed';
+  if (webhook?.state === 'paused') return 'The webhook is paused';
   if (why !== null) {
     return (
       <span title={why}>
@@ -211,12 +201,8 @@ function NextTry({ delivery }: { delivery: Delivery }) {
 }
 
 /** `Next attempt in 3 min.` */
-export function NextAttempt({ at, what = 'Next attempt' }: { at: string | null; what?: string }) {
+export function NextAttempt({ at }: { at: string | null }) {
   const now = useNow();
   if (at === null) return null;
-  return (
-    <>
-      {what} {isAfter(at, now) ? <Time at={at} as="at" /> : 'now'}.
-    </>
-  );
+  return <>Next attempt {isAfter(at, now) ? <Time at={at} as="at" /> : 'now'}.</>;
 }

@@ -19,7 +19,7 @@ import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Section } from '../../parts/page.tsx';
-import { Time } from '../../parts/values.tsx';
+import { Note, Time } from '../../parts/values.tsx';
 import { headersFrom } from './typed.ts';
 
 /** Keyed by the settings, so that changes by others show up. */
@@ -111,7 +111,7 @@ function CustomHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }
           )
         }
       >
-        <Text size="sm" c="dimmed">
+        <Note>
           {names === null
             ? 'The current encryption key cannot decrypt the headers. Set them again.'
             : names.length === 0
@@ -124,7 +124,7 @@ function CustomHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }
             </span>
           ))}
           {names !== null && names.length > 0 && '. Their values are never shown.'}
-        </Text>
+        </Note>
         <Textarea
           label={names?.length === 0 ? 'Headers' : 'Replace all headers with'}
           placeholder={'authorization: Bearer …\nx-receiver: alarms'}
@@ -170,13 +170,13 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
     >
       <Stack gap="sm">
         {secret === undefined ? (
-          <Text size="sm" c="dimmed">
+          <Note>
             This secret signs every delivery (Standard Webhooks, HMAC-SHA256). Your receiver needs it to{' '}
             <Anchor inherit href="/docs/guide/guides/verify-webhooks.html" underline="always">
               verify the sender
             </Anchor>
             . Treat it like a password.
-          </Text>
+          </Note>
         ) : (
           <CommandLine command={secret} label="Copy secret" />
         )}

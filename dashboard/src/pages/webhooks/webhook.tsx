@@ -117,8 +117,8 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
           </span>
         }
       >
-        Deliveries wait until you resume it. Those that wait for about four days are given up; resend them
-        with “Replay”.
+        Deliveries wait until you resume the webhook. After about four days they are given up; use “Replay” to
+        resend them.
       </Alert>
     );
   }
@@ -151,7 +151,7 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
       ) : (
         <NextAttempt at={breaker.nextAttemptAt} />
       )}{' '}
-      Waiting deliveries follow after the first success; resend those that were given up with “Replay”.
+      Waiting deliveries follow after the first success. Use “Replay” to resend those that were given up.
     </Alert>
   );
 }

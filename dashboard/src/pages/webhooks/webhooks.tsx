@@ -15,7 +15,7 @@ import { count, duration } from '../../parts/format.ts';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateColor, stateOptions, tone } from '../../parts/state-badge.tsx';
-import { Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
+import { Message, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask, useList } from '../../queries/list.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { webhookList } from '../../queries/webhooks.ts';
@@ -189,17 +189,7 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
   if (state === 'active') return null;
   const sentence =
     state === 'failing' ? (message ?? webhook.breaker.reason ?? ' ') : (why ?? 'Paused manually');
-  return (
-    <Text
-      span
-      size="xs"
-      truncate
-      c={state === 'failing' ? 'var(--mantine-color-error)' : 'dimmed'}
-      title={sentence}
-    >
-      <Prose text={sentence} />
-    </Text>
-  );
+  return <Message text={sentence} isBad={state === 'failing'} fz="xs" />;
 }
 
 /** The share of successful attempts, and a bar per hour with successes and failures. */

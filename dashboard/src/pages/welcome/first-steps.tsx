@@ -24,6 +24,7 @@ import { many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { ButtonLink, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge, stateColor } from '../../parts/state-badge.tsx';
+import { Note } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { anyWebhook } from '../../queries/webhooks.ts';
 import { someWorkflows } from '../../queries/workflows.ts';
@@ -312,14 +313,14 @@ export function WelcomePage() {
         title="Welcome"
         description={
           <>
-            Workflows of <b>{team.name}</b> fetch records, programs read the records over HTTP, and webhooks
+            In team <b>{team.name}</b>, workflows fetch records, programs read them over HTTP, and webhooks
             report what changed.
           </>
         }
       />
       <Stack gap="md">
         <Steps />
-        <Text size="sm" c="dimmed">
+        <Note>
           Commands read the key from the environment variable <code>FLOWHOOK_KEY</code>
           {can('admin') && (
             <>
@@ -340,7 +341,7 @@ export function WelcomePage() {
             API reference
           </Anchor>
           . Press <b>?</b> for keyboard shortcuts, and <b>Ctrl+K</b> for quick search.
-        </Text>
+        </Note>
       </Stack>
     </>
   );

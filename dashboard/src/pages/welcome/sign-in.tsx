@@ -1,7 +1,8 @@
 /** The sign-in page. The API key is exchanged for a session immediately and never stored. */
-import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import { Note } from '../../parts/values.tsx';
 import { signIn } from '../../session.tsx';
 
 /**
@@ -47,7 +48,7 @@ export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded
           <Button type="submit" size="sm" loading={isPending}>
             Sign in
           </Button>
-          <Text size="sm" c="dimmed">
+          <Note>
             The service printed a key on its first start. <Code>npx flowhook dashboard</Code> prints a sign-in
             link, and <Code>npx flowhook keys create</Code> creates another key.{' '}
             <Anchor href="/docs/guide/" underline="always">
@@ -57,7 +58,7 @@ export function SignIn({ mistake, hasEnded }: { mistake: string | null; hasEnded
             <Anchor href="/docs" underline="always">
               API reference
             </Anchor>
-          </Text>
+          </Note>
         </Stack>
       </Paper>
     </Center>

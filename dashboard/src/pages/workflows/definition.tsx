@@ -13,6 +13,7 @@ import { useFilters } from '../../parts/filters.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, ErrorBox } from '../../parts/page.tsx';
 import { tone } from '../../parts/state-badge.tsx';
+import { Note } from '../../parts/values.tsx';
 import { ask, queryClient } from '../../queries/list.ts';
 import { definitionQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
@@ -44,9 +45,7 @@ function Shown({ workflowId }: { workflowId: string }) {
           value={isWritten ? 'written' : 'defaults'}
           onChange={(value) => set({ as: value === 'defaults' ? value : undefined })}
         />
-        <Text size="sm" c="dimmed">
-          {data.origin === 'file' ? <code>{data.file}</code> : 'Created over the API'}
-        </Text>
+        <Note>{data.origin === 'file' ? <code>{data.file}</code> : 'Created over the API'}</Note>
       </Group>
       {isWritten ? (
         <Written workflowId={workflowId} data={data} />

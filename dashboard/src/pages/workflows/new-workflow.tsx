@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
-import { Prose } from '../../parts/values.tsx';
+import { Note, Prose } from '../../parts/values.tsx';
 import { useSession } from '../../session.tsx';
 import { type Draft, definitionFrom } from './definition.ts';
 
@@ -37,9 +37,9 @@ export function NewWorkflow({ isOpen, onClose }: { isOpen: boolean; onClose: () 
           {isAdmin ? (
             <DraftForm onClose={onClose} />
           ) : (
-            <Text size="sm" c="dimmed">
+            <Note>
               Your key lacks the scope <b>admin</b>. Sign in with a key that has it, or create a file.
-            </Text>
+            </Note>
           )}
         </Tabs.Panel>
         <Tabs.Panel value="file">

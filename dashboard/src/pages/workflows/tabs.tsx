@@ -7,6 +7,7 @@ import { ActionButton } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { PageLink } from '../../parts/page.tsx';
+import { Note } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
 import { RunTable } from '../runs/runs.tsx';
@@ -68,19 +69,24 @@ export function ApiTab() {
           onChange={(value) => set({ with: value === 'curl' ? undefined : (value as Language) })}
           style={{ flexWrap: 'wrap' }}
         />
-        <Text size="sm" c="dimmed">
-          The samples read the key from the environment: <code>export FLOWHOOK_KEY=…</code>{' '}
+        <Note>
+          The samples read the key from the environment variable <code>FLOWHOOK_KEY</code>
           {can('admin') && (
-            <PageLink to="/keys" underline="always">
-              Create a key
-            </PageLink>
-          )}{' '}
-          For Python, Zapier, n8n and others, see{' '}
+            <>
+              {' '}
+              (
+              <PageLink to="/keys" underline="always">
+                create one
+              </PageLink>
+              )
+            </>
+          )}
+          . For other languages and tools, see{' '}
           <Anchor inherit href="/docs/guide/guides/clients.html" underline="always">
             clients and integrations
           </Anchor>
           .
-        </Text>
+        </Note>
       </Stack>
       {all.map(({ title, note, code }) => (
         <section key={title} aria-label={title}>

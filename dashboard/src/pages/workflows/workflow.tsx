@@ -92,7 +92,11 @@ function State({ workflow: { paused, pausedAt, currentJob, lastJob } }: { workfl
       )}
       {job !== null && (
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
-          <StateBadge state={job.state} title="View run" />
+          <StateBadge
+            state={job.state}
+            label={currentJob === null ? `Last run ${job.state}` : undefined}
+            title="View run"
+          />
         </PageLink>
       )}
     </Group>

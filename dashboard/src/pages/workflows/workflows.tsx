@@ -8,12 +8,12 @@ import { SmallBars } from '../../parts/charts.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { absolute, count, duration, lastLine, many, tookMs } from '../../parts/format.ts';
+import { absolute, count, duration, many, tookMs } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageHeader, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateColor, stateName } from '../../parts/state-badge.tsx';
-import { Dim, Prose, Time } from '../../parts/values.tsx';
+import { Dim, Message, Time } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { type WebhookBadge, webhookBadgesQuery } from '../../queries/webhooks.ts';
 import { RECENT_JOBS, workflowList } from '../../queries/workflows.ts';
@@ -134,7 +134,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
   const error = lastJob?.state === 'failed' ? lastJob.error : null;
   return (
     <Stack gap={0} miw={0}>
-      <Group gap="xs" wrap="nowrap">
+      <Group gap="xs" wrap="nowrap" align="baseline">
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
           <StateBadge state={job.state} />
         </PageLink>
@@ -144,9 +144,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
       </Group>
       {error !== null && (
         // Must not widen the column.
-        <Text span size="xs" c="var(--mantine-color-error)" truncate title={error} w={0} miw="100%">
-          <Prose text={lastLine(error)} />
-        </Text>
+        <Message text={error} isBad fz="xs" w={0} miw="100%" />
       )}
     </Stack>
   );
