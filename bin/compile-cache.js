@@ -1,5 +1,5 @@
-// Where Node keeps what it has compiled of the service. Whoever can write there runs code as whoever reads it, so it is
-// never Node's default, a predictable name in the shared temporary directory.
+// The directory of Node's compile cache. Anyone who can write to it can run code as its users, so it is never Node's
+// default, a predictable name in the shared temporary directory.
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
@@ -10,26 +10,26 @@ const OPEN_TO_OTHERS = 0o077;
 const STICKY = 0o1000;
 
 /**
- * Turns the compile cache on for this process, its threads, and our own programs among its children, in
- * `$XDG_CACHE_HOME/flowhook` or `~/.cache/flowhook`, if nobody else can write there; otherwise there is none. A
- * `NODE_COMPILE_CACHE` that the operator set is Node's own business: it is on before any of our code runs.
+ * Turns on the compile cache for this process, its threads, and those of its children that are programs of ours. The
+ * cache is in `$XDG_CACHE_HOME/flowhook` or `~/.cache/flowhook`, and stays off if other users can write there. If the
+ * operator sets `NODE_COMPILE_CACHE`, Node has turned the cache on before this code runs.
  */
 export function openCompileCache() {
   if (process.env.NODE_COMPILE_CACHE) return;
   const directory = ownCacheDirectory();
   if (directory === undefined) return;
   const { directory: used } = enableCompileCache(directory);
-  // Threads find it there, and start in a third of the time. Children get an environment of their own.
+  // With this variable, threads start in a third of the time. Children get an environment of their own.
   if (used !== undefined) process.env.NODE_COMPILE_CACHE = directory;
 }
 
-/** @returns {string | undefined} the real path of an existing directory of this user, to which only it has access */
+/** @returns {string | undefined} the real path of an existing directory that only this user can access */
 function ownCacheDirectory() {
   try {
     const { XDG_CACHE_HOME: named = '' } = process.env;
     const caches = isAbsolute(named) ? named : join(homedir(), '.cache');
     if (!isAbsolute(caches)) return undefined;
-    // With `sudo` the home may be that of the caller: nothing is made or read there.
+    // With `sudo`, the home directory may belong to another user: do not use it.
     if (!isOnlyOurs(dirname(caches))) return undefined;
     makeDirectory(caches);
     if (!isOnlyOurs(caches)) return undefined;
@@ -39,17 +39,17 @@ function ownCacheDirectory() {
     const isPrivate = uid === process.getuid?.() && (mode & OPEN_TO_OTHERS) === 0;
     return isPrivate && isOnlyOurs(own) ? own : undefined;
   } catch {
-    // No home, a file in its place, or a file system that cannot be written to: everything works without a cache.
+    // No home directory, or a read-only file system: everything works without a cache.
     return undefined;
   }
 }
 
-/** Whether nobody but this user and root can replace the directory, or any directory on the way to it. */
+/** Whether only this user and root can replace the directory and its parents. */
 function isOnlyOurs(path) {
   for (let at = realpathSync(path); ; at = dirname(at)) {
     const { uid, mode } = lstatSync(at);
     if (uid !== 0 && uid !== process.getuid?.()) return false;
-    // In a sticky directory others can add files, but not replace what is ours.
+    // In a sticky directory other users can add files, but not replace ours.
     if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) return false;
     if (at === dirname(at)) return true;
   }

@@ -1,18 +1,18 @@
 #!/usr/bin/env node
-// Plain JavaScript, no static import and no top-level await: an old Node must get as far as the sentence below.
+// Plain JavaScript, no static import and no top-level await, so that an old Node can print the message below.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 26) {
   process.stderr.write(
-    `flowhook needs Node 26 or newer, found ${process.versions.node}.\n` +
-      'Install it from https://nodejs.org, or with `npm install node@26` beside this package. In a clone of the ' +
-      'repository, `npm ci` does so, and `npm start` uses it.\n',
+    `flowhook requires Node 26 or later, found ${process.versions.node}.\n` +
+      'Install it from https://nodejs.org, or with `npm install node@26` next to this package. In a clone of the ' +
+      'repository, `npm ci` installs it, and `npm start` uses it.\n',
   );
   process.exitCode = 1;
 } else {
   Promise.all([import('./compile-cache.js'), import('node:fs')]).then(
     ([{ openCompileCache }, { existsSync }]) => {
       openCompileCache();
-      // An installed package runs what `npm run build` made: Node strips no types under node_modules.
+      // An installed package runs the build: Node does not strip types under node_modules.
       const source = new URL('../src/main.ts', import.meta.url);
       const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
       return import(program.href).then(({ main }) => main(process.argv));

@@ -1,11 +1,11 @@
-/** The entry point: loads the command that is called, runs it, prints its error and sets the exit code. */
+/** The entry point: loads the called command, runs it, prints its error and sets the exit code. */
 import { Command, CommanderError } from 'commander';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
-import { finishCommands, refuseHelpOnNothing, refuseVerbWithoutNoun } from './cli/help.ts';
+import { finishCommands, rejectHelpOnNothing, rejectVerbWithoutNoun } from './cli/help.ts';
 import { endedEarly, warn } from './cli/terminal.ts';
 import { VERSION } from './std/version.ts';
 
-/** What adds each command. Only the files of the called command are loaded: loading all would slow every start. */
+/** The function that adds each command. Only the files of the called command are loaded, to start fast. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [
   ['init', async () => (await import('./cli/commands/init.ts')).addInit],
   ['serve', async () => (await import('./cli/commands/serve.ts')).addServe],
@@ -29,21 +29,21 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['completion', async () => (await import('./cli/commands/completion.ts')).addCompletion],
 ];
 
-/** Commands that must know all the others. */
+/** Commands that need all others to be loaded. */
 const WHOLE = ['completion'];
 
-/** @param name the called command; if there is none of this name, every command is added */
+/** @param name the called command; for an unknown name, every command is added */
 export async function programOf(name: string | undefined): Promise<Command> {
   const program = new Command('flowhook')
     .description(
-      'Workflows run as jobs, jobs publish records, records are read over HTTP, webhooks report what changed.',
+      'Run workflows as jobs that publish versioned records, read the records over HTTP, and get webhooks when they change.',
     )
     .version(VERSION)
-    .showHelpAfterError('(--help lists the commands and options)')
+    .showHelpAfterError('(--help shows all commands and options)')
     .exitOverride();
-  // No command is needed to print the version: loading all of them takes 0.3 s of the processor.
+  // The version needs no command: loading all of them takes 0.3 s of CPU time.
   if (name === '--version' || name === '-V') return program;
-  // One file adds all three.
+  // `login` adds all three commands.
   const file = name === 'logout' || name === 'profiles' ? 'login' : name;
   const called = COMMANDS.filter(([one]) => one === file && !WHOLE.includes(one));
   for (const [, load] of called.length > 0 ? called : COMMANDS) (await load())(program);
@@ -53,7 +53,7 @@ export async function programOf(name: string | undefined): Promise<Command> {
 
 /** @param argv as in `process.argv` */
 export async function main(argv: readonly string[]): Promise<void> {
-  // A reader that stops early (`head`) is no error. A server continues without readers.
+  // A reader that stops early (`head`) is not an error. A server continues without readers.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (argv[2] === 'serve') return;
     if (error.code !== 'EPIPE') throw error;
@@ -61,12 +61,12 @@ export async function main(argv: readonly string[]): Promise<void> {
   });
   const program = await programOf(argv[2]);
   try {
-    refuseHelpOnNothing(program, argv.slice(2));
-    refuseVerbWithoutNoun(program, argv.slice(2));
+    rejectHelpOnNothing(program, argv.slice(2));
+    rejectVerbWithoutNoun(program, argv.slice(2));
     await program.parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has printed the message already; asking for help is no error.
+      // Commander has already printed the message. Help is not an error.
       process.exitCode = error.exitCode === 0 ? 0 : 2;
       return;
     }

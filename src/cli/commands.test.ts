@@ -1,4 +1,4 @@
-/** The commands as a shell sees them: exit codes, what is data and what is message, and the next step. */
+/** Commands from the view of a shell: exit codes, standard output, standard error, and the next step in errors. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ async function emptyDirectory(t: TestContext): Promise<string> {
   return directory;
 }
 
-test('commands that only look refuse a place without a database, and make none', async (t) => {
+test('commands that only read fail without a database, and do not create one', async (t) => {
   const directory = await emptyDirectory(t);
   for (const args of [
     ['keys', 'list'],
@@ -35,20 +35,23 @@ test('commands that only look refuse a place without a database, and make none',
   assert.equal(existsSync(join(directory, 'data')), false);
 });
 
-test('the version of the tables is told without making a database, and brought up on request', async (t) => {
+test('migrate status does not create a database, and migrate up does', async (t) => {
   const directory = await emptyDirectory(t);
   const before = await flowhook(directory, ['migrate', 'status']);
   assert.equal(before.code, 1);
-  assert.match(before.stdout, /version 0; these wait, and `flowhook migrate up` runs them: 0001_/);
+  assert.match(before.stdout, /version 0\. Pending migrations, which `flowhook migrate up` runs: 0001_/);
   const up = await flowhook(directory, ['migrate', 'up', '--json']);
   const { from, to } = JSON.parse(up.stdout) as { from: number; to: number };
   assert.deepEqual([up.code, from], [0, 0]);
   const after = await flowhook(directory, ['migrate', 'status', '--json']);
   assert.deepEqual([after.code, JSON.parse(after.stdout)], [0, { found: to, newest: to, waiting: [] }]);
-  assert.match((await flowhook(directory, ['migrate', 'up'])).stdout, new RegExp(`version ${to} already`));
+  assert.match(
+    (await flowhook(directory, ['migrate', 'up'])).stdout,
+    new RegExp(`already up to date \\(version ${to}\\)`),
+  );
 });
 
-test('on PostgreSQL commands want tables of their own version, and every node the same key', async (t) => {
+test('on PostgreSQL commands need the right schema version, and nodes need the same encryption key', async (t) => {
   const directory = await emptyDirectory(t);
   const { url, drop } = await makeDatabase();
   t.after(drop);
@@ -77,7 +80,7 @@ test('a key goes to standard output and everything else to standard error', asyn
   const created = await flowhook(directory, ['keys', 'create', '--team', 'acme', '--scopes', 'read,queue']);
   assert.equal(created.code, 0);
   assert.match(created.stdout, /^fh_[\w-]{43}\n$/);
-  assert.match(created.stderr, /^Key key_\w+ of team acme, shown this once:\n$/);
+  assert.match(created.stderr, /^Key key_\w+ of team acme, shown only once:\n$/);
 
   const listed = await flowhook(directory, ['keys', 'list', '--json']);
   const [key] = JSON.parse(listed.stdout) as { id: string; team: string; scopes: string[] }[];
@@ -91,20 +94,20 @@ test('a key goes to standard output and everything else to standard error', asyn
   assert.match(unknown.stderr, /No team "ghost" found. There are: acme/);
 });
 
-test('a key is created for a team that exists, and of others only for "default"', async (t) => {
+test('a key is created only for an existing team, or for "default"', async (t) => {
   const directory = await emptyDirectory(t);
   const create = (team: string) => flowhook(directory, ['keys', 'create', '--team', team]);
   assert.deepEqual([(await create('acme')).code, existsSync(join(directory, 'data'))], [3, false]);
   const first = await create('default');
   assert.equal(first.code, 0);
-  assert.match(first.stderr, /There was no team "default": creating it/);
-  const misspelt = await create('defalt');
-  assert.deepEqual([misspelt.code, misspelt.stdout], [3, '']);
+  assert.match(first.stderr, /Creating the team "default"/);
+  const misspelled = await create('defalt');
+  assert.deepEqual([misspelled.code, misspelled.stdout], [3, '']);
   assert.match(
-    misspelt.stderr,
-    /No team "defalt" found. Did you mean "default"\? \(`flowhook teams create defalt`/,
+    misspelled.stderr,
+    /No team "defalt" found\. Did you mean "default"\? To create the team, run `flowhook teams create defalt`/,
   );
-  assert.match((await create('acme')).stderr, /No team "acme" found. There are: default \(/);
+  assert.match((await create('acme')).stderr, /No team "acme" found\. There are: default\. To create/);
   const teams = await flowhook(directory, ['teams', 'list', '--json']);
   assert.deepEqual(
     (JSON.parse(teams.stdout) as { slug: string }[]).map(({ slug }) => slug),
@@ -112,7 +115,7 @@ test('a key is created for a team that exists, and of others only for "default"'
   );
 });
 
-test('a database that is damaged, or is none, is named, with what to do', async (t) => {
+test('the error for a damaged database names its file and the next step', async (t) => {
   const directory = await emptyDirectory(t);
   await mkdir(join(directory, 'data'));
   await writeFile(join(directory, 'data/flowhook.db'), 'no database '.repeat(400));
@@ -131,7 +134,7 @@ test('a database that is damaged, or is none, is named, with what to do', async 
   }
 });
 
-test('backups that cannot be written are refused with their directory', async (t) => {
+test('the error for a backup that cannot be written names the directory', async (t) => {
   const directory = await emptyDirectory(t);
   await flowhook(directory, ['keys', 'create', '--team', 'default']);
   await writeFile(join(directory, 'taken'), '');
@@ -140,7 +143,7 @@ test('backups that cannot be written are refused with their directory', async (t
   assert.match(stderr, /Backups cannot be written to .*taken: .*set another directory with --to/);
 });
 
-test('apply reports what it changed as data and tells each mistake once, with its line', async (t) => {
+test('apply prints changes to standard output, and each mistake once, with its line, to standard error', async (t) => {
   const directory = await emptyDirectory(t);
   await mkdir(join(directory, 'workflows/acme'), { recursive: true });
   const source = 'source: { type: command, command: ["true"] }\n';
@@ -153,7 +156,7 @@ test('apply reports what it changed as data and tells each mistake once, with it
   assert.match(stderr, /^acme\/bad\.yaml:2: /m);
 });
 
-test('a workflow file that lies in no team’s folder is told where it belongs, and nothing is lost', async (t) => {
+test('validate, apply and doctor report a workflow file outside the directories of teams', async (t) => {
   const directory = await emptyDirectory(t);
   await mkdir(join(directory, 'workflows/acme'), { recursive: true });
   const source = 'source: { type: command, command: ["true"] }\n';
@@ -166,8 +169,8 @@ test('a workflow file that lies in no team’s folder is told where it belongs, 
   ] as const) {
     const { code, stdout, stderr } = await flowhook(directory, [...args]);
     assert.equal(code, 1, args.join(' '));
-    const said = `${file}: This file is not in the folder of a team, so it is not used. Move it to acme/stray.yaml\n`;
-    assert.ok((stdout + stderr).includes(said), stdout + stderr);
+    const message = `${file}: This file is not in the folder of a team, so it is not used. Move it to acme/stray.yaml\n`;
+    assert.ok((stdout + stderr).includes(message), stdout + stderr);
   }
   const doctor = await flowhook(directory, ['doctor', '--json']);
   const { findings } = JSON.parse(doctor.stdout) as { findings: { check: string; what: string }[] };
@@ -175,7 +178,7 @@ test('a workflow file that lies in no team’s folder is told where it belongs, 
   assert.match(what, /^Invalid workflow files: stray\.yaml: .* Move it to acme\/stray\.yaml$/);
 });
 
-test('a mistake in the command line is exit code 2', async (t) => {
+test('a mistake in the command line exits with code 2', async (t) => {
   const directory = await emptyDirectory(t);
   for (const args of [['serv'], ['serve', '--prot', '1'], ['keys', 'create'], ['serve', '--port', 'x']]) {
     const { code, stdout } = await flowhook(directory, args);
@@ -183,7 +186,7 @@ test('a mistake in the command line is exit code 2', async (t) => {
   }
 });
 
-test('serve says what to do about a port that is taken and a variable that is misspelt', async (t) => {
+test('serve reports a port in use and a misspelled variable, with the next step', async (t) => {
   const directory = await emptyDirectory(t);
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
@@ -193,13 +196,13 @@ test('serve says what to do about a port that is taken and a variable that is mi
     FLOWHOOK_PROT: '1',
   });
   assert.equal(code, 5);
-  assert.match(stderr, new RegExp(`Port ${port} of 127.0.0.1 is taken by another program.*--port`));
+  assert.match(stderr, new RegExp(`Port ${port} on 127.0.0.1 is already in use.*--port`));
   assert.match(stderr, /FLOWHOOK_PROT is not a setting .* Did you mean FLOWHOOK_PORT\?/);
-  // The first key is shown once: a start that failed has made none, so that the next one shows it.
+  // The first key is shown only once, so a failed start must not create it.
   assert.deepEqual(JSON.parse((await flowhook(directory, ['keys', 'list', '--json'])).stdout), []);
 });
 
-test('a data directory that cannot be used is named, with what to do', async (t) => {
+test('the error for an unusable data directory names it and the next step', async (t) => {
   const directory = await emptyDirectory(t);
   await writeFile(join(directory, 'data'), 'a file');
   for (const environment of [{}, { FLOWHOOK_DATA: 'data/below' }, { FLOWHOOK_DATA: '/proc/nowhere' }]) {
@@ -209,7 +212,7 @@ test('a data directory that cannot be used is named, with what to do', async (t)
   }
 });
 
-test('a workflows directory that is named and missing is reported in one sentence', async (t) => {
+test('a missing workflows directory that was set explicitly is an error', async (t) => {
   const directory = await emptyDirectory(t);
   const { code, stderr } = await flowhook(directory, ['serve', '--port', '0', '--workflows', 'nowhere']);
   assert.equal(code, 1);
@@ -217,7 +220,7 @@ test('a workflows directory that is named and missing is reported in one sentenc
   assert.equal(stderr.includes('workflows.not_applied'), false);
 });
 
-test('teams are created once and listed with their keys', async (t) => {
+test('teams are created once, and listed with their numbers of workflows and keys', async (t) => {
   const directory = await emptyDirectory(t);
   const made = await flowhook(directory, ['teams', 'create', 'acme']);
   assert.match(made.stdout, /^team_\w+\n$/);
@@ -229,7 +232,7 @@ test('teams are created once and listed with their keys', async (t) => {
   assert.equal((await flowhook(directory, ['teams', 'create', 'A b'])).code, 2);
 });
 
-test('what is wrong with the settings is told without starting anything, all at once', async (t) => {
+test('config check reports all mistakes in the settings without starting a server', async (t) => {
   const directory = await emptyDirectory(t);
   await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: many\n');
   const wrong = await flowhook(directory, ['config', 'check', '--port', 'x']);
@@ -245,11 +248,11 @@ test('what is wrong with the settings is told without starting anything, all at 
   });
   assert.equal(right.code, 0);
   assert.match(right.stdout, /FLOWHOOK_PROT is not a setting .* Did you mean FLOWHOOK_PORT\?/);
-  assert.match(right.stdout, /FLOWHOOK_PORT_FILE has no effect: only secrets are read from files/);
+  assert.match(right.stdout, /FLOWHOOK_PORT_FILE has no effect: only secrets can come from a file/);
   assert.equal(existsSync(join(directory, 'data')), false);
 });
 
-test('the settings that hold are printed with where they come from, and no secret is', async (t) => {
+test('config print shows every setting with its source, and masks secrets', async (t) => {
   const directory = await emptyDirectory(t);
   await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: 7\n');
   const environment = { FLOWHOOK_HOST: '127.0.0.2', FLOWHOOK_BOOTSTRAP_KEY: 'nobody-is-shown-this' };

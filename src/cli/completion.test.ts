@@ -1,4 +1,4 @@
-/** The completions, asked in each shell that is installed, as its user does with the key Tab. */
+/** Completions in each installed shell, as after the key Tab. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const directory = mkdtempSync(join(tmpdir(), 'flowhook-completion-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const program = await programOf(undefined);
 
-/** Answers what a shell offers at the end of a line. */
+/** Returns the completions of a shell at the end of a line. */
 type Ask = (line: string) => string[];
 
 async function scriptOf(shell: string): Promise<string> {
@@ -60,7 +60,7 @@ const SHELLS: Record<string, () => Promise<Ask>> = {
   },
 };
 
-/** zsh completes only at a terminal: this makes one, types the line and Tab, and ends with it. */
+/** zsh completes only in a terminal: this opens one and types the line and Tab. */
 const ZSH_TERMINAL = `
 zmodload zsh/zpty
 zpty terminal zsh -f -i
@@ -69,7 +69,7 @@ zpty -r terminal ignored '*ready*ready*'
 zpty -w -n terminal "$2"$'\\t'
 while zpty -r terminal ignored; do :; done
 `;
-/** Notes whatever is offered, and ends the shell when all of it has been. */
+/** Records all completions, and then ends the shell. */
 const ZSH_SETUP = `
 PS1=
 fpath=($1/zfunc $fpath)
@@ -88,7 +88,7 @@ setopt extendedglob
 print re""ady; print re""ady
 `;
 
-// fish looks only for completions of programs that there are.
+// fish completes only programs that exist.
 mkdirSync(join(directory, 'bin'));
 writeFileSync(join(directory, 'bin', 'flowhook'), '', { mode: 0o755 });
 mkdirSync(join(directory, 'place'));
@@ -106,17 +106,17 @@ for (const [shell, prepare] of Object.entries(SHELLS)) {
     assert.deepEqual(sorted('flowhook jobs run'), ['run-now']);
     assert.deepEqual(sorted('flowhook help key'), ['keys']);
     assert.deepEqual(sorted('flowhook completion '), ['bash', 'fish', 'zsh']);
-    // Flags are those of the command, also after arguments that are called as commands are.
+    // Flags are completed for the command, also after arguments that have the name of a command.
     assert.deepEqual(sorted('flowhook jobs list --sta'), ['--state']);
     assert.deepEqual(sorted('flowhook jobs list --limit 3 --wo'), ['--workflow']);
     assert.deepEqual(sorted('flowhook jobs show list --sta'), []);
     assert.deepEqual(sorted('flowhook webhooks delivery keys --bo'), ['--body']);
     assert.deepEqual(sorted('flowhook --ver'), ['--version']);
-    // What is one of a few words is completed, each command having its own.
+    // Values are completed for each command.
     assert.deepEqual(sorted('flowhook jobs list --state '), [...JOB_STATES].sort());
     assert.deepEqual(sorted('flowhook webhooks deliveries x --state '), [...DELIVERY_STATES].sort());
     assert.deepEqual(sorted('flowhook data import --format nd'), ['ndjson']);
-    // Files where there are files to name, nothing where a name stands that only the service knows.
+    // Files are completed only where the command takes a file.
     assert.deepEqual(sorted('flowhook workflows test pe'), ['people.yaml']);
     assert.deepEqual(sorted('flowhook workflows new --out pe'), ['people.yaml']);
     assert.deepEqual(sorted('flowhook data get pe'), []);
@@ -124,7 +124,7 @@ for (const [shell, prepare] of Object.entries(SHELLS)) {
   });
 }
 
-test('every value that is completed belongs to a flag', () => {
+test('every completed value belongs to a flag', () => {
   const flags = leavesOf(program).flatMap(({ path, command }) =>
     command.options.map(({ long }) => `${path} ${long}`),
   );
@@ -134,7 +134,7 @@ test('every value that is completed belongs to a flag', () => {
   );
 });
 
-test('the completions of every shell name every command', async () => {
+test('the script of every shell contains every command', async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const script = await scriptOf(shell);
     for (const { path } of leavesOf(program)) assert.ok(script.includes(path.replace(' ', '/')), path);

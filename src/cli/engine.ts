@@ -8,14 +8,14 @@ import { loadSuppression } from '../records/suppress.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 
-/** The node id of a server on SQLite: each owner recovers the jobs that the previous one has left. */
+/** The node id of every owner of an SQLite database: each owner recovers the jobs of the previous one. */
 const NODE_ID = 'local';
 
 export interface CommandEngine {
-  /** Recovers jobs that were left running when a server was killed. */
+  /** Recovers jobs that were running when a server was killed. */
   reap(): Promise<void>;
   start(): Promise<void>;
-  /** Releases jobs that are still running. Harmless before the start. */
+  /** Releases jobs that are still running. May be called before the start. */
   stop(): Promise<void>;
 }
 

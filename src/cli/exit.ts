@@ -1,31 +1,31 @@
-/** Exit codes, the errors that commands throw, and the sentence printed for an error. */
+/** Exit codes, the errors that commands throw, and the message printed for an error. */
 import { ConfigError } from '../config/config.ts';
 import { InUseError, Problem } from '../model/error.ts';
 
-/** Every exit code with its meaning; the words before the first `;` or `:` are its name. */
+/** Every exit code with its meaning. The words before the first `;` or `:` are its name. */
 export const EXIT_CODES: readonly [code: number, meaning: string][] = [
-  [0, 'ok; of `run` and `jobs watch`: the job has finished'],
-  [1, 'failed; of `run` and `jobs watch`: the job failed or was canceled'],
-  [2, 'usage: an option or argument is wrong'],
+  [0, 'ok; with `run` and `jobs watch`: the job finished'],
+  [1, 'failed; with `run` and `jobs watch`: the job failed or was canceled'],
+  [2, 'usage: invalid flag or argument'],
   [3, 'not found'],
-  [4, 'unauthorised: the key is missing or refused'],
-  [5, 'conflict: a job is queued already, a port is taken'],
-  [6, 'unreachable: the server or the database cannot be reached'],
+  [4, 'unauthorized: the API key is missing, invalid, or lacks a scope'],
+  [5, 'conflict, for example: a job is already queued, or a port is in use'],
+  [6, 'unreachable: the server or the database does not respond'],
   [7, 'timed out'],
-  [130, 'interrupted: ended by Ctrl-C (143: by SIGTERM)'],
+  [130, 'interrupted by Ctrl-C (143: by SIGTERM)'],
 ];
 
-/** The user typed something wrong, found after commander has read the flags. */
+/** A mistake in the user's input that commander does not detect. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Something the user named does not exist. */
+/** A thing that the user named does not exist. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
 
-/** Something is in the way that may go away. */
+/** The command conflicts with the current state, which may change. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
@@ -36,7 +36,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof NotFoundError) return 3;
   if (error instanceof ConflictError) return 5;
   if (error instanceof InUseError || codeOf(error) === 'EADDRINUSE') return 5;
-  if (error instanceof Error && 'requestId' in error) return codeOfAnswer(error);
+  if (error instanceof Error && 'requestId' in error) return codeOfClientError(error);
   if (!(error instanceof Problem)) return 1;
   switch (error.code) {
     case 'workflow_not_found':
@@ -76,8 +76,8 @@ export function exitCodeOf(error: unknown): number {
   }
 }
 
-/** For an error of the HTTP client, by its name: importing its classes would load the client for every command. */
-function codeOfAnswer({ name, status, code }: Error & { status?: number; code?: string }): number {
+/** The exit code for an error of the HTTP client, by name: importing the classes would load the client for every command. */
+function codeOfClientError({ name, status, code }: Error & { status?: number; code?: string }): number {
   const byName: Record<string, number> = {
     NotFound: 3,
     Unauthorized: 4,
@@ -90,31 +90,31 @@ function codeOfAnswer({ name, status, code }: Error & { status?: number; code?: 
   return byName[name] ?? (code === 'not_json' ? 6 : status === 400 ? 2 : 1);
 }
 
-/** The sentence printed for an error. For errors of the system it adds what to do. */
+/** The message printed for an error, with the next step. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { address, port, hostname } = error as { address?: string; port?: number; hostname?: string };
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return `Port ${port} of ${address} is taken by another program. End that one, or choose another port with --port or FLOWHOOK_PORT (0 takes any free one)`;
+      return `Port ${port} on ${address} is already in use. Stop the program that uses it, or choose another port with --port or FLOWHOOK_PORT (0 picks any free port)`;
     case 'EADDRNOTAVAIL':
-      return `This machine does not have the address ${address}. Choose one that it has with --host or FLOWHOOK_HOST`;
+      return `This machine does not have the address ${address}. Choose one of its addresses with --host or FLOWHOOK_HOST`;
     case 'ENOTFOUND':
-      return `The name ${hostname} has no address. Choose an address of this machine with --host or FLOWHOOK_HOST`;
+      return `The hostname ${hostname} has no address. Choose an address of this machine with --host or FLOWHOOK_HOST`;
     case 'EACCES':
       if (port === undefined) return error.message;
-      return `This user may not listen on port ${port}. Choose a port from 1024 on with --port or FLOWHOOK_PORT`;
+      return `This user may not listen on port ${port}. Choose port 1024 or higher with --port or FLOWHOOK_PORT`;
     case 'receives_push':
-      return `${error.message}. \`flowhook data import FILE --workflow WORKFLOW\` publishes a file`;
-    // These come from the server that a command has asked.
+      return `${error.message}. To publish a file, run \`flowhook data import FILE --workflow WORKFLOW\``;
+    // The following errors come from a server.
     case 'unauthorized':
-      // For a key that lacks a scope, the server's own sentence says which.
+      // For a key that lacks a scope, the server's message names the scope.
       if (!error.message.includes('x-api-key')) return error.message;
-      return 'The server refuses this API key. Give another one with --key or FLOWHOOK_KEY, or note one with `flowhook login`; `flowhook keys create` makes one there';
+      return 'The server rejected the API key. Pass a valid one with --key or FLOWHOOK_KEY, or save one with `flowhook login`. To create a key, run `flowhook keys create` on the server';
     case 'route_not_found':
-      return 'This server has no such path. Give its address alone with --url, such as http://127.0.0.1:8080; an older server may not know this command';
+      return 'This path does not exist on the server. Pass only the server address with --url, such as http://127.0.0.1:8080. If the address is right, the server may be too old for this command';
     case 'unreachable':
-      return `${error.message}. Start it there with \`flowhook serve\`, or correct --url, FLOWHOOK_URL or the profile that named it`;
+      return `${error.message}. Start the server with \`flowhook serve\`, or correct --url, FLOWHOOK_URL or the profile`;
     default:
       return error.message;
   }

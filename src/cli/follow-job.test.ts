@@ -1,4 +1,4 @@
-/** What following a job prints where there is no terminal. */
+/** The output of following a job without a terminal. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Flowhook, Job } from 'flowhook-client';
@@ -35,7 +35,7 @@ const RETRYING: Job = {
   error: WHY,
 };
 
-test('each state of an attempt is one line, however often the job is read, with the first sentence of its error', async (t) => {
+test('each state of an attempt is printed once, with the first sentence of its error', async (t) => {
   const soon = { ...RETRYING, nextAttemptAt: new Date(Date.now() + 3_000).toISOString() };
   const failed: Job = { ...RETRYING, state: 'failed', attempt: 2, finishedAt: new Date(9).toISOString() };
   const reads: Job[] = [QUEUED, soon, soon, failed];
@@ -55,11 +55,12 @@ test('each state of an attempt is one line, however often the job is read, with 
   );
 });
 
-test('on a terminal the time until the next attempt counts down in the live line', () => {
-  assert.equal(liveWords({ ...RETRYING, attempt: 2 }, undefined, 1_000), 'retrying (2)  next attempt in 2 s');
+test('on a terminal the live line counts down to the next attempt', () => {
+  const words = liveWords({ ...RETRYING, attempt: 2 }, undefined, 1_000);
+  assert.equal(words, 'retrying (attempt 2)  next attempt in 2 s');
 });
 
-test('a job that a stopping server gave back is said to be retried, and not after an error', () => {
+test('a job that a stopping server released is retried without an error', () => {
   const released = { ...RETRYING, reason: null, error: null };
   assert.equal(changeWords(released, 3_000), 'retrying, next attempt now');
   assert.equal(resultWords(released, 3_000), 'next attempt now');

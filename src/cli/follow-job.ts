@@ -1,4 +1,4 @@
-/** Follows a job until it ends, with a live line on a terminal and one line per change of its state; reads its log. */
+/** Follows a job until it ends: prints a line for each change of state, and on a terminal a live line. Reads its log. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Flowhook, Job, LogLine } from 'flowhook-client';
 import { durationWords } from '../std/amounts.ts';
@@ -7,7 +7,7 @@ import { changeWords, liveWords, logText, outcomeCode, publishedWords, stateWord
 import type { Options } from './options.ts';
 import { print, say, screen, warn } from './terminal.ts';
 
-/** How many lines of a log are read at once. */
+/** The number of log lines per request. */
 const LOG_LINES = 1_000;
 
 export interface FollowOptions {
@@ -15,11 +15,11 @@ export interface FollowOptions {
   lookMs: number;
   /** Ends the following, not the job. */
   signal: AbortSignal;
-  /** Whether its log is printed to standard error, beginning with the current attempt. */
+  /** Whether to print the log to standard error, beginning with the current attempt. */
   logs?: boolean;
 }
 
-/** @returns the job when it has ended, or as it was when the signal came */
+/** Returns the job when it has ended, or in its last known state when the signal is aborted. */
 export async function followJob(
   id: string,
   { client, lookMs, signal, logs = false }: FollowOptions,
@@ -27,7 +27,7 @@ export async function followJob(
   const line = createLiveLine(screen, () => performance.now());
   let job = await client.jobs.get(id);
   const tail = logs ? logTail(client, job) : undefined;
-  let told = '';
+  let printed = '';
   const rate = recordRate();
   try {
     for (;;) {
@@ -41,10 +41,10 @@ export async function followJob(
       }
       if (now.finishedAt !== null) return now;
       const state = stateWords(now);
-      if (state !== told) {
+      if (state !== printed) {
         line.clear();
         say(`${now.id} ${changeWords(now, Date.now())}`);
-        told = state;
+        printed = state;
       }
       line.show(() => liveWords(now, perSecond, Date.now()));
       if (signal.aborted) return now;
@@ -57,9 +57,9 @@ export async function followJob(
 }
 
 /**
- * Reads a job's log as it grows, beginning with an attempt (by default the current one). Each call yields the lines
- * since the previous one. It must get a job that was read *before* the call: the log of what had ended by then is
- * complete.
+ * Reads a job's log as it grows, beginning with an attempt (default: the current one). Each call yields the lines since
+ * the previous call. Its argument must be a job that was read *before* the call: if the job had ended by then, its log
+ * is complete.
  */
 export function logTail(
   client: Flowhook,
@@ -81,10 +81,10 @@ export function logTail(
   };
 }
 
-/** Records per second since an attempt was first seen; undefined until their number has grown. */
+/** Measures records per second since an attempt was first seen; undefined until the first record. */
 function recordRate(): (job: Job, ms: number) => number | undefined {
   let first = { attempt: -1, records: 0, ms: 0 };
-  /** Progress is reported only now and then: in between the rate stays the same. */
+  /** Progress is reported once a second: between reports the rate stays the same. */
   let last = first;
   return (job, ms) => {
     const records = job.progress?.records ?? 0;
@@ -94,13 +94,13 @@ function recordRate(): (job: Job, ms: number) => number | undefined {
   };
 }
 
-/** Prints the outcome of a job, or that it is still running, and sets the exit code accordingly. */
+/** Prints the outcome of a job, or that it is still running, and sets the exit code. */
 export function report(job: Job, options: Options): void {
   process.exitCode = outcomeCode(job);
   if (options.json === true) print(options, job, []);
   if (job.finishedAt === null) {
     say(
-      `The job continues: \`flowhook jobs watch ${job.id}\` follows it again, \`flowhook jobs cancel ${job.id}\` ends it`,
+      `The job has not ended yet. Follow it with \`flowhook jobs watch ${job.id}\`, or cancel it with \`flowhook jobs cancel ${job.id}\``,
     );
     return;
   }
@@ -112,6 +112,6 @@ export function report(job: Job, options: Options): void {
   const why = job.state === 'failed' ? `failed (${job.reason ?? 'error'})` : 'was canceled';
   warn(`flowhook: Job ${job.id} ${why}: ${job.error ?? ''}`);
   if (job.state === 'failed') {
-    say(`\`flowhook jobs logs ${job.id}\` shows what its last attempt wrote`);
+    say(`To see the log of the last attempt, run \`flowhook jobs logs ${job.id}\``);
   }
 }

@@ -1,4 +1,4 @@
-/** What holds for every command: its help, its flags, its examples. And what mistakes are answered with. */
+/** Rules for every command: its help, its flags and its examples. Errors for mistakes in a command line. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { runCommand } from '../../test/support/cli/commands.ts';
 import { programOf } from '../main.ts';
 import { EXAMPLES, leavesOf } from './help.ts';
 
-/** They print no data. */
+/** Commands that print no data. */
 const WITHOUT_JSON = ['serve', 'completion'];
 const VERBS = [
   'init',
@@ -80,7 +80,7 @@ for (const { path, command } of leaves) {
   });
 }
 
-test('asking for the version loads no command', async () => {
+test('--version loads no command', async () => {
   assert.deepEqual((await programOf('--version')).commands, []);
 });
 
@@ -92,7 +92,7 @@ test('every example belongs to a command', () => {
   );
 });
 
-test('help and version are no mistakes, and the exit codes have a page', async () => {
+test('help and version exit with 0, and the exit codes have a help page', async () => {
   for (const args of [['--help'], ['help', 'jobs'], ['jobs', 'list', '--help'], ['--version']]) {
     const { code, stderr } = await flowhook(...args);
     assert.deepEqual([code, stderr], [0, ''], args.join(' '));
@@ -105,20 +105,22 @@ for (const [args, code, sentence] of [
   [['job', 'list'], 2, /Did you mean jobs\?/],
   [['jobs', 'lst'], 2, /Did you mean list\?/],
   [['validate'], 2, /Did you mean workflows validate\?/],
-  [['help', 'nope'], 2, /there is no command 'nope' to help with/],
+  [['help', 'nope'], 2, /unknown command 'nope'/],
   [['help', 'job'], 2, /Did you mean jobs\?/],
   [['help', 'jobs', 'lst'], 2, /Did you mean list\?/],
   [['jobs', 'help', 'lst'], 2, /Did you mean list\?/],
   [['jobs', 'list', '--states', 'failed'], 2, /Did you mean --state\?/],
   [['jobs', 'list', '--state', 'finnished'], 2, /Did you mean finished\?/],
   [['jobs', 'show'], 2, /missing required argument 'job'/],
+  [['data', 'changes', 'people', '--sinse', '3'], 2, /unknown option '--sinse'\n\(Did you mean --since\?\)/],
+  [['data', 'changes', 'people'], 2, /required option '--since <version>' is missing\nExample: /],
   [['jobs', 'list'], 3, /There is no database .*flowhook serve/],
   [['data', 'import', 'nothing.csv', '--workflow', 'x'], 3, /There is no file nothing\.csv/],
   [['data', 'import', 'x.txt', '--workflow', 'x'], 2, /--format: /],
-  [['completion', 'tcsh'], 2, /must be bash, zsh, fish/],
+  [['completion', 'tcsh'], 2, /must be one of bash, zsh, fish/],
   [['run', 'people', '--data', '/proc/nowhere'], 3, /There is no database/],
 ] as const) {
-  test(`\`flowhook ${args.join(' ')}\` ends with ${code} and the next step`, async () => {
+  test(`\`flowhook ${args.join(' ')}\` exits with ${code} and the next step`, async () => {
     const ended = await flowhook(...args);
     assert.equal(ended.code, code, ended.stderr);
     assert.equal(ended.stdout, '');
@@ -126,7 +128,7 @@ for (const [args, code, sentence] of [
   });
 }
 
-test('--quiet leaves messages out, and neither data nor errors', async () => {
+test('--quiet suppresses messages, but neither data nor errors', async () => {
   const made = await flowhook('keys', 'create', '--team', 'default', '--quiet');
   assert.match(made.stdout, /^fh_/);
   assert.equal(made.stderr, '');

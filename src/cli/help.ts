@@ -1,4 +1,4 @@
-/** What all commands have in common: examples at the top of the help, `--quiet`, and a note on exit codes. */
+/** Adds to every command what all share: examples at the top of the help, `--quiet`, and a note on exit codes. */
 import type { EventEmitter } from 'node:events';
 import type { Command } from 'commander';
 import { nearest } from '../std/nearest.ts';
@@ -12,9 +12,9 @@ const FIRST_STEPS = [
   'webhooks subscribe people https://example.com/hook',
   'jobs list --state failed',
 ];
-/** Enough to show what a noun (`flowhook jobs`) is about. */
+/** The maximum number of examples in the help of a noun (`flowhook jobs`). */
 const EXAMPLES_OF_A_NOUN = 4;
-/** When the width of the terminal is unknown. */
+/** The width of the help when that of the terminal is unknown. */
 const WIDTH = 80;
 
 /** Must be called after the commands have been added. */
@@ -24,12 +24,12 @@ export function finishCommands(program: Command): void {
     if (!has('--quiet')) command.option('--quiet', 'print only data and errors');
     const examples = EXAMPLES[path] ?? [];
     addExamples(command, examples);
-    // An incomplete call is answered with a complete example.
     if (examples[0] !== undefined) {
-      command.showHelpAfterError(`For example: ${wholeExample(examples[0])}\n(--help tells the rest)`);
+      command.showHelpAfterError(`Example: ${wholeExample(examples[0])}\n(--help shows all options)`);
     }
     wrapNotes(command);
     command.addHelpText('after', '\nExit codes: flowhook help exit-codes');
+    reportMissingLast(command);
   }
   for (const noun of program.commands.filter(({ commands }) => commands.length > 0)) {
     const verbs = leavesOf(noun, noun.name()).flatMap(({ path }) => (EXAMPLES[path] ?? []).slice(0, 1));
@@ -50,25 +50,35 @@ export function finishCommands(program: Command): void {
   program.hook('preAction', (_, command) => beQuiet(command.opts().quiet === true));
 }
 
+/** Reports a missing flag only after unknown flags, which may be misspellings of it. Commander does the opposite. */
+function reportMissingLast(command: Command): void {
+  const mandatory = command.options.filter((option) => option.mandatory);
+  for (const option of mandatory) option.mandatory = false;
+  command.hook('preAction', () => {
+    const missing = mandatory.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+    if (missing !== undefined) command.error(`error: required option '${missing.flags}' is missing`);
+  });
+}
+
 function addExamples(command: Command, examples: readonly string[]): void {
   if (examples.length === 0) return;
   const lines = examples.map((example) => `  ${continued(wholeExample(example))}`);
   command.addHelpText('before', `Examples:\n${lines.join('\n')}\n`);
 }
 
-/** An example as it is typed. */
+/** An example as the user types it. */
 export function wholeExample(example: string): string {
   return /(?:^| )flowhook /.test(example) ? example : `flowhook ${example}`;
 }
 
-/** Breaks a long example into lines that a shell joins again. */
+/** Breaks a long example into lines that end in a backslash. */
 function continued(example: string): string {
   const at = example.lastIndexOf(' --', WIDTH - ' \\'.length);
   if (example.length + '  '.length <= WIDTH || at < 0) return example;
   return `${example.slice(0, at)} \\\n      ${continued(example.slice(at + 1))}`;
 }
 
-/** Wraps the notes that a command adds to its help; commander wraps only the rest. */
+/** Wraps the notes that a command adds to its help: commander does not. */
 function wrapNotes(command: Command): void {
   const emitter = command as unknown as EventEmitter;
   const width = () => command.configureOutput().getOutHelpWidth?.() ?? WIDTH;
@@ -80,7 +90,7 @@ function wrapNotes(command: Command): void {
   }
 }
 
-/** The commands that do something (not the nouns that group them), with their paths: `jobs list`. */
+/** The commands without subcommands, with their paths: `jobs list`. */
 export function leavesOf(command: Command, path = ''): { path: string; command: Command }[] {
   return command.commands
     .filter((one) => one.name() !== 'exit-codes')
@@ -90,8 +100,8 @@ export function leavesOf(command: Command, path = ''): { path: string; command: 
     });
 }
 
-/** `flowhook validate`: says which noun has such a verb. Of other unknown words commander says what was meant. */
-export function refuseVerbWithoutNoun(program: Command, [verb]: readonly string[]): void {
+/** For `flowhook validate`, names the noun that has this verb. For other unknown words, commander suggests a command. */
+export function rejectVerbWithoutNoun(program: Command, [verb]: readonly string[]): void {
   if (verb === undefined || program.commands.some((command) => command.name() === verb)) return;
   const meant = leavesOf(program)
     .map(({ path }) => path)
@@ -100,8 +110,8 @@ export function refuseVerbWithoutNoun(program: Command, [verb]: readonly string[
   program.error(`error: unknown command '${verb}'\n(Did you mean ${meant.join(' or ')}?)`);
 }
 
-/** `flowhook help nope` and `flowhook jobs help nope`: commander would print the help of all without a word. */
-export function refuseHelpOnNothing(program: Command, args: readonly string[]): void {
+/** Rejects `flowhook help nope` and `flowhook jobs help nope`, for which commander would print the general help. */
+export function rejectHelpOnNothing(program: Command, args: readonly string[]): void {
   const at = args.indexOf('help');
   const noun = at === 1 ? program.commands.find((command) => command.name() === args[0]) : program;
   if ((at !== 0 && at !== 1) || noun === undefined || noun.commands.length === 0) return;
@@ -114,7 +124,7 @@ export function refuseHelpOnNothing(program: Command, args: readonly string[]): 
         command.commands.map((one) => one.name()),
       );
       const advice = meant === undefined ? '' : `\n(Did you mean ${meant}?)`;
-      command.error(`error: there is no command '${name}' to help with${advice}`);
+      command.error(`error: unknown command '${name}'${advice}`);
     }
     command = found ?? command;
   }

@@ -1,4 +1,4 @@
-/** `flowhook init`: what it writes works as it is, and what was there stays. */
+/** `flowhook init`: its files work unchanged, and existing files are kept. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ async function emptyDirectory(t: TestContext): Promise<string> {
   return directory;
 }
 
-test('what init writes is served, and its workflow publishes records', async (t) => {
+test('a server runs with the files of init, and the example workflow publishes records', async (t) => {
   const directory = await emptyDirectory(t);
   const made = await flowhook(directory, 'init');
   assert.equal(made.code, 0, made.stderr);
@@ -41,7 +41,7 @@ test('what init writes is served, and its workflow publishes records', async (t)
 
   const server = await startServerProcess({}, { directory });
   try {
-    // The server reads the file as it starts, but waits for that only for a while.
+    // The server loads the file at its start, but does not wait for it without limit.
     assert.equal((await flowhook(directory, 'apply')).code, 0);
     const run = await flowhook(directory, 'run', 'hello', '--wait');
     assert.equal(run.code, 0, run.stderr + server.output());
@@ -52,7 +52,7 @@ test('what init writes is served, and its workflow publishes records', async (t)
   }
 });
 
-test('a file that is there stays, unless it is told to write over it', async (t) => {
+test('existing files are overwritten only with --force', async (t) => {
   const directory = await emptyDirectory(t);
   const mine = join(directory, 'new', 'flowhook.yaml');
   await flowhook(directory, 'init', 'new');
@@ -74,16 +74,16 @@ test('a file that is there stays, unless it is told to write over it', async (t)
   assert.equal(await readFile(mine, 'utf8'), commentedSettings());
 });
 
-test('where nothing can be written that is said, with what to do', async (t) => {
+test('the error for a directory that cannot be written to has the next step', async (t) => {
   const directory = await emptyDirectory(t);
   await writeFile(join(directory, 'file'), '');
   const { code, stderr, stdout } = await flowhook(directory, 'init', 'file');
   assert.deepEqual([code, stdout], [1, '']);
-  assert.match(stderr, /flowhook\.yaml cannot be written: .*Name a directory/);
+  assert.match(stderr, /flowhook\.yaml cannot be written: .*Choose a directory/);
   assert.equal((await stat(join(directory, 'file'))).size, 0);
 });
 
-test('the unit names the directory, with what means something to systemd escaped', async (t) => {
+test('the unit contains the directory, escaped for systemd', async (t) => {
   const directory = await emptyDirectory(t);
   await flowhook(directory, 'init', 'a $& 100%');
   const unit = await readFile(join(directory, 'a $& 100%', 'flowhook.service'), 'utf8');
@@ -92,21 +92,21 @@ test('the unit names the directory, with what means something to systemd escaped
   assert.doesNotMatch(unit, /\/etc\/flowhook/);
 });
 
-test('flowhook.yaml changes nothing as it is, and all its settings may be taken in', async (t) => {
+test('flowhook.yaml sets nothing at first, and is valid with all its settings uncommented', async (t) => {
   const directory = await emptyDirectory(t);
   const file = commentedSettings();
   assert.equal(parse(file), null);
 
   const taken = file.replaceAll(/^#(?=\w)/gm, '');
   await writeFile(join(directory, 'flowhook.yaml'), taken);
-  // A row whose example is refused, alone or beside the others, needs another one in `unset(…, example)`.
+  // If an example is invalid, alone or together with the others, change it in `unset(…, example)`.
   const { settings } = readConfig({}, {}, directory);
   const names: string[] = SETTINGS.filter(({ secret }) => secret !== true).map(({ name }) => name);
   assert.deepEqual(Object.keys(parse(taken) as object), names);
   for (const { name, origin } of settings) {
     assert.equal(origin, names.includes(name) ? 'file' : 'default', name);
   }
-  // What has a default is written with it.
+  // A setting with a default is written with its default.
   const plain = readConfig({}, {}, join(directory, 'elsewhere')).settings;
   for (const { name, default: preset } of SETTINGS) {
     const value = settings.find((one) => one.name === name)?.value;

@@ -1,26 +1,27 @@
-/** A job in words: the line of a list, the live line while it runs, and its outcome. */
+/** Describes a job in words: its line in a list, the live line while it runs, and its outcome. */
 import type { Job, LogLine } from 'flowhook-client';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
-import { columns, type Head } from './terminal.ts';
+import { fields, type Head } from './terminal.ts';
+import { dateWords } from './times.ts';
 
-/** 0 finished, 7 ended by its time limit, 1 failed otherwise or canceled. */
+/** The exit code: 0 if finished, 7 if the time limit ended the job, 1 if it failed otherwise or was canceled. */
 export function outcomeCode(job: Job): 0 | 1 | 7 {
   if (job.state === 'finished') return 0;
   return job.state === 'failed' && job.reason === 'timeout' ? 7 : 1;
 }
 
-/** What is above the cells of `cellsOf`. */
+/** The headings of `cellsOf`. */
 export const JOB_HEADS: readonly Head[] = [
   { name: 'job' },
   { name: 'workflow' },
   { name: 'state' },
   { name: 'origin', drop: 1 },
   { name: 'queued' },
-  { name: 'took', drop: 2 },
+  { name: 'duration', drop: 2 },
   { name: 'result', drop: 3 },
 ];
 
-/** The cells of one line of a list. `team` is a slug. */
+/** The cells of a job in a list. `team` is a slug. */
 export function cellsOf(job: Job, team: string, nowMs: number): string[] {
   return [
     job.id,
@@ -28,14 +29,14 @@ export function cellsOf(job: Job, team: string, nowMs: number): string[] {
     stateWords(job),
     job.origin,
     job.queuedAt,
-    tookWords(job, nowMs) ?? '-',
+    runTimeWords(job, nowMs) ?? '-',
     oneLine(resultWords(job, nowMs), 100),
   ];
 }
 
-/** Everything about a job. `team` is a slug. */
+/** The details of a job. `team` is a slug. */
 export function jobLines(job: Job, team: string, nowMs: number): string[] {
-  const { progress, nextAttemptAt } = job;
+  const { progress } = job;
   const rows: (readonly [string, string | null])[] = [
     ['job', job.id],
     ['workflow', `${team}/${job.workflowId}`],
@@ -43,17 +44,12 @@ export function jobLines(job: Job, team: string, nowMs: number): string[] {
     ['origin', job.origin],
     ['attempts', String(job.attempt)],
     ['priority', job.priority === 0 ? null : String(job.priority)],
-    ['queued', job.queuedAt],
-    ['started', job.startedAt],
-    [
-      'next attempt',
-      job.state === 'retrying'
-        ? `${nextAttemptAt}, ${inWords(Date.parse(nextAttemptAt ?? ''), nowMs)}`
-        : null,
-    ],
-    ['cancel asked', job.cancelRequestedAt],
-    ['ended', job.finishedAt],
-    ['took', tookWords(job, nowMs)],
+    ['queued', dateWords(job.queuedAt, nowMs)],
+    ['started', dateWords(job.startedAt, nowMs)],
+    ['next attempt', job.state === 'retrying' ? dateWords(job.nextAttemptAt, nowMs) : null],
+    ['cancel requested', dateWords(job.cancelRequestedAt, nowMs)],
+    ['ended', dateWords(job.finishedAt, nowMs)],
+    ['duration', runTimeWords(job, nowMs)],
     ['reason', job.reason],
     [job.state === 'canceled' ? 'canceled' : 'error', job.error],
     ['progress', progress && `${countWords(progress.records, 'record')}, ${bytesWords(progress.bytes)}`],
@@ -61,20 +57,16 @@ export function jobLines(job: Job, team: string, nowMs: number): string[] {
     ['message', progress?.message ?? null],
     ['published', job.state === 'finished' ? publishedWords(job) : null],
   ];
-  return columns(
-    rows.flatMap(([name, text]) =>
-      text === null ? [] : [[name, text.replaceAll('\n', '\n              ')]],
-    ),
-  );
+  return fields(rows.map(([name, text]) => [name, text?.replaceAll('\n', '\n              ')]));
 }
 
-/** `running`, `canceling`, `retrying (2)`: the number counts attempts. */
+/** `running`, `canceling`, `retrying (attempt 2)`. */
 export function stateWords(job: Job): string {
   const state = job.cancelRequestedAt !== null && job.finishedAt === null ? 'canceling' : job.state;
-  return job.attempt > 1 ? `${state} (${job.attempt})` : state;
+  return job.attempt > 1 ? `${state} (attempt ${job.attempt})` : state;
 }
 
-/** The line printed when a state or an attempt begins. Of an error it has the first sentence: the end prints all. */
+/** The line printed when a state or an attempt begins, with the first sentence of an error. */
 export function changeWords(job: Job, nowMs: number): string {
   const state = stateWords(job);
   if (job.state !== 'retrying') return state;
@@ -83,7 +75,7 @@ export function changeWords(job: Job, nowMs: number): string {
   return why === '' ? next : `${next}: ${oneLine(why, 200)}`;
 }
 
-/** The outcome of a job, or its progress. */
+/** The outcome or progress of a job. */
 export function resultWords(job: Job, nowMs: number): string {
   switch (job.state) {
     case 'finished':
@@ -111,10 +103,10 @@ export function publishedWords({ version, records }: Job): string {
 }
 
 /**
- * The live line on a terminal: records, rate, pages, message and duration of a running job, and the time left until
- * the next attempt of one that is retried.
+ * The live line on a terminal: records, rate, pages, message and duration of a running job, or the time until the next
+ * attempt of a retrying job.
  *
- * @param perSecond records per second, if it is known yet
+ * @param perSecond records per second; undefined if still unknown
  */
 export function liveWords(job: Job, perSecond: number | undefined, nowMs: number): string {
   if (job.state === 'retrying') return `${stateWords(job)}  ${nextWords(job, nowMs)}`;
@@ -124,18 +116,18 @@ export function liveWords(job: Job, perSecond: number | undefined, nowMs: number
   return [stateWords(job), ...(records === undefined ? [] : [records, ...rate]), ...more, since].join('  ');
 }
 
-/** How long it has run; null before it starts. */
-export function tookWords({ startedAt, finishedAt }: Job, nowMs: number): string | null {
+/** The time from start to end, or until now; null before the start. */
+function runTimeWords({ startedAt, finishedAt }: Job, nowMs: number): string | null {
   if (startedAt === null) return null;
   return durationWords((finishedAt === null ? nowMs : Date.parse(finishedAt)) - Date.parse(startedAt));
 }
 
-/** A line of a log; further lines of its text are indented. */
+/** A log line. Further lines of its text are indented. */
 export function logText({ time, level, text }: LogLine): string {
   return `${time} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
 }
 
-/** A text as one line of at most `most` characters. */
+/** The text on one line of at most `most` characters. */
 export function oneLine(text: string, most: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
@@ -161,7 +153,7 @@ function progressWords({ progress }: Job): string[] {
   ];
 }
 
-/** Why a job is retried; empty when it was only given back, as by a server that stops. */
+/** Why a job is retried; empty if a stopping server released the job. */
 function afterWords({ reason, error }: Job): string {
   if (reason === null && error === null) return '';
   return ` after ${reason ?? 'error'}: ${error ?? ''}`;

@@ -1,6 +1,6 @@
 /**
- * Answers the calls of a client in this process, from the database: with the operations that a server answers with, for
- * a caller that may do everything in its team. There is no port, no key and no limit on requests.
+ * Handles the calls of a client in this process, on the database. It runs the same operations as a server, for a caller
+ * with all rights in its team, without a port, an API key or rate limits.
  */
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
@@ -19,8 +19,8 @@ import type { Store } from '../store/store.ts';
 import type { Caller } from '../teams/keys.ts';
 
 /**
- * The operations that commands call. Each is loaded when it is called: loading all of them would add 60 ms to every
- * start. `local-server.test.ts` compares the lines with the routes of a server.
+ * The operations that commands call. Each is loaded at its first call: loading all of them would add 60 ms to every
+ * start. `local-server.test.ts` compares these lines with the routes of a server.
  */
 export const OPERATIONS: readonly Line[] = [
   ...linesOf(() => import('../http/routes/workflows.ts'), {
@@ -96,7 +96,7 @@ interface Line {
   load: () => Promise<Operation<KeyedCall>>;
 }
 
-/** @param lines the method and path of each operation, by the name under which the file exports it */
+/** @param lines the method and path of each operation, by its name in the exports of the file */
 function linesOf<File>(load: () => Promise<File>, lines: { [Name in keyof File]?: string }): Line[] {
   return Object.entries<string | undefined>(lines).map(([name, line = '']) => {
     const [method = '', path = ''] = line.split(' ');
@@ -105,7 +105,7 @@ function linesOf<File>(load: () => Promise<File>, lines: { [Name in keyof File]?
   });
 }
 
-/** @param store names the author of changes for the audit */
+/** Returns a client whose calls this process handles. @param of.store also records the author in the audit log */
 export function localClient(of: { store: Store; config: Config; teamId: string }): Flowhook {
   const caller: Caller = {
     teamId: of.teamId,
@@ -125,7 +125,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
       workflowFile: async (file) =>
         (await import('../definitions/files.ts')).findWorkflowFile(config.workflowsDirectory, file),
     };
-    // Only these may need the encryption key.
+    // Only these operations may need the encryption key.
     if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
     if (!/^\/v1\/(integrations|deliveries|export)\b/.test(path)) return services;
     sealing ??= sealingServices(store, config);
@@ -139,7 +139,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
       const { pathname, search } = new URL(String(input));
       const { operation, params } = await operationFor(init.method ?? 'GET', pathname);
       const request = requestOf(init);
-      // Nobody hangs up here.
+      // A connection that never closes.
       const connection = Object.assign(new EventEmitter(), { destroyed: false });
       const reply = new Reply(request, connection as unknown as ServerResponse);
       const services = await servicesFor(pathname);
@@ -154,11 +154,11 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
         reply,
       };
       try {
-        // The operation gets of the request, the reply and the services what it needs without a network.
+        // The call has the parts of a request, reply and services that an operation needs without a network.
         return responseOf(await operation.handle(call as unknown as KeyedCall), reply);
       } catch (error) {
         const problem = toProblem(error);
-        // Whoever has the database is told the cause.
+        // The user of a database may see the cause.
         if (isServerError(problem)) throw error;
         const { status, headers, body } = renderProblem(problem, { isFrozen: operation.frozen === true });
         return localResponse({ status, headers, body });
@@ -198,7 +198,7 @@ async function sealingServices(store: Store, config: Config) {
   };
 }
 
-/** Whoever has the database, but not its key, may see and replay deliveries; only what is sealed cannot be used. */
+/** Stands in for a missing encryption key: deliveries can be listed and replayed, but sealed secrets cannot be used. */
 function withoutKey(why: Error): Sealer {
   const refuse = () => {
     throw why;
@@ -206,7 +206,7 @@ function withoutKey(why: Error): Sealer {
   return { seal: refuse, open: refuse, macKey: refuse, fingerprint: '' };
 }
 
-/** A push reads its records in a thread of its own; `close` ends that. */
+/** A push parses its records in a separate thread, which `close` ends. */
 async function pushServices(store: Store, config: Config) {
   const { openSealer } = await import('../teams/encryption-key.ts');
   const { Ingester } = await import('../records/ingester.ts');
@@ -223,11 +223,11 @@ async function pushServices(store: Store, config: Config) {
     ingester,
     log: silentLogger,
     observer: {},
-    // A node of its own: a starting server must not take this job for one that it left behind.
+    // A separate node id, so that a starting server does not recover this job as one of its own.
     nodeId: `cli-${randomBytes(6).toString('hex')}`,
     random: Math.random,
   });
-  // Whoever calls may do so to the end.
+  // A call may take as long as it needs.
   const long = { signal: new AbortController().signal, confirm: async () => {}, end: () => {} };
   return {
     pushes,
@@ -237,7 +237,7 @@ async function pushServices(store: Store, config: Config) {
   };
 }
 
-/** Records are read from the tables: the files of a server that is running are not touched. */
+/** Reads records from the tables, without touching the cache files of a running server. */
 function wholeReads(store: Store): Services['bodies'] {
   const reads: Pick<Services['bodies'], 'readSmall' | 'open'> = {
     async readSmall(body) {
@@ -254,9 +254,9 @@ function requestOf({ method = 'GET', headers, body, signal }: RequestInit): Requ
     typeof body === 'object' && body !== null
       ? Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
       : Readable.from(typeof body === 'string' ? [Buffer.from(body)] : []);
-  // Whoever reads it is told of an error; where nobody has begun to, it would end the process.
+  // The reader receives the error. Without this listener, an error before the first read would end the process.
   bytes.on('error', () => {});
-  // As a connection that breaks off: the operation ends in good order.
+  // An abort looks like a lost connection to the operation, which then cleans up.
   signal?.addEventListener('abort', () => bytes.destroy(signal.reason), { once: true });
   const raw = Object.assign(bytes, { method, headers: headers as Record<string, string>, socket: {} });
   return new Request(raw as unknown as IncomingMessage, false);
@@ -269,7 +269,7 @@ function responseOf(returned: unknown, reply: Reply): Response {
   return localResponse({ status: reply.statusCode, headers: reply.getHeaders(), body });
 }
 
-/** As much of a response as the client reads: with `Response` Node loads all of its HTTP client, in 45 ms. */
+/** The parts of a response that the client reads. `Response` would load Node's HTTP client, which takes 45 ms. */
 function localResponse(of: {
   status: number;
   headers: Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** The mistakes of somebody who is new here: each is answered with the next step. */
+/** The mistakes of a new user: each error has the next step. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -21,20 +21,20 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Runs a command in a directory where nothing is, beside a service. */
+/** Runs a command in an empty directory. */
 function flowhook(args: string[], environment: Record<string, string> = {}) {
   return runCommand(args, { directory, environment });
 }
 
 for (const { mistake, args, code, says } of [
   {
-    mistake: 'a key that is wrong',
+    mistake: 'an invalid key',
     args: () => ['jobs', 'list', '--url', service.url, '--key', 'wrong'],
     code: 4,
-    says: /refuses this API key\. Give another one with --key .*`flowhook login`.*`flowhook keys create`/,
+    says: /rejected the API key\. Pass a valid one with --key .*`flowhook login`.*`flowhook keys create`/,
   },
   {
-    mistake: 'a key that is wrong, to listen with',
+    mistake: 'an invalid key of listen',
     args: () => [
       'webhooks',
       'listen',
@@ -46,7 +46,7 @@ for (const { mistake, args, code, says } of [
       'http://127.0.0.1:9/',
     ],
     code: 4,
-    says: /refuses this API key\. Give another one with --key/,
+    says: /rejected the API key\. Pass a valid one with --key/,
   },
   {
     mistake: 'no key',
@@ -55,16 +55,16 @@ for (const { mistake, args, code, says } of [
     says: /--key or FLOWHOOK_KEY/,
   },
   {
-    mistake: 'a server that does not run',
+    mistake: 'a server that is not running',
     args: () => ['jobs', 'list', '--url', 'http://127.0.0.1:9', '--key', 'k'],
     code: 6,
     says: /cannot be reached.*`flowhook serve`, or correct --url/,
   },
   {
-    mistake: 'a path behind the address of the server',
+    mistake: 'a path after the server address',
     args: () => ['jobs', 'list', '--url', `${service.url}/api`, '--key', service.key],
     code: 3,
-    says: /no such path\. Give its address alone with --url/,
+    says: /path does not exist on the server\. Pass only the server address with --url/,
   },
   {
     mistake: 'a version that was never published',
@@ -73,13 +73,13 @@ for (const { mistake, args, code, says } of [
     says: /No such version: 9 was never published, nothing has been published yet\. Leave --at out/,
   },
   {
-    mistake: 'an argument that is missing',
+    mistake: 'a missing argument',
     args: () => ['webhooks', 'subscribe'],
     code: 2,
-    says: /missing required argument 'workflow'\nFor example: flowhook webhooks subscribe people https:/,
+    says: /missing required argument 'workflow'\nExample: flowhook webhooks subscribe people https:/,
   },
   {
-    mistake: 'a URL without its beginning',
+    mistake: 'a URL without http://',
     args: () => [
       'webhooks',
       'subscribe',
@@ -92,25 +92,25 @@ for (const { mistake, args, code, says } of [
     says: /The URL "localhost:9000" must be an absolute http:\/\/ or https:\/\/ URL.* Did you mean http:\/\/localhost:9000\?/,
   },
   {
-    mistake: 'a workflow that is not there',
+    mistake: 'a workflow that does not exist',
     args: () => ['run', 'peple', '--url', service.url, '--key', service.key],
     code: 3,
     says: /No workflow/,
   },
   {
-    mistake: 'a workflow of another team than that of the key',
+    mistake: 'a workflow of a team that is not the team of the key',
     args: () => ['run', 'acme/people', '--url', service.url, '--key', service.key],
     code: 2,
-    says: /"acme\/people" names a workflow of the team acme, but the key is one of the team default\n$/,
+    says: /"acme\/people" is a workflow of the team acme, but the API key belongs to the team default\n$/,
   },
   {
-    mistake: 'a workflow of no team',
+    mistake: 'a workflow of a team that does not exist',
     args: () => ['run', 'acme/people', '--data', join(service.directory, 'data')],
     code: 3,
     says: /^flowhook: No team "acme" found\. There are: default\n$/,
   },
   {
-    mistake: 'a key for nobody',
+    mistake: 'a key without a team',
     args: () => ['keys', 'create'],
     code: 2,
     says: /--team is missing: .*`--team default`/,
@@ -128,7 +128,7 @@ for (const { mistake, args, code, says } of [
     says: /The workflows directory .* does not exist\. Create it, or set another one/,
   },
 ]) {
-  test(`${mistake}: what to do is said, and nothing is made`, async () => {
+  test(`${mistake}: the error has the next step, and nothing is created`, async () => {
     const ended = await flowhook(args());
     assert.equal(ended.code, code, ended.stderr);
     assert.equal(ended.stdout, '');
@@ -137,7 +137,7 @@ for (const { mistake, args, code, says } of [
   });
 }
 
-test('a name that no URL can hold is not found, on a database as on a server', async () => {
+test('a name that a URL cannot contain is not found, on a database and on a server', async () => {
   const on = {
     database: ['--data', join(service.directory, 'data')],
     server: ['--url', service.url, '--key', service.key],
@@ -157,7 +157,7 @@ test('a name that no URL can hold is not found, on a database as on a server', a
   }
 });
 
-test('a key that lacks a scope is told which', async () => {
+test('the error for a key that lacks a scope names the scope', async () => {
   const made = await service.call('POST', '/v1/keys', { scopes: ['queue'] });
   const { apiKey } = made.body as { apiKey: string };
   const { code, stderr } = await flowhook(['jobs', 'list', '--url', service.url, '--key', apiKey]);
@@ -165,7 +165,7 @@ test('a key that lacks a scope is told which', async () => {
   assert.match(stderr, /scope.*read/);
 });
 
-test('a database that is none, and settings that cannot be read, are told in one line each', async () => {
+test('an invalid database URL and an unreadable settings file are one line each', async () => {
   const { code, stderr } = await flowhook(['jobs', 'list'], { FLOWHOOK_DATABASE: 'mysql://x' });
   assert.equal(code, 2);
   assert.match(stderr, /FLOWHOOK_DATABASE must be of the form sqlite:.* or postgres:/);
@@ -176,9 +176,9 @@ test('a database that is none, and settings that cannot be read, are told in one
   assert.match(broken.stderr, /^ {2}flowhook\.yaml cannot be read: .* at line 2, column 1\n$/m);
 });
 
-test('a reader that has enough is no mistake', () => {
+test('a reader that stops early is not an error', () => {
   for (const command of ['--help', 'completion fish']) {
-    const said = execFileSync(
+    const output = execFileSync(
       'bash',
       ['-c', `set -o pipefail; "$0" "$1" ${command} 2>&1 | :`, process.execPath, BIN],
       {
@@ -186,11 +186,11 @@ test('a reader that has enough is no mistake', () => {
         encoding: 'utf8',
       },
     );
-    assert.equal(said, '', command);
+    assert.equal(output, '', command);
   }
 });
 
-test('nothing that is printed holds colours, whether they are wished for or not', async () => {
+test('output that is not a terminal has no colors, even with FORCE_COLOR', async () => {
   for (const environment of [{ FORCE_COLOR: '1' }, { NO_COLOR: '1', FORCE_COLOR: '1' }]) {
     for (const args of [['--help'], ['jobs', '--help'], ['jobs', 'lst'], ['run', '--help']]) {
       const { stdout, stderr } = await flowhook(args, environment);

@@ -16,12 +16,12 @@ import { NotFoundError } from './exit.ts';
 import { addSettings, configOf, type Options } from './options.ts';
 import { say } from './terminal.ts';
 
-/** The file of the database; undefined when the URL names no file. */
+/** The file of an SQLite database; undefined for PostgreSQL. */
 export function databaseFile({ databaseUrl }: Config): string | undefined {
   return databaseUrl.startsWith('sqlite:/') ? databaseUrl.slice('sqlite:'.length) : undefined;
 }
 
-/** Whether there is no such file. False for one that this user may not look at: opening it tells why. */
+/** Whether the file does not exist. False for a file that this user may not access: opening it reports why. */
 export function isMissing(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) === undefined;
@@ -33,7 +33,7 @@ export function isMissing(file: string): boolean {
 /**
  * Creates the data directory if it is missing.
  *
- * @throws Error with a sentence when it, or the database, cannot be read and written
+ * @throws Error with advice when the directory or the database cannot be read and written
  */
 export function prepareDataDirectory(config: Config): void {
   const { dataDirectory } = config;
@@ -47,27 +47,27 @@ export function prepareDataDirectory(config: Config): void {
   } catch (cause) {
     throw new Error(
       `The data directory ${dataDirectory} cannot be used: ${(cause as Error).message}. ` +
-        'Let this user read and write it, or name another one with --data or FLOWHOOK_DATA',
+        'Give this user read and write access, or choose another directory with --data or FLOWHOOK_DATA',
       { cause },
     );
   }
 }
 
-/** One directory after the other: below /proc, `mkdirSync` with `recursive` never returns. */
+/** Creates one directory at a time: below /proc, `mkdirSync` with `recursive` never returns. */
 function makeDirectory(path: string): void {
   if (isMissing(path)) {
     makeDirectory(dirname(path));
     try {
       mkdirSync(path, { mode: 0o700 });
     } catch (error) {
-      // Another process may have created it meanwhile.
+      // Another process may have just created it.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
   if (!statSync(path).isDirectory()) throw new Error(`${path} is not a directory`);
 }
 
-/** The name of the user, with the one who called sudo; the user's number if it has no name, as in containers. */
+/** The name of the user, and of the user who ran sudo. A user without a name, as in containers, is shown by number. */
 export function systemUser(environment: ReadonlyMap<string, string>): string {
   const before = environment.get('SUDO_USER');
   const name = nameOfUser();
@@ -89,12 +89,12 @@ export function addStoreOptions(command: Command): Command {
 }
 
 /**
- * Opens the database, runs the operation, and always closes the database again.
+ * Opens the database, runs the operation, and always closes the database.
  *
- * @param use.make whether to create a missing database; pointless for commands that only read
+ * @param use.make whether to create a missing database
  * @param use.own whether to become the owner of the database if no server is, so that jobs can run in this process
- * @param operation is told whether this process is the owner
- * @throws NotFoundError when there is no database and `use.make` is false
+ * @param operation receives in `owned` whether this process is the owner
+ * @throws NotFoundError when the database does not exist and `use.make` is false
  */
 export async function withStore(
   options: Options,
@@ -106,8 +106,8 @@ export async function withStore(
   if (file !== undefined && isMissing(file)) {
     if (!use.make) {
       throw new NotFoundError(
-        `There is no database ${file}. Name its directory with --data or FLOWHOOK_DATA, ` +
-          'or make one with `flowhook serve`',
+        `There is no database at ${file}. Name its directory with --data or FLOWHOOK_DATA, ` +
+          'or create one with `flowhook serve`',
       );
     }
     say(`Creating a new database: ${file}`);
@@ -120,15 +120,15 @@ export async function withStore(
       poolSize: config.databasePool,
       quotas: config.quotas,
       listen: config.databaseListen,
-      // That a new database was made has been said already: log only what goes wrong.
+      // The message above covers the info lines: log only problems.
       log: createLogger({
         level: config.logLevel === 'info' ? 'warn' : config.logLevel,
         pretty: config.logPretty,
       }),
-      // Where a server with the same settings listens: events of an import contain it.
+      // Events of an import contain the URL of a server with these settings.
       publicUrl: () => config.publicUrl ?? serviceUrl({ ...config, isSecure: config.tlsCert !== undefined }),
     });
-  // On PostgreSQL a command cannot know whether a server runs somewhere, and never becomes the owner.
+  // On PostgreSQL a command cannot know whether a server is running somewhere, so it never becomes the owner.
   let owned = use.own === true && !isPostgres(config.databaseUrl);
   const store = await open(owned).catch((error) => {
     if (!owned || !(error instanceof InUseError)) throw error;
@@ -138,25 +138,25 @@ export async function withStore(
   try {
     await operation(authoredBy(store, localAuthor('command', systemUser(config.environment))), config, owned);
   } catch (error) {
-    // Damage may come to light only when a page is read.
+    // Some damage is only found when a page is read.
     throw await explainFailure(config.databaseUrl, error);
   } finally {
     await store.close();
   }
 }
 
-/** A command does not migrate a PostgreSQL database that others use: only `migrate up` and `serve` do. */
+/** Commands do not migrate a PostgreSQL database, which others use: only `migrate up` and `serve` do. */
 async function refuseOldTables(config: Config, use: { make: boolean }): Promise<void> {
   const { found, waiting } = await readSchema(config.databaseUrl);
   if (found === 0 && !use.make) {
     throw new NotFoundError(
-      'This PostgreSQL database has no tables yet. `flowhook serve` or `flowhook migrate up` makes them',
+      'This PostgreSQL database has no tables yet. Create them with `flowhook serve` or `flowhook migrate up`',
     );
   }
   if (found > 0 && waiting.length > 0) {
     throw new Error(
-      `The tables have version ${found}, and this flowhook needs ${waiting.at(-1)}. ` +
-        'Run `flowhook migrate up`; servers of the version before go on beside it',
+      `The schema of the database is at version ${found}, but this flowhook needs version ${waiting.at(-1)}. ` +
+        'Run `flowhook migrate up`; servers of the previous version keep working',
     );
   }
 }

@@ -1,4 +1,4 @@
-/** The flags of commands: settings as flags, and the values of flags, read and checked. */
+/** The flags of commands: settings as flags, and checks of the values of flags. */
 import { type Command, Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
@@ -10,7 +10,7 @@ import { UsageError } from './exit.ts';
 /** The options of a command, as commander passes them. */
 export type Options = Record<string, unknown>;
 
-/** Adds flags for some settings. Secrets have none: others on the machine can read a command line. */
+/** Adds flags for some settings. Secrets have no flag: other users of the machine can read a command line. */
 export function addSettings(command: Command, names: readonly SettingName[]): Command {
   for (const setting of SETTINGS.filter(hasFlag)) {
     if (names.includes(setting.name)) command.addOption(optionOf(setting));
@@ -32,44 +32,43 @@ function hasFlag(setting: NamedSetting): boolean {
   return setting.secret !== true;
 }
 
-function optionOf({ name, placeholder, sentence, ...setting }: NamedSetting): Option {
-  const preset = setting.default ?? setting.byDefault;
-  return new Option(
-    `${flagName(name)} <${placeholder}>`,
-    sentence + (preset === undefined ? '' : ` (default: ${preset})`),
-  );
+function optionOf(setting: NamedSetting): Option {
+  return new Option(`${flagName(setting.name)} <${setting.placeholder}>`, descriptionOf(setting));
+}
+
+function descriptionOf({ sentence, byDefault, ...setting }: NamedSetting): string {
+  return `${sentence.replace(/\.$/, '')} (default: ${setting.default ?? byDefault})`;
 }
 
 /** The help for settings that have no flag. */
 export function secretSettingsHelp(): string {
   const lines = SETTINGS.filter((setting) => !hasFlag(setting)).map(
-    ({ name, sentence, byDefault }) =>
-      `  ${environmentName(name)}\n      ${sentence} (default: ${byDefault})`,
+    (setting) => `  ${environmentName(setting.name)}\n      ${descriptionOf(setting)}`,
   );
   return [
     '',
-    'Secrets have no flag. They come from the environment, or from the file that the same name with _FILE names:',
+    'Secrets have no flag. Set these variables, or append _FILE to their names and set them to the path of a file:',
     ...lines,
   ].join('\n');
 }
 
-/** The settings from flags, environment and `flowhook.yaml`. @throws ConfigError */
+/** Reads the settings from flags, environment and `flowhook.yaml`. @throws ConfigError */
 export function configOf(options: Options): Config {
   const given = SETTINGS.filter(({ name }) => options[name] !== undefined);
   return readConfig(Object.fromEntries(given.map(({ name }) => [name, String(options[name])])));
 }
 
-/** @throws UsageError that also names the value that was probably meant */
+/** @throws UsageError with the most similar valid value */
 export function oneOf<T extends string>(flag: string, value: string, values: readonly T[]): T {
   const found = values.find((one) => one === value);
   if (found !== undefined) return found;
   const meant = nearest(value, values);
   throw new UsageError(
-    `${flag} must be ${values.join(', ')}, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
+    `${flag} must be one of ${values.join(', ')}, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
   );
 }
 
-/** A comma-separated list of such values; undefined when the flag is missing. */
+/** Parses a comma-separated list of values; undefined if the flag is missing. @throws UsageError */
 export function someOf<T extends string>(flag: string, list: unknown, values: readonly T[]): T[] | undefined {
   if (list === undefined) return undefined;
   return String(list)
@@ -77,22 +76,24 @@ export function someOf<T extends string>(flag: string, list: unknown, values: re
     .map((value) => oneOf(flag, value.trim(), values));
 }
 
-/** @throws UsageError unless it is a whole number from `least` to `most` */
+/** @throws UsageError if the value is not a whole number from `least` to `most` */
 export function wholeNumber(flag: string, value: unknown, least: number, most: number): number {
   const number = Number(value);
   if (/^\d{1,15}$/.test(String(value)) && number >= least && number <= most) return number;
   throw new UsageError(`${flag} must be a whole number from ${least} to ${most}, found "${value}"`);
 }
 
-/** A time with its zone, in epoch milliseconds; undefined when the flag is missing. */
-export function timeFrom(flag: string, value: unknown): number | undefined {
+/** Parses a time; undefined if the flag is missing. @throws UsageError */
+export function dateFrom(flag: string, value: unknown): Date | undefined {
   if (value === undefined) return undefined;
   const ms = parseIsoTime(String(value));
-  if (ms !== undefined) return ms;
-  throw new UsageError(`${flag} must be a time with its zone, such as 2026-11-20T10:00Z, found "${value}"`);
+  if (ms !== undefined) return new Date(ms);
+  throw new UsageError(
+    `${flag} must be a date or a time with a time zone, such as 2026-11-20 or 2026-11-20T10:00Z, found "${value}"`,
+  );
 }
 
-/** For commander: collects the values of a flag that may be given several times. */
+/** For commander: collects the values of a repeatable flag. */
 export function repeated(value: string, before: string[] = []): string[] {
   return [...before, value];
 }

@@ -1,4 +1,4 @@
-/** The servers that commands ask: those saved by `flowhook login`, in a file that only the user can read, or one that flags name. */
+/** The servers that commands use: profiles saved by `flowhook login` in a file that only the user can read, or flags. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import { say } from './terminal.ts';
 
 export const DEFAULT_PROFILE = 'default';
 
-/** The server named by flags, environment or a profile; otherwise, if there is no database, the default profile. */
+/** The server from flags, environment or a profile. Without these, and without a database, the default profile. */
 export function serverOf(options: Options): Profile | undefined {
   const config = configOf(options);
   const { environment } = config;
@@ -25,20 +25,20 @@ export function serverOf(options: Options): Profile | undefined {
     if (mistake !== undefined) throw new UsageError(mistake);
     return { url: String(url), key: keyOf(options, environment) };
   }
-  // Without a database, somebody who has logged in means that server.
+  // A user who has logged in and has no database means that server.
   const database = databaseFile(config);
   if (database === undefined || existsSync(database)) return undefined;
   const profile = readProfiles(file)[DEFAULT_PROFILE];
-  if (profile !== undefined) say(`Asking ${profile.url} (profile ${DEFAULT_PROFILE})`);
+  if (profile !== undefined) say(`Using ${profile.url} (profile ${DEFAULT_PROFILE})`);
   return profile;
 }
 
-/** @throws UsageError when there is none */
+/** @throws UsageError when no key is set */
 export function keyOf(options: Options, environment: ReadonlyMap<string, string>): string {
   const key = options.key ?? environment.get('FLOWHOOK_KEY');
   if (key !== undefined) return String(key);
   throw new UsageError(
-    'The server needs an API key: give it with --key or FLOWHOOK_KEY. `flowhook keys create` makes one there',
+    'The server needs an API key: pass one with --key or FLOWHOOK_KEY. To create a key, run `flowhook keys create` on the server',
   );
 }
 
@@ -48,7 +48,7 @@ function profileOf(file: string, name: string): Profile {
   if (found !== undefined) return found;
   const meant = nearest(name, Object.keys(profiles));
   throw new NotFoundError(
-    `There is no profile "${name}".${meant === undefined ? ` \`flowhook login URL --profile ${name}\` makes it` : ` Did you mean ${meant}?`}`,
+    `There is no profile "${name}". ${meant === undefined ? `Create it with \`flowhook login URL --profile ${name}\`` : `Did you mean ${meant}?`}`,
   );
 }
 
@@ -63,17 +63,15 @@ export function profilesFile(environment: ReadonlyMap<string, string>): string {
   return join(given || join(homedir(), '.config'), 'flowhook', 'profiles.json');
 }
 
-/** @throws Error with a sentence when the file is not valid JSON */
+/** @throws Error with advice when the file is not valid JSON */
 export function readProfiles(file: string): Record<string, Profile> {
   if (!existsSync(file)) return {};
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
     throw new Error(
-      `${file} cannot be read: ${(cause as Error).message}. Mend it, or delete it and log in again`,
-      {
-        cause,
-      },
+      `${file} cannot be read: ${(cause as Error).message}. Correct the file, or delete it and log in again`,
+      { cause },
     );
   }
 }
@@ -83,7 +81,7 @@ export function writeProfiles(file: string, profiles: Readonly<Record<string, Pr
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const part = `${file}.${process.pid}`;
   writeFileSync(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
-  // A file left by a crash keeps its mode when it is overwritten.
+  // A file that a crash left behind keeps its mode when it is overwritten.
   chmodSync(part, 0o600);
   renameSync(part, file);
 }

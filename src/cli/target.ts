@@ -1,6 +1,6 @@
 /**
- * What a command acts on: the teams of a database, or the team of a key on a server. Either way it is written once,
- * against the client: on a database the calls are answered in this process.
+ * The target of a command: the teams of a database, or the team of an API key on a server. Commands are written once,
+ * against the client. On a database, this process handles the client's calls itself.
  */
 import type { Command } from 'commander';
 import { Flowhook, type FlowhookError, type Job, type Workflow } from 'flowhook-client';
@@ -15,17 +15,17 @@ import type { Options } from './options.ts';
 import { serverOf } from './profiles.ts';
 
 export interface Target {
-  /** Those that `--team` leaves; of a server the one of the key. */
+  /** The teams of the database, filtered by `--team`; on a server, the team of the key. */
   teams: readonly TargetTeam[];
   /** Undefined for a server. */
   local?: Local;
-  /** How often something that is waited for may be read. */
+  /** The interval for polling, in milliseconds. */
   lookMs: number;
 }
 
 export interface TargetTeam {
   client: Flowhook;
-  /** Its name, which a server is asked for. */
+  /** Returns the slug. On a server this sends a request. */
   slug(): Promise<string>;
   /** Undefined for a server. */
   id?: string;
@@ -34,27 +34,27 @@ export interface TargetTeam {
 export interface Local {
   store: Store;
   config: Config;
-  /** Whether this process owns the database: then no server is running on it. */
+  /** Whether this process owns the database, because no server is running on it. */
   owned: boolean;
 }
 
-/** How the database is opened. */
+/** How to open the database. */
 export interface Opening<Arguments extends unknown[]> {
-  /** Whether to create a missing one. */
+  /** Whether to create a missing database. */
   make?: (options: Options) => boolean;
-  /** Whether to become its owner if no server is, so that jobs can run in this process. */
+  /** Whether to become the owner if no server is running, so that jobs can run in this process. */
   own?: (options: Options) => boolean;
-  /** Whether `--team` is the business of the action: the target then has all teams. */
+  /** Whether the action interprets `--team` itself. The target then has all teams. */
   anyTeam?: true;
-  /** Runs before anything is opened: refuses wrong flags. */
+  /** Rejects invalid flags before a database or server is opened. */
   check?: (...args: [...Arguments, Options]) => void | Promise<void>;
-  /** The same for what only matters on a database. */
+  /** Rejects invalid flags that matter only on a database. */
   checkLocal?: (options: Options) => void;
 }
 
-/** How many names an error lists at most. */
+/** The maximum number of names in an error. */
 const MAX_NAMED = 10;
-/** How many jobs of each team are searched for a similar id. */
+/** The number of jobs per team that are searched for a similar id. */
 const RECENT_JOBS = 500;
 const LOCAL_LOOK_MS = 100;
 const REMOTE_LOOK_MS = 300;
@@ -62,7 +62,7 @@ const REMOTE_LOOK_MS = 300;
 /**
  * Adds the flags that name a database or a server, and the action of the command.
  *
- * @param action gets the target, and what commander passes
+ * @param action receives the target and the arguments and options from commander
  */
 export function onTarget<Arguments extends unknown[]>(
   command: Command,
@@ -70,9 +70,9 @@ export function onTarget<Arguments extends unknown[]>(
   opening: Opening<Arguments> = {},
 ): Command {
   return addStoreOptions(command)
-    .option('--url <url>', 'ask this server instead of the database (default: the variable FLOWHOOK_URL)')
-    .option('--key <key>', 'its API key (default: the variable FLOWHOOK_KEY)')
-    .option('--profile <name>', 'ask a server saved by `flowhook login` (or FLOWHOOK_PROFILE)')
+    .option('--url <url>', 'use this server instead of a database (default: FLOWHOOK_URL)')
+    .option('--key <key>', 'API key for the server (default: FLOWHOOK_KEY)')
+    .option('--profile <name>', 'use a server saved by `flowhook login` (default: FLOWHOOK_PROFILE)')
     .action(async (...given: unknown[]) => {
       // Commander passes the arguments, the options and the command itself.
       const args = given.slice(0, -1) as [...Arguments, Options];
@@ -97,20 +97,20 @@ export function onTarget<Arguments extends unknown[]>(
     });
 }
 
-/** The server that the flags name; undefined when the database is meant. */
+/** The server that the flags name; undefined for a database. */
 function serverNamed(options: Options) {
   const isLocal = options.data !== undefined || options.database !== undefined;
   const isRemote = options.url !== undefined || options.profile !== undefined;
   if (isLocal && isRemote) {
     throw new UsageError(
-      '--data and --database name a database, --url and --profile a server: leave one out',
+      '--data and --database name a database, but --url and --profile name a server. Use only one of them',
     );
   }
   if (isLocal) return undefined;
   const profile = serverOf(options);
   if (profile !== undefined && options.team !== undefined) {
     throw new UsageError(
-      `A key speaks for its team: leave --team out, or name the database with --data. The server is ${profile.url}`,
+      `--team works only on a database: on the server ${profile.url}, the API key determines the team. Omit --team, or name a database with --data`,
     );
   }
   return profile;
@@ -124,13 +124,13 @@ async function teamsOf(of: { store: Store; config: Config }, slug: unknown): Pro
   }));
 }
 
-/** What went wrong in this process, which the client takes for a connection that broke off. */
+/** The original error from this process, which the client reports as a failed connection. */
 function causeOf(error: unknown): unknown {
   const { status, cause } = error as FlowhookError;
   return status === 0 && cause !== undefined ? cause : error;
 }
 
-/** The team with this slug, or all teams when it is undefined. @throws NotFoundError */
+/** Returns the team with this slug, or all teams if `slug` is undefined. @throws NotFoundError */
 export async function findTeams(store: Store, slug: unknown) {
   const teams = await Array.fromAsync(everyRow(store.teams.list, {}));
   if (slug === undefined) return teams;
@@ -139,28 +139,28 @@ export async function findTeams(store: Store, slug: unknown) {
   throw teamNotFound(String(slug), teams);
 }
 
-/** The error for a team that does not exist. `more` is added to its sentence. */
-export function teamNotFound(slug: string, teams: readonly { slug: string }[], more = ''): NotFoundError {
+/** The error for a team that does not exist, with the next step. */
+export function teamNotFound(slug: string, teams: readonly { slug: string }[], next?: string): NotFoundError {
   const slugs = teams.map((team) => team.slug);
-  return new NotFoundError(`No team "${slug}" found.${advice(slug, slugs)}${more}`);
+  return new NotFoundError(`No team "${slug}" found. ${advice(slug, slugs, next)}`);
 }
 
-/** The only team. @param why it must be one @throws UsageError */
+/** Returns the only team. @param why the reason why there must be one team @throws UsageError */
 export async function soleTeam({ teams }: Target, why: string): Promise<TargetTeam> {
   const [only, ...others] = teams;
   if (only === undefined) {
-    throw new UsageError('There is no team yet: `flowhook apply` makes those that files name');
+    throw new UsageError('There is no team yet. Create one with `flowhook teams create SLUG`');
   }
   if (others.length === 0) return only;
   const slugs = await Promise.all(teams.map((team) => team.slug()));
-  throw new UsageError(`${why}: say which with --team (${slugs.join(', ')})`);
+  throw new UsageError(`${why}. Choose one with --team: ${slugs.join(', ')}`);
 }
 
 /**
- * Acts on the workflow that a command names: `people`, or with its team `acme/people`, as `apply` and lists print it.
+ * Acts on the workflow with this name: `people`, or with its team `acme/people`, as `apply` and lists print it.
  *
- * @throws NotFoundError with the id that was probably meant; UsageError when several teams have a workflow of this id,
- *   or when the key or `--team` is of another team than the name: a workflow of the same id there was not meant
+ * @throws NotFoundError with the most similar id; UsageError when several teams have a workflow with this id, or when
+ *   the team in the name is not the team of the key or of `--team`
  */
 export async function onWorkflow<T>(
   target: Target,
@@ -173,7 +173,7 @@ export async function onWorkflow<T>(
   if (only !== undefined && others.length > 0) {
     const slugs = await Promise.all(found.map((team) => team.slug()));
     throw new UsageError(
-      `Several teams have a workflow "${id}": say which with --team (${slugs.join(', ')})`,
+      `Several teams have a workflow "${id}". Choose one with --team: ${slugs.join(', ')}`,
     );
   }
   return actIn(
@@ -183,13 +183,13 @@ export async function onWorkflow<T>(
     async () => {
       const lists = teams.map(({ client }) => Array.fromAsync(client.workflows.list({ limit: 1_000 })));
       const known = new Set((await Promise.all(lists)).flat().map((workflow: Workflow) => workflow.id));
-      const where = target.local === undefined ? '' : ' (`flowhook apply` makes those that files define)';
-      return `No workflow "${id}" found.${advice(id, [...known])}${where}`;
+      const next = target.local && 'To apply workflow files, run `flowhook apply`';
+      return `No workflow "${id}" found. ${advice(id, [...known], next)}`;
     },
   );
 }
 
-/** The teams that may have a workflow, and its id. */
+/** The teams that may have the workflow, and its id. */
 async function teamsNamed(
   target: Target,
   name: string,
@@ -200,11 +200,11 @@ async function teamsNamed(
   const teams = target.teams.filter((_, at) => slugs[at] === slug);
   if (teams.length > 0) return { teams, id };
   if (target.local !== undefined) await findTeams(target.local.store, slug);
-  const other = target.local === undefined ? 'the key is one of the team' : '--team says';
-  throw new UsageError(`"${name}" names a workflow of the team ${slug}, but ${other} ${slugs.join()}`);
+  const other = target.local === undefined ? 'the API key belongs to the team' : '--team is';
+  throw new UsageError(`"${name}" is a workflow of the team ${slug}, but ${other} ${slugs.join()}`);
 }
 
-/** Acts on the job that a command names, in whatever team. @throws NotFoundError with the id that was probably meant */
+/** Acts on the job with this id, in any team. @throws NotFoundError with the most similar id */
 export async function onJob<T>(
   { teams }: Target,
   id: string,
@@ -220,22 +220,22 @@ export async function onJob<T>(
         !id.startsWith('job_') &&
         (await having(teams, id, ({ client }) => client.workflows.get(id))).length > 0
       ) {
-        return `"${id}" is a workflow, not a job. \`flowhook jobs list --workflow ${id}\` shows its jobs`;
+        return `"${id}" is a workflow, not a job. To list its jobs, run \`flowhook jobs list --workflow ${id}\``;
       }
       const recent = teams.map(({ client }) => client.jobs.list({ limit: RECENT_JOBS }).take(RECENT_JOBS));
       const ids = (await Promise.all(recent)).flat().map((job: Job) => job.id);
       const meant = nearest(id, ids);
       return meant === undefined
-        ? `No job "${id}" found. \`flowhook jobs list\` shows the newest; ended ones are deleted after a while`
+        ? `No job "${id}" found. \`flowhook jobs list\` shows the newest jobs; old jobs are deleted (see keepJobs and keepJobsDays)`
         : `No job "${id}" found. Did you mean ${meant}?`;
     },
   );
 }
 
 /**
- * Acts on the webhook with this id, or on the only one with this URL.
+ * Acts on the webhook with this id, or on the only webhook with this URL.
  *
- * @throws NotFoundError with the id that was probably meant; UsageError when several have the URL
+ * @throws NotFoundError with the most similar id or URL; UsageError when several webhooks have the URL
  */
 export async function onWebhook<T>(
   { teams }: Target,
@@ -254,7 +254,7 @@ export async function onWebhook<T>(
       (await all()).flatMap(({ id, url }) => [id, url]),
     );
     const next =
-      meant === undefined ? '`flowhook webhooks list` shows what there is' : `Did you mean ${meant}?`;
+      meant === undefined ? '`flowhook webhooks list` shows all webhooks' : `Did you mean ${meant}?`;
     return `No webhook "${name}" found. ${next}`;
   };
   if (/^wh_./.test(name)) {
@@ -264,12 +264,12 @@ export async function onWebhook<T>(
   const [only, ...others] = (await all()).filter(({ url }) => url === name);
   if (only !== undefined && others.length > 0) {
     const ids = [only, ...others].map(({ id }) => id).join(', ');
-    throw new UsageError(`Several webhooks have this URL: name one by its id (${ids})`);
+    throw new UsageError(`Several webhooks have this URL. Choose one by its id: ${ids}`);
   }
   return actIn(only, 'webhook_not_found', ({ team, id }) => action(team, id), missing);
 }
 
-/** Acts on the delivery that a command names, in whatever team. @throws NotFoundError */
+/** Acts on the delivery with this id, in any team. @throws NotFoundError */
 export async function onDelivery<T>(
   { teams }: Target,
   id: string,
@@ -281,12 +281,12 @@ export async function onDelivery<T>(
     'delivery_not_found',
     action,
     async () =>
-      `No delivery "${id}" found. \`flowhook webhooks deliveries WEBHOOK\` shows those of a webhook; old ones are ` +
-      'deleted after a while',
+      `No delivery "${id}" found. \`flowhook webhooks deliveries WEBHOOK\` shows the deliveries of a webhook; old ` +
+      'deliveries are deleted (see keepEventsDays)',
   );
 }
 
-/** The teams that may have it: a single one is not asked, since acting there tells. */
+/** The teams that may have the thing. A single team is not asked: the action fails if the team does not have it. */
 async function candidates(
   teams: readonly TargetTeam[],
   id: string,
@@ -295,7 +295,7 @@ async function candidates(
   return teams.length === 1 && isSegment(id) ? teams : having(teams, id, look);
 }
 
-/** The teams that have it. */
+/** The teams for which `look` finds the thing. */
 async function having(
   teams: readonly TargetTeam[],
   id: string,
@@ -314,16 +314,17 @@ async function having(
   return found;
 }
 
-/** Whether a URL can name it: nothing, `.` and `..` would lead to another path, also percent-encoded. */
+/** Whether a URL can contain the id: an empty one, `.` and `..` would lead to another path, even percent-encoded. */
 function isSegment(id: string): boolean {
   return !/^\.{0,2}$/.test(id);
 }
 
 /**
- * Acts where it was found.
+ * Runs the action, and replaces a "not found" error by one with advice.
  *
- * @param code of the error that says that it is not there after all: with a single team nobody has looked before
- * @param missing the sentence for that; the error is thrown as it is where the key may not look for what was meant
+ * @param found undefined if no team has the thing
+ * @param code the error code for a missing thing: a single team was not asked before
+ * @param missing returns the message; if the key may not read what this needs, the original message is used
  */
 async function actIn<Found, T>(
   found: Found | undefined,
@@ -340,10 +341,11 @@ async function actIn<Found, T>(
   }
 }
 
-function advice(written: string, names: readonly string[]): string {
+function advice(written: string, names: readonly string[], next?: string): string {
   const meant = nearest(written, names);
-  if (meant !== undefined) return ` Did you mean "${meant}"?`;
+  const last = next === undefined ? '' : ` ${next}`;
+  if (meant !== undefined) return `Did you mean "${meant}"?${last}`;
   const some = names.slice(0, MAX_NAMED).join(', ');
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  return ` There are: ${some === '' ? 'none yet' : some}${more}`;
+  return `${some === '' ? 'There are none yet' : `There are: ${some}${more}`}${last && '.'}${last}`;
 }

@@ -1,4 +1,4 @@
-/** Tables at a shell. */
+/** Tables and wrapped text on terminals. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JOB_HEADS } from './job-words.ts';
@@ -10,7 +10,7 @@ const ROWS = [
   [ID, 'default/slow', 'running', ''],
 ];
 
-test('a table is as wide as the terminal, and its ids are whole', () => {
+test('a table fits the terminal, and ids are never cut', () => {
   const lines = table(ROWS, 100);
   for (const line of lines) {
     assert.ok(line.length <= 100, line);
@@ -19,12 +19,12 @@ test('a table is as wide as the terminal, and its ids are whole', () => {
   assert.match(lines[0] ?? '', /x…$/);
 });
 
-test('without a terminal nothing is cut, and in a very narrow one what can be read is left', () => {
+test('nothing is cut without a terminal, and ids stay whole even on a very narrow one', () => {
   assert.ok(table(ROWS, undefined)[0]?.endsWith('x'.repeat(200)));
   assert.ok(table(ROWS, 20)[0]?.startsWith(ID));
 });
 
-test('text is broken between words, as far in as it began, and a word that is too long is left', () => {
+test('text wraps between words and keeps its indent, and a long word is not broken', () => {
   assert.equal(wrapped('one two three\n  four five six', 10), 'one two\nthree\n  four\n  five six');
   assert.equal(wrapped('https://example.com/a', 10), 'https://example.com/a');
 });
@@ -51,28 +51,35 @@ const JOBS = [
   ],
 ];
 
-test('at 80 columns a list of jobs has whole ids, workflows and times, and leaves out what matters less', () => {
+test('at 80 columns a list of jobs has whole ids, workflows and times, and drops other columns', () => {
   assert.deepEqual(table(JOBS, 80, JOB_HEADS, NOW), [
     `JOB${' '.repeat(29)}WORKFLOW                 STATE     QUEUED`,
     `${ID}  default/package-authors  finished  3 min ago`,
     `${ID}  default/people           failed    2 days ago`,
   ]);
   const wide = table(JOBS, 120, JOB_HEADS, NOW);
-  assert.match(wide[0] ?? '', /QUEUED +TOOK +RESULT$/);
+  assert.match(wide[0] ?? '', /QUEUED +DURATION +RESULT$/);
   assert.match(wide[2] ?? '', /^.{119}…$/);
   for (const line of wide) assert.ok(line.length <= 120, line);
 });
 
-test('programs get no headings, and times as they are', () => {
+test('without a terminal a table has no headings, and times stay ISO 8601', () => {
   assert.match(table(JOBS, undefined, JOB_HEADS, NOW)[0] ?? '', /^job_0+ .* 2026-11-22T09:56:40\.000Z /);
 });
 
-test('a URL that is too long keeps its end', () => {
+test('a time after a few words becomes relative, but not within a sentence of someone else', () => {
+  const rows = [['expires 2026-11-24T10:00:00.000Z', 'error: not before 2026-11-24T10:00:00.000Z']];
+  assert.deepEqual(table(rows, 120, [], NOW), [
+    'expires in 2 days  error: not before 2026-11-24T10:00:00.000Z',
+  ]);
+});
+
+test('a long URL is cut in its middle', () => {
   const url = `https://hooks.example.com/${'a'.repeat(60)}/42`;
   assert.match(table([[ID, url]], 60)[0] ?? '', /https:\/\/hooks.*….*\/42$/);
 });
 
-test('a long text is cut before a column is left out for it', () => {
+test('a long text is cut before a column is dropped', () => {
   const heads = [{ name: 'workflow' }, { name: 'records', drop: 1 }, { name: 'last job' }];
   const [, line = ''] = table([['default/people', 'no records yet', `failed: ${'x'.repeat(90)}`]], 80, heads);
   assert.match(line, /^default\/people {2}no records yet {2}failed: x+…$/);

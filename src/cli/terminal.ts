@@ -1,33 +1,33 @@
-/** What a command writes and asks: data on standard output, messages and questions on standard error; tables; Ctrl-C. */
+/** Output (data to standard output, messages and questions to standard error), tables, confirmations, and Ctrl-C. */
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { durationWords } from '../std/amounts.ts';
 import { printable } from '../std/printable.ts';
 import type { Screen } from '../std/progress-bar.ts';
 import { UsageError } from './exit.ts';
 import type { Options } from './options.ts';
+import { relativeWords } from './times.ts';
 
 let isQuiet = false;
 
-/** Suppresses messages from now on, or prints them again. */
+/** Turns `--quiet` on or off: whether `say` prints. */
 export function beQuiet(wanted: boolean): void {
   isQuiet = wanted;
 }
 
-/** One line, or several; `--quiet` suppresses them. */
+/** Prints a message to standard error, unless `--quiet` is on. */
 export function say(text: string): void {
   screen.write(`${printable(text)}\n`);
 }
 
-/** An error, a line of a log, or what must be known even with `--quiet`. */
+/** Prints an error, a log line or an essential message to standard error, even with `--quiet`. */
 export function warn(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/** Where live lines and progress bars are drawn. */
+/** The terminal that shows live lines and progress bars. */
 export const screen: Screen = {
   get isTTY() {
     return !isQuiet && process.stderr.isTTY === true;
@@ -41,8 +41,8 @@ export const screen: Screen = {
 };
 
 /**
- * Prints the value with `--json`, otherwise the lines. Lines may contain text from outside (names of events, answers of
- * receivers), so control characters, which a terminal would obey, are removed; of JSON only on a terminal.
+ * Prints the value with `--json`, otherwise the lines. Lines may contain text from others (event names, responses of
+ * receivers), so control characters, which a terminal would obey, are removed; from JSON only on a terminal.
  */
 export function print(options: Options, value: unknown, lines: readonly string[]): void {
   const text = options.json === true ? [forTerminal(JSON.stringify(value))] : lines.map(printable);
@@ -50,8 +50,8 @@ export function print(options: Options, value: unknown, lines: readonly string[]
 }
 
 /**
- * Writes more than fits into memory, as fast as it is read; a pipe or a file gets the bytes as they are. A reader that
- * stops early (`head`) is no error.
+ * Streams bytes to standard output at the speed of its reader. Control characters are removed only on a terminal. A
+ * reader that stops early (`head`) is not an error.
  */
 export async function toOutput(bytes: AsyncIterable<Uint8Array>, last = ''): Promise<void> {
   const written = process.stdout.isTTY === true ? printableBytes(bytes) : bytes;
@@ -68,7 +68,7 @@ function forTerminal(text: string): string {
 }
 
 async function* printableBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  // A character may begin in one chunk and end in the next.
+  // A character may be split across chunks.
   const decoder = new TextDecoder();
   for await (const chunk of bytes) {
     const text = printable(decoder.decode(chunk, { stream: true }));
@@ -77,41 +77,43 @@ async function* printableBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
 }
 
 export interface Question {
-  /** What will happen, and to how much: `3 records of "people" will be erased for good`. */
+  /** What will happen, with amounts: `3 records of "people" will be permanently erased`. */
   what: string;
-  /** What is true if the user does not agree: `nothing was erased`. */
+  /** The result if the user does not confirm: `nothing was erased`. */
   otherwise: string;
-  /** A name that must be typed, for what hurts most; without one, `y` or `yes` agrees. */
+  /** The name to type to confirm the most destructive commands. If undefined, `y` or `yes` confirms. */
   name?: string;
 }
 
-/** Adds `--yes`, with which `confirm` does not ask. */
+/** Adds `--yes`, which makes `confirm` skip its question. */
 export function addYes(command: Command): Command {
-  return command.option('--yes', 'do not ask (for scripts)');
+  return command.option('--yes', 'skip the confirmation (for scripts)');
 }
 
 /**
- * Asks on standard error, unless `--yes` was given, and reads one line from the terminal. Without one it refuses at once:
- * a pipe may stay open without end, and in a loop over lines the next one is not meant as an answer.
+ * Asks on standard error, unless `--yes` is set, and reads one line from the terminal. Without a terminal it fails
+ * immediately: a pipe may stay open without end, and in a shell loop over lines the next line is not a reply.
  *
  * @throws UsageError unless the user agrees
  */
 export async function confirm(options: Options, { what, otherwise, name }: Question): Promise<void> {
   if (options.yes === true) return;
   if (process.stdin.isTTY !== true) {
-    throw new UsageError(`${what}. This is no terminal to ask on, so ${otherwise}. Say --yes to go on`);
+    throw new UsageError(
+      `${what}. There is no terminal for the question, so ${otherwise}. Confirm with --yes`,
+    );
   }
-  const how = name === undefined ? 'Go on? [y/N] ' : `Type ${name} to go on: `;
-  // Not by `say`: even with --quiet, the user must know what is asked.
+  const how = name === undefined ? 'Continue? [y/N] ' : `Type ${name} to continue: `;
+  // Not with `say`: the user must see the question even with --quiet.
   process.stderr.write(printable(`${what}. ${how}`));
   const answer = await readAnswer();
-  // Where nobody has pressed Enter, the next line would continue this one.
+  // If nobody pressed Enter, the next message would continue this line.
   if (answer === undefined) process.stderr.write('\n');
   if (name === undefined ? /^y(es)?$/i.test(answer ?? '') : answer === name) return;
-  throw new UsageError(`Not confirmed, so ${otherwise}. In scripts, say --yes`);
+  throw new UsageError(`Not confirmed, so ${otherwise}. Scripts confirm with --yes`);
 }
 
-/** The first line of standard input; undefined when that has ended. */
+/** The first line of standard input, or undefined at its end. */
 async function readAnswer(): Promise<string | undefined> {
   const lines = createInterface({ input: process.stdin });
   try {
@@ -123,23 +125,24 @@ async function readAnswer(): Promise<string | undefined> {
   }
 }
 
-/** What ended the last command early, as an exit code. */
+/** The exit code of the last command if it ended early. */
 let endedBy: number | undefined;
 
 const TIMED_OUT = 7;
 
 export interface Patience {
-  /** What the signal is aborted with. */
+  /** The reason of the abort. */
   reason?: Error;
-  /** How long the command may take, in milliseconds. */
+  /** The maximum duration of the command in milliseconds. */
   withinMs?: number | undefined;
-  /** Ctrl-C is how the command ends, and no failure. */
+  /** Whether Ctrl-C is the normal way to end the command, with exit code 0. */
   isEnd?: boolean;
 }
 
 /**
- * A signal that is aborted by the first SIGINT or SIGTERM, or when the time is over; the next SIGINT or SIGTERM ends the
- * process at once. Unless `isEnd`, the exit code is then 130, 143 or 7, whatever the command sets: see `endedEarly`.
+ * Returns an abort signal. The first SIGINT or SIGTERM aborts it, and so does the end of `withinMs`; the next SIGINT or
+ * SIGTERM ends the process immediately. Unless `isEnd` is true, `endedEarly` then returns the exit code 130, 143 or 7,
+ * which overrides that of the command.
  *
  * @returns `clear` must be called at the end: until then neither signal ends the process
  */
@@ -170,14 +173,14 @@ export function untilInterrupted({ reason, withinMs, isEnd = false }: Patience =
   };
 }
 
-/** The exit code for what ended the command early, if anything did; the next call returns undefined. */
+/** The exit code if a signal or timeout ended the command early, else undefined. The next call returns undefined. */
 export function endedEarly(): number | undefined {
   const code = endedBy;
   endedBy = undefined;
   return code;
 }
 
-/** Breaks lines between words at `width` characters; continuation lines keep the indent. */
+/** Wraps lines between words at `width` characters; continuation lines keep the indent. */
 export function wrapped(text: string, width: number): string {
   return text
     .split('\n')
@@ -206,19 +209,26 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** A column as a terminal shows it. */
+/** `name  value` lines with aligned values. Names with the value null or undefined are left out. */
+export function fields(
+  rows: readonly (readonly [name: string, value: string | null | undefined])[],
+): string[] {
+  return columns(rows.flatMap(([name, value]) => (value == null ? [] : [[name, value]])));
+}
+
+/** The heading of a column. */
 export interface Head {
   name: string;
-  /** Left out of a terminal that is too narrow for all; the lowest number goes first. Without one it always stays. */
+  /** The order in which columns are dropped on a narrow terminal, lowest first. Undefined: never dropped. */
   drop?: number;
 }
 
 /**
- * The same for a terminal: under headings, with times as people say them, and no wider than it is. Where there is too
- * little room, columns with `drop` are left out, then the widest are cut, but not ids, which people copy, and no column
- * below `LEAST_WIDTH`. Without a terminal, the rows as they are: programs read them.
+ * Formats rows as a table for a terminal: with headings, with relative times instead of ISO times, and no wider than
+ * the terminal. On a narrow one, columns with `drop` are dropped first; then the widest columns are cut, but not ids,
+ * which people copy, and no column below `LEAST_WIDTH`. Without a terminal the rows stay unchanged, for programs.
  *
- * @param width of the terminal in characters; undefined: there is none
+ * @param width the width of the terminal in characters; undefined if there is no terminal
  */
 export function table(
   rows: readonly (readonly string[])[],
@@ -228,14 +238,17 @@ export function table(
 ): string[] {
   if (width === undefined || rows.length === 0) return columns(rows);
   const titles = heads.map(({ name }) => name.toUpperCase());
-  const shown = [...(heads.length === 0 ? [] : [titles]), ...rows.map((row) => row.map(timeAt(nowMs)))];
+  const cell = (text: string) => text.replace(TIME, (iso) => relativeWords(iso, nowMs));
+  const shown = [...(heads.length === 0 ? [] : [titles]), ...rows.map((row) => row.map(cell))];
   return fitted(withoutDropped(shown, width, heads), width);
 }
 
+/** An ISO time, alone in a cell or after a few words: `expires 2026-11-22T10:00:00.000Z`. */
+const TIME = /(?<=^[a-z ]*)\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const LEAST_WIDTH = 12;
-/** Of a column that may be left out: fewer characters say nothing. */
+/** The minimum width of a column that can be dropped: fewer characters are useless. */
 const WORTH_SHOWING = 20;
-/** Of a column that stays: a whole id, and the beginning of a sentence. */
+/** The width down to which other columns are cut before a column is dropped: a whole id, or half a sentence. */
 const ENOUGH = 32;
 
 function fitted(rows: readonly (readonly string[])[], width: number): string[] {
@@ -263,7 +276,7 @@ function withoutDropped(
   for (const { at } of order) {
     const left = widthsOf(kept);
     const places = heads.flatMap((head, place) => (gone.includes(place) ? [] : [head]));
-    // Long texts are cut before anything goes, down to what still says something.
+    // Long texts are cut before a column is dropped, down to a useful width.
     const least = left.map((one, place) =>
       Math.min(one, places[place]?.drop === undefined ? ENOUGH : WORTH_SHOWING),
     );
@@ -274,23 +287,12 @@ function withoutDropped(
   return kept;
 }
 
-/** URLs differ in their ends: they lose their middle. */
+/** Cuts a text at its end, but a URL in its middle, because URLs differ in their ends. */
 function cut(cell: string, most: number): string {
   if (cell.length <= most) return cell;
   if (!/^https?:/.test(cell)) return `${cell.slice(0, most - 1)}…`;
   const end = (most - 1) >> 1;
   return `${cell.slice(0, most - 1 - end)}…${cell.slice(cell.length - end)}`;
-}
-
-/** `3 min ago`, `in 2 h` for an ISO time; other texts as they are. */
-function timeAt(nowMs: number): (cell: string) => string {
-  return (cell) => {
-    if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(cell)) return cell;
-    const ms = Date.parse(cell) - nowMs;
-    const [amount = '', unit = ''] = durationWords(Math.max(1_000, Math.abs(ms))).split(' ');
-    const whole = `${Math.floor(Number(amount))} ${unit}`;
-    return ms > 0 ? `in ${whole}` : `${whole} ago`;
-  };
 }
 
 function total(widths: readonly number[]): number {

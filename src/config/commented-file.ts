@@ -5,12 +5,12 @@ import { environmentName, holdsSecret } from './sources.ts';
 
 const WIDTH = 110;
 
-const HEAD = `# Settings of Flowhook. Lines with a name right behind the # are settings: take the # away to set them.
-# Flags win over FLOWHOOK_… variables, those over this file. \`flowhook config check\` says what is wrong with it,
-# and \`flowhook config print --show-origin\` what holds, and why. Paths are relative to the working directory.
+const HEAD = `# Settings of Flowhook. To set one, remove the # in front of its name.
+# Flags override FLOWHOOK_… variables, which override this file. \`flowhook config check\` reports mistakes, and
+# \`flowhook config print --show-origin\` shows the values in use. Paths are relative to the working directory.
 `;
 
-/** What `flowhook init` writes. It is also valid with all settings uncommented. */
+/** The `flowhook.yaml` that `flowhook init` writes. It is also valid with all settings uncommented. */
 export function commentedSettings(): string {
   const groups = settingsByGroup().map(({ title, settings }) => [
     `# ---- ${title} ----\n`,
@@ -21,18 +21,19 @@ export function commentedSettings(): string {
 
 function lines(setting: NamedSetting): string[] {
   const { name, sentence, expected, byDefault, example, secret } = setting;
-  const otherwise = byDefault === undefined ? '' : ` By default: ${byDefault}.`;
-  const said = commented(`${sentence} Must be ${expected}.${otherwise}`);
+  const preset = byDefault === undefined ? '' : ` Default: ${byDefault}.`;
+  const description = commented(`${sentence} Must be ${expected}.${preset}`);
   const variable = environmentName(name);
-  if (secret === true)
-    return [...said, `# Never here: ${variable}, or ${variable}_FILE with the name of a file.`];
+  if (secret === true) {
+    return [...description, `# Cannot be set here: use ${variable}, or a file named by ${variable}_FILE.`];
+  }
   const hint = holdsSecret(setting)
-    ? commented(`With a password in it not here: ${variable}, or ${variable}_FILE with the name of a file.`)
+    ? commented(`If it contains a password, use ${variable}, or a file named by ${variable}_FILE, instead.`)
     : [];
-  return [...said, ...hint, `#${name}: ${scalar(example)}`];
+  return [...description, ...hint, `#${name}: ${scalar(example)}`];
 }
 
-/** The text as a YAML scalar, in quotes only if it would not be that string without them. */
+/** The text as a YAML scalar, quoted only if YAML would otherwise read another value. */
 function scalar(text: string): string {
   try {
     return String(parseYaml(`a: ${text}`).a) === text ? text : JSON.stringify(text);

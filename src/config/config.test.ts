@@ -1,4 +1,4 @@
-/** Settings: where they come from, and what is said of wrong ones. */
+/** Settings: their sources, and the errors for invalid ones. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ after(() => rm(directory, { recursive: true, force: true }));
 const read = (flags: object, environment: Record<string, string>) =>
   readConfig(flags, environment, directory);
 
-/** What the refusal says. */
+/** The message of the error. */
 function mistakes(flags: object, environment: Record<string, string>): string {
   try {
     read(flags, environment);
@@ -21,10 +21,10 @@ function mistakes(flags: object, environment: Record<string, string>): string {
     assert.ok(error instanceof ConfigError);
     return error.message;
   }
-  assert.fail('nothing was refused');
+  assert.fail('no setting was rejected');
 }
 
-test('without settings it listens on loopback and keeps everything below the working directory', () => {
+test('by default the service listens on loopback and stores everything below the working directory', () => {
   const config = read({}, {});
   assert.equal(config.host, '127.0.0.1');
   assert.equal(config.port, 8080);
@@ -33,7 +33,7 @@ test('without settings it listens on loopback and keeps everything below the wor
   assert.equal(config.workflowsNamed, false);
 });
 
-test('flags win over the environment, that over a file, that over flowhook.yaml, that over the default', async () => {
+test('flags override the environment, which overrides flowhook.yaml, which overrides the defaults', async () => {
   await writeFile(join(directory, 'flowhook.yaml'), 'port: 1\nhost: 127.0.0.9\nlogLevel: warn\n');
   const config = read({ port: '3' }, { FLOWHOOK_PORT: '2', FLOWHOOK_HOST: '127.0.0.8' });
   assert.deepEqual([config.port, config.host, config.logLevel], [3, '127.0.0.8', 'warn']);
@@ -49,7 +49,7 @@ test('a secret can be read from a file that the environment names', async () => 
   );
 });
 
-test('private networks are open to webhooks only while nobody else can reach the service', () => {
+test('webhooks may reach private networks by default only if other machines cannot reach the service', () => {
   const allowed = (environment: Record<string, string>) =>
     read({}, environment).allowNetworks.verdict('127.0.0.1').allowed;
   assert.equal(allowed({}), true);
@@ -59,7 +59,7 @@ test('private networks are open to webhooks only while nobody else can reach the
   assert.equal(allowed({ FLOWHOOK_HOST: '0.0.0.0', FLOWHOOK_ALLOW_NETWORKS: 'loopback' }), true);
 });
 
-test('a database URL that cannot be tried is refused, and never repeated', () => {
+test('an invalid database URL is rejected, and the error does not quote it', () => {
   const database = (url: string) => mistakes({}, { FLOWHOOK_DATABASE: url });
   for (const [url, said] of [
     ['mysql://me:hidden@x/y', /FLOWHOOK_DATABASE must be of the form sqlite:.* or postgres:/],
@@ -84,12 +84,12 @@ test('a database URL that cannot be tried is refused, and never repeated', () =>
   }
 });
 
-test('a database URL can be read from a file, as it may hold a password', async () => {
+test('a database URL, which may contain a password, can come from a file', async () => {
   await writeFile(join(directory, 'url'), 'postgres://me:secret@host/db\n');
   assert.equal(read({}, { FLOWHOOK_DATABASE_FILE: 'url' }).databaseUrl, 'postgres://me:secret@host/db');
 });
 
-test('a node has a part of the work only where there may be others', () => {
+test('a node can have a role other than all only on PostgreSQL', () => {
   const FLOWHOOK_DATABASE = 'postgres://host/db';
   assert.equal(read({}, { FLOWHOOK_DATABASE, FLOWHOOK_ROLE: 'worker' }).role, 'worker');
   assert.match(
@@ -104,7 +104,7 @@ test('a node has a part of the work only where there may be others', () => {
   assert.deepEqual([databasePool, databaseListen, role], [10, false, 'all']);
 });
 
-test('all mistakes are told at once, by the name that the user used, and secrets are not repeated', async () => {
+test('an error lists all mistakes by the names that the user wrote, and quotes no secret', async () => {
   await writeFile(join(directory, 'flowhook.yaml'), 'porrt: 1\nmaxRunningJobs: none\n');
   const said = mistakes(
     { port: '99999' },
@@ -125,22 +125,22 @@ test('all mistakes are told at once, by the name that the user used, and secrets
     /FLOWHOOK_ENCRYPTION_KEY must be 32 bytes/,
     /FLOWHOOK_PUBLIC_URL must be an http/,
     /FLOWHOOK_ALLOW_NETWORKS/,
-    /FLOWHOOK_TRUST_PROXY must be true, false, or a list of loopback/,
+    /FLOWHOOK_TRUST_PROXY must be true, false, or a comma-separated list of loopback/,
   ]) {
     assert.match(said, named);
   }
   assert.ok(!said.includes('short') && !said.includes('c2hvcnQ='));
 });
 
-test('addresses that nothing can be made of are refused, and what was found is told without passwords', () => {
+test('invalid URLs and hosts are rejected, and the error masks passwords', () => {
   for (const url of ['https://host:99999', 'http://[', 'https://exa<mple.com']) {
     const said = mistakes({}, { FLOWHOOK_PUBLIC_URL: url });
     assert.ok(
-      said.includes(`FLOWHOOK_PUBLIC_URL must be an http:// or https:// URL without query, found "${url}"`),
+      said.includes(`FLOWHOOK_PUBLIC_URL must be an http:// or https:// URL without a query, found "${url}"`),
     );
   }
   for (const host of ['http://127.0.0.1', '[::1]', '127.0.0.1 ::1']) {
-    assert.match(mistakes({}, { FLOWHOOK_HOST: host }), /FLOWHOOK_HOST must be an address or a name/);
+    assert.match(mistakes({}, { FLOWHOOK_HOST: host }), /FLOWHOOK_HOST must be an address or hostname/);
   }
   for (const host of ['::', 'fe80::1%eth0', 'node-1.internal']) {
     assert.equal(read({}, { FLOWHOOK_HOST: host }).host, host);
@@ -149,7 +149,7 @@ test('addresses that nothing can be made of are refused, and what was found is t
   assert.match(said, /found "https:\/\/ada:\*\*\*@hooks/);
 });
 
-test('one team may run all that runs at once, unless told otherwise', () => {
+test('by default one team may use every job slot', () => {
   const perTeam = (environment: Record<string, string>) => read({}, environment).maxRunningJobsPerTeam;
   assert.equal(perTeam({ FLOWHOOK_MAX_RUNNING_JOBS: '7' }), 7);
   assert.equal(perTeam({ FLOWHOOK_MAX_RUNNING_JOBS: '7', FLOWHOOK_MAX_RUNNING_JOBS_PER_TEAM: '2' }), 2);
@@ -158,7 +158,7 @@ test('one team may run all that runs at once, unless told otherwise', () => {
   assert.match(mistakes({}, { FLOWHOOK_KEEP_JOBS: '0' }), /FLOWHOOK_KEEP_JOBS must be a whole number from 1/);
 });
 
-test('every setting is told with its value and where that comes from, and no secret is', async () => {
+test('every setting is listed with its value and its source, and secrets are masked', async () => {
   await writeFile(join(directory, 'flowhook.yaml'), 'keepJobs: 7\nlogLevel: warn\n');
   const { settings } = read(
     { port: '9000', logLevel: 'debug' },
@@ -188,7 +188,7 @@ test('every setting is told with its value and where that comes from, and no sec
   assert.doesNotMatch(JSON.stringify(settings), /nobody-sees|hush/);
 });
 
-test('a name is written as the place asks', () => {
+test('a setting has a name as a variable and as a flag', () => {
   assert.equal(environmentName('publicUrl'), 'FLOWHOOK_PUBLIC_URL');
   assert.equal(flagName('publicUrl'), '--public-url');
 });

@@ -1,4 +1,4 @@
-/** Reads and checks the settings, and what follows from several of them. Nothing else reads the environment. */
+/** Reads and checks the settings, and derives values from them. No other file reads the environment. */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Ceilings } from '../definitions/api-bounds.ts';
@@ -13,11 +13,11 @@ import { type NamedSetting, SETTINGS, type SettingName, type SettingValues } fro
 import { collect, environmentName, type Found, holdsSecret, type Sources } from './sources.ts';
 import { readTracing } from './tracing.ts';
 
-/** A field for each row of the table, and what is derived from them. */
+/** A field for each row of the table, and the values derived from them. */
 export interface Config extends Omit<SettingValues, keyof Derived | Renamed>, Derived {
   /** Every setting with its effective value and its origin, secrets masked. */
   settings: readonly EffectiveSetting[];
-  /** Where traces are sent, by OpenTelemetry's own variables; null: tracing is off. */
+  /** Where traces are sent, from OpenTelemetry's variables; null: tracing is off. */
   tracing: TracingSettings | null;
   /** The whole environment, for team secrets and the few variables that child processes inherit. */
   environment: ReadonlyMap<string, string>;
@@ -26,13 +26,13 @@ export interface Config extends Omit<SettingValues, keyof Derived | Renamed>, De
 /** Rows whose derived field has another name. */
 type Renamed = 'data' | 'database' | 'workflows' | 'logFormat';
 
-/** Everything that is wrong with the settings. */
+/** Lists every mistake in the settings. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  /** One sentence each, naming the flag, variable or file. */
+  /** One sentence per mistake, which names the flag, variable or file. */
   readonly mistakes: readonly string[];
   constructor(mistakes: readonly string[]) {
-    super(['These settings are wrong:', ...mistakes].join('\n  '));
+    super(['Invalid settings:', ...mistakes].join('\n  '));
     this.mistakes = mistakes;
   }
 }
@@ -85,7 +85,7 @@ export function readConfig(
   };
 }
 
-/** The default, so that the rest can still be checked after a mistake. */
+/** The default. It stands in for an invalid value, so that all other settings can still be checked. */
 function initialOf(setting: NamedSetting, directory: string): unknown {
   return setting.default === undefined ? setting.absent : setting.read(setting.default, directory);
 }
@@ -93,7 +93,7 @@ function initialOf(setting: NamedSetting, directory: string): unknown {
 /** Shown in place of a secret that is set. */
 const MASKED = '***';
 
-/** @param shown values that are not shown as they were written */
+/** @param shown values to show instead of the text in the flag, variable or file */
 function effectiveSettings(
   found: ReadonlyMap<SettingName, Found>,
   shown: Partial<Record<SettingName, string | undefined>>,
@@ -123,18 +123,18 @@ interface Derived {
   dataDirectory: string;
   databaseUrl: string;
   workflowsDirectory: string;
-  /** Whether the workflows directory was set explicitly: then it must exist. */
+  /** Whether the workflows directory was set explicitly. If so, it must exist. */
   workflowsNamed: boolean;
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   publicUrl: string | undefined;
   allowNetworks: AddressPolicy;
-  /** Who may read metrics without a key; undefined: nobody. */
+  /** The clients that may read metrics without a key; undefined: none. */
   metricsAllow: NetworkList | undefined;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
   maxAddressConnections: number;
   quotas: Quotas;
-  /** The most that definitions made over the API may ask for. */
+  /** The highest limits that a definition created over the API may have. */
   ceilings: Ceilings;
   backupDirectory: string;
   logPretty: boolean;
@@ -177,30 +177,24 @@ function derive(values: SettingValues, isGiven: (name: SettingName) => boolean):
   };
 }
 
-/** Settings that are valid by themselves but contradict each other: which one to change, and what it must be. */
+/** Settings that are valid alone but contradict each other: the one to change, and what it must be. */
 function contradictions(
   { role, backupEveryMs, tlsCert, tlsKey }: SettingValues,
   { databaseUrl }: Derived,
 ): [name: SettingName, expected: string][] {
   const found: [SettingName, string][] = [];
-  if (tlsKey === undefined && tlsCert !== undefined) found.push(['tlsKey', 'given with FLOWHOOK_TLS_CERT']);
-  if (tlsCert === undefined && tlsKey !== undefined) found.push(['tlsCert', 'given with FLOWHOOK_TLS_KEY']);
+  if (tlsKey === undefined && tlsCert !== undefined) found.push(['tlsKey', 'set with FLOWHOOK_TLS_CERT']);
+  if (tlsCert === undefined && tlsKey !== undefined) found.push(['tlsCert', 'set with FLOWHOOK_TLS_KEY']);
   if (role !== 'all' && !isPostgres(databaseUrl)) {
-    found.push([
-      'role',
-      'all on SQLite, whose database belongs to one process; several nodes share PostgreSQL',
-    ]);
+    found.push(['role', 'all on SQLite, which only one process can use; several nodes need PostgreSQL']);
   }
   if (backupEveryMs !== null && isPostgres(databaseUrl)) {
-    found.push([
-      'backupEvery',
-      'off on PostgreSQL, which is backed up with its own tools (docs/operate/backup.md)',
-    ]);
+    found.push(['backupEvery', 'off on PostgreSQL, which has its own backup tools (docs/operate/backup.md)']);
   }
   return found;
 }
 
-/** Settings that are not shown as they were written: absolute paths, derived values, URLs without passwords. */
+/** The settings shown differently from their text: absolute paths, derived values, URLs without passwords. */
 function shownValues(derived: Derived): Partial<Record<SettingName, string | undefined>> {
   return {
     data: derived.dataDirectory,

@@ -1,4 +1,4 @@
-/** Each kind of setting: what it reads, and what it refuses. */
+/** Each kind of setting: the values it accepts and rejects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -17,7 +17,7 @@ import { SETTINGS } from './settings.ts';
 
 const read = (setting: Setting<unknown>, written: string) => setting.read(written, '/srv');
 
-test('a whole number lies within its bounds, which belong to it', () => {
+test('a whole number is accepted from the lower to the upper bound', () => {
   const setting = whole(2, 10, 5, 'How many.');
   assert.deepEqual(
     ['2', '10', '1', '11', '-3', '2.5', '1e1', '', ' 3', 'x'].map((written) => read(setting, written)),
@@ -26,7 +26,7 @@ test('a whole number lies within its bounds, which belong to it', () => {
   assert.deepEqual([setting.default, setting.expected], ['5', 'a whole number from 2 to 10']);
 });
 
-test('a time is written with its unit and read in milliseconds', () => {
+test('a duration requires a unit and is converted to milliseconds', () => {
   const setting = duration('1s', '1d', '15m', 'How long.');
   assert.deepEqual(
     ['1s', '90m', '1d', '999ms', '25h', '15', 'off', '1 h'].map((written) => read(setting, written)),
@@ -41,7 +41,7 @@ test('a time is written with its unit and read in milliseconds', () => {
   assert.equal(orOff.unit, 'Ms');
 });
 
-test('words, switches, paths, origins and hosts are read as they are called', () => {
+test('words, switches, paths, origins and hosts are parsed', () => {
   assert.equal(read(oneOf(['a', 'b'], 'a', 'Which.'), 'b'), 'b');
   assert.equal(read(oneOf(['a', 'b'], 'a', 'Which.'), 'c'), undefined);
   assert.deepEqual(
@@ -64,16 +64,16 @@ test('words, switches, paths, origins and hosts are read as they are called', ()
   );
 });
 
-test('what holds by default, and each example, is accepted by its own row', () => {
+test('every default and every example is a valid value of its setting', () => {
   for (const setting of SETTINGS) {
     const { name, default: preset, byDefault, example, secret } = setting;
-    assert.ok(preset !== undefined || byDefault !== undefined, `${name} says what holds by default`);
+    assert.ok(preset !== undefined || byDefault !== undefined, `${name} describes its default`);
     if (preset !== undefined) assert.notEqual(read(setting, preset), undefined, name);
     if (secret !== true) assert.notEqual(read(setting, example), undefined, name);
   }
 });
 
-test('no two settings have one name, one being the other with _FILE behind it included', () => {
+test('names of settings are unique, also with _FILE appended', () => {
   const names = SETTINGS.map(({ name }) => name.toLowerCase());
   assert.equal(new Set(names).size, names.length);
   for (const name of names) assert.ok(!names.includes(`${name}file`), name);

@@ -1,4 +1,4 @@
-/** The kinds of settings: how the text of one is read, which type it gives, and what a wrong one must be instead. */
+/** The kinds of settings: how the text of a setting is parsed, into which type, and what a valid text looks like. */
 import { resolve } from 'node:path';
 import { parseRate, type Rate } from '../model/load-limit.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
@@ -9,54 +9,54 @@ import { databaseUrlMistake } from '../store/database-url.ts';
 
 /** How the text of a setting is read. */
 interface Reading<T> {
-  /** Stands for the value after a flag in the help, such as `number` in `--port <number>`. */
+  /** The name of the value in the help, such as `number` in `--port <number>`. */
   placeholder: string;
-  /** What the value must be: completes the sentence "must be …". */
+  /** Completes the sentence "must be …". */
   expected: string;
   /**
-   * The value; undefined when the text is not as expected.
+   * Returns the value, or undefined when the text is invalid.
    *
-   * @param directory absolute: what paths are relative to
+   * @param directory an absolute path, which relative paths start from
    */
   read(text: string, directory: string): T | undefined;
-  /** The rest of the sentence after the name, when it can say more about this text than "must be <expected>". */
+  /** A more precise end of the error sentence than "must be <expected>". */
   mistake?(text: string): string;
   /** The value when the setting is not set. */
   absent?: T;
-  /** The suffix of its field in `Config`: milliseconds. */
+  /** The suffix of the field in `Config`: milliseconds. */
   unit?: 'Ms';
 }
 
 /** One row of the table. */
 export interface Setting<T> extends Reading<T> {
   sentence: string;
-  /** As it would be written. Undefined when there is no default, or it follows from other settings. */
+  /** The text of the default. Undefined when there is none, or when it depends on other settings. */
   default: string | undefined;
   /** The default in words, when it is not a fixed text. */
   byDefault?: string;
   /** A valid value to show in `flowhook.yaml`. */
   example: string;
-  /** Never shown, has no flag, and may also be read from the file named by `<variable>_FILE`. */
+  /** The value is never shown, has no flag, and may also come from the file named by `<variable>_FILE`. */
   secret?: true;
-  /** May contain a secret: never repeated and also read from such a file, but it has a flag. */
+  /** The value may contain a secret: errors do not quote it, and it may come from such a file. It has a flag. */
   mayHoldSecret?: true;
 }
 
-/** In place of a default that is a fixed text. */
+/** A default that is not a fixed text. */
 interface Unset {
   byDefault: string;
   example: string;
 }
 
-/** The type of a setting that may be without a value. */
+/** The type of a setting: it may be undefined if there is no fixed default. */
 type Or<P, T> = P extends Unset ? T | undefined : T;
 
-/** @param byDefault in words what applies when it is not set, such as `none` or `the address it listens on` */
+/** @param byDefault the default in words, such as `none` */
 export function unset(byDefault: string, example: string): Unset {
   return { byDefault, example };
 }
 
-/** A setting read in a way of its own; every kind below is made with this. */
+/** A setting with the given reading; every kind below calls this. */
 export function setting<T, P extends string | Unset>(
   reading: Reading<T>,
   preset: P,
@@ -86,7 +86,7 @@ export function whole<P extends number | Unset>(least: number, most: number, pre
 /**
  * One of several words.
  *
- * @param placeholder for when there are too many to list after the flag; its sentence must then name them
+ * @param placeholder replaces the list of words after the flag when the list is too long; the sentence must then name them
  */
 export function oneOf<T extends string>(
   words: readonly T[],
@@ -109,7 +109,7 @@ export function onOff(preset: 'on' | 'off', sentence: string) {
   );
 }
 
-/** A number of bytes such as `10GB`; bounds are written the same way. */
+/** A number of bytes. The bounds are sizes such as `10GB`. */
 export function size<P extends string | Unset>(least: string, most: string, preset: P, sentence: string) {
   const [leastBytes, mostBytes] = [parseSize(least) ?? 0, parseSize(most) ?? 0];
   const reading: Reading<number> = {
@@ -123,14 +123,14 @@ export function size<P extends string | Unset>(least: string, most: string, pres
   return setting<number, P>(reading, preset, sentence);
 }
 
-/** A duration such as `30s`, read as milliseconds; its field ends in `Ms`. Bounds are written the same way. */
+/** A duration in milliseconds; its field ends in `Ms`. The bounds are times such as `30s`. */
 export function duration<P extends string | Unset>(least: string, most: string, preset: P, sentence: string) {
   return setting<number, P>(timeReading(least, most), preset, sentence) as Setting<Or<P, number>> & {
     unit: 'Ms';
   };
 }
 
-/** A duration, or `off`, which is read as null. */
+/** A duration in milliseconds, or null for `off`. */
 export function durationOrOff(least: string, most: string, preset: string, sentence: string) {
   const time = timeReading(least, most);
   const reading: Reading<number | null> = {
@@ -155,18 +155,18 @@ function timeReading(least: string, most: string): Reading<number> {
   };
 }
 
-/** A path, made absolute. */
+/** An absolute path. */
 export function path<P extends string | Unset>(kind: 'directory' | 'file', preset: P, sentence: string) {
   const read = (text: string, directory: string) => resolve(directory, text);
   return setting<string, P>({ placeholder: kind, expected: `the path of a ${kind}`, read }, preset, sentence);
 }
 
-/** A comma-separated list of origins; empty when it is not set. */
+/** A comma-separated list of origins, empty by default. */
 export function origins(preset: Unset, sentence: string) {
   const isOrigin = (one: string) => one === '*' || (URL.canParse(one) && new URL(one).origin === one);
   const reading: Reading<string[]> = {
     placeholder: 'list',
-    expected: 'a list of origins such as https://app.example.com, or *',
+    expected: 'a comma-separated list of origins such as https://app.example.com, or *',
     read(text) {
       const entries = text.split(',').map((one) => one.trim());
       const written = entries.filter((one) => one !== '');
@@ -177,7 +177,7 @@ export function origins(preset: Unset, sentence: string) {
   return setting(reading, preset, sentence) as Setting<string[]>;
 }
 
-/** A secret: read from the environment or a file only. */
+/** A secret, which comes only from the environment or a file. */
 export function secret<T>(reading: Reading<T>, byDefault: string, sentence: string) {
   return setting(reading, unset(byDefault, ''), sentence, { secret: true });
 }
@@ -186,17 +186,17 @@ function asText(preset: number | Unset): string | Unset {
   return typeof preset === 'number' ? String(preset) : preset;
 }
 
-const NETWORKS = 'a list of loopback, private, CIDRs and addresses';
+const NETWORKS = 'a comma-separated list of loopback, private, CIDRs and addresses';
 
 export const listenHost: Reading<string> = {
   placeholder: 'address',
-  expected: 'an address or a name of this machine',
+  expected: 'an address or hostname of this machine',
   read: (host) => (/^[^\s/?#@[\]]+$/.test(host) ? host : undefined),
 };
 
 export const httpUrl: Reading<string> = {
   placeholder: 'url',
-  expected: 'an http:// or https:// URL without query',
+  expected: 'an http:// or https:// URL without a query',
   read: (url) => (/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url) && URL.canParse(url) ? url : undefined),
 };
 
@@ -254,10 +254,10 @@ export const systemUser: Reading<RunAs> = {
   },
 };
 
-/** `off` is read as null: no limit. */
+/** Null, for `off`: no limit. */
 export const rateOrOff: Reading<Rate | null> = {
   placeholder: 'rate|off',
-  expected: 'off, or a number of requests and a time such as 600/1m or 10/s, of a second to a day',
+  expected: 'off, or a rate such as 600/1m or 10/s, over a period from 1 second to 1 day',
   read: (text) => (text === 'off' ? null : parseRate(text)),
 };
 

@@ -26,72 +26,74 @@ import {
   whole,
 } from './kinds.ts';
 
-/** What a node does. On SQLite there is one node, which does everything. */
+/** What a node does. On SQLite there is only one node, which does everything. */
 const ROLES = ['all', 'api', 'worker', 'sender'] as const;
 export type Role = (typeof ROLES)[number];
 
 /**
- * By group and name: a kind with its bounds, the default, and one sentence of description. `Config` has a field of the
- * same name with the type of the kind (`backupEvery`, a duration, is `backupEveryMs`). What follows from several
- * settings is computed in `config.ts`. A new setting needs only a row here, its use, and `npm run reference`.
+ * By group and name: the kind with its bounds, the default, and a description. `Config` has a field of the same name
+ * (durations end in `Ms`: `backupEvery` is `backupEveryMs`). Values derived from several settings are in `config.ts`. A
+ * new setting needs only a row here, the code that uses it, and `npm run reference`.
  */
 const TABLE = {
   server: {
-    host: setting(listenHost, '127.0.0.1', 'The address to listen on.'),
-    port: whole(0, 65_535, 8080, 'The port to listen on; 0 takes any free one.'),
+    host: setting(listenHost, '127.0.0.1', 'Address to listen on.'),
+    port: whole(0, 65_535, 8080, 'Port to listen on. 0 picks any free port.'),
     publicUrl: setting(
       httpUrl,
-      unset('the one it listens on', 'https://flowhook.example.com'),
-      'The URL under which others reach this service.',
+      unset('the address and port the service listens on', 'https://flowhook.example.com'),
+      'URL at which clients reach the service. Links in events and the dashboard start with it.',
     ),
     trustProxy: setting(
       trustedProxies,
       'false',
-      'The proxies whose X-Forwarded-* headers are trusted: loopback, private, CIDRs and addresses, comma-separated; ' +
-        'true trusts every client, so that only the proxy may be able to reach this port.',
+      'Proxies whose X-Forwarded-* headers are trusted: loopback, private, CIDRs and addresses, comma-separated. ' +
+        'true trusts every client: use it only if nothing but the proxy can reach this port.',
     ),
     tlsCert: path(
       'file',
-      unset('none: HTTP', '/etc/flowhook/tls/fullchain.pem'),
-      'A certificate with its chain, as PEM: the service then speaks HTTPS itself. It is reloaded when it changes.',
+      unset('none: plain HTTP', '/etc/flowhook/tls/fullchain.pem'),
+      'TLS certificate with its chain (PEM). With it the service serves HTTPS. The file is reloaded when it changes.',
     ),
     tlsKey: path(
       'file',
       unset('none', '/etc/flowhook/tls/privkey.pem'),
-      'The key of that certificate, as PEM.',
+      'Private key of the TLS certificate (PEM).',
     ),
     corsOrigins: origins(
       unset('none', 'https://app.example.com'),
-      'The origins whose pages may call the API from a browser, comma-separated, or *.',
+      'Origins whose pages may call the API from a browser, comma-separated, or * for all.',
     ),
     dashboard: onOff(
       'on',
-      'Whether to serve the dashboard at /ui/ and the guide at /docs/guide/; in a clone of the repository they are built if they are missing.',
+      'Serve the dashboard at /ui/ and the guide at /docs/guide/. In a clone of the repository, missing ones are built.',
     ),
     drainSeconds: whole(
       1,
       3_600,
       25,
-      'How many seconds stopping may take: requests, deliveries and the database are finished, and the rest is cut off. Whatever stops the service should wait longer.',
+      'Maximum time in seconds that stopping may take. Requests and deliveries that have not ended by then are cut ' +
+        'off, and running jobs are released. A supervisor should wait longer before it kills the service.',
     ),
     drainDelaySeconds: whole(
       0,
       600,
       0,
-      'How many of these seconds pass between /readyz failing and the port closing, so that a load balancer notices; at most half.',
+      'Time in seconds between the moment /readyz starts to fail and the moment the port closes, so that a load ' +
+        'balancer notices. It is part of drainSeconds, and at most half of it.',
     ),
     role: oneOf(
       ROLES,
       'all',
-      'What this node does: api answers requests, worker runs jobs, sender delivers webhooks, all does everything.',
+      'What this node does: api serves requests, worker runs jobs, sender delivers webhooks, all does everything.',
     ),
   },
   database: {
-    data: path('directory', './data', 'The directory of the database and the encryption key.'),
+    data: path('directory', './data', 'Directory of the database and the encryption key.'),
     database: setting(
       databaseUrl,
       unset('flowhook.db in the data directory', 'sqlite:/var/lib/flowhook/flowhook.db'),
-      'The database: sqlite:/path/to/file, or for several nodes postgres://user:password@host/database, with options ' +
+      'Database URL: sqlite:/path/to/file, or for several nodes postgres://user:password@host/database, with options ' +
         'such as ?sslmode=verify-full.',
       { mayHoldSecret: true },
     ),
@@ -99,52 +101,62 @@ const TABLE = {
       2,
       1_000,
       10,
-      'The maximum number of connections to PostgreSQL of this process; its threads open up to 4 more.',
+      'Maximum number of connections from this process to PostgreSQL. Its threads open up to 4 more.',
     ),
     databaseListen: onOff(
       'on',
-      'Whether nodes notify each other of jobs and deliveries by LISTEN and NOTIFY; off behind a transaction pooler.',
+      'Nodes notify each other of jobs and deliveries through LISTEN and NOTIFY. Turn it off behind a transaction pooler.',
     ),
   },
   keys: {
     bootstrapKey: secret(
       bootstrapKey,
       'none',
-      'An API key of at least 16 characters, created at start for the team default with all scopes.',
+      'API key of at least 16 characters. Each start creates it, if missing, for the team default with all scopes.',
     ),
     encryptionKey: secret(
       encryptionKey,
-      'made once into the data directory',
-      'Seals secrets in the database: 32 bytes as base64 or hex.',
+      'generated at the first start, in the data directory',
+      'Key that encrypts secrets in the database: 32 bytes as base64 or hex.',
     ),
     keepAuditDays: whole(
       1,
       36_500,
       365,
-      'For how many days the audit log is kept: who changed what, when, and from where.',
+      'Number of days to keep the audit log: who changed what, when, and from where.',
     ),
   },
   jobs: {
-    workflows: path('directory', './workflows', 'The definitions: <team>/<id>.yaml or <team>/<id>.mts.'),
+    workflows: path(
+      'directory',
+      './workflows',
+      'Directory of the workflow files: <team>/<id>.yaml or <team>/<id>.mts.',
+    ),
     runAs: setting(
       systemUser,
       unset("the service's own user", 'nobody'),
-      'The system user that sources (commands, modules, HTTP) run as: its name, its number, or uid:gid. Only for a service ' +
-        'that starts as root. They can then not read what belongs to the service: its data, its environment, its secrets.',
+      'System user that sources (commands, modules, HTTP) run as: a name, a number, or uid:gid. That user cannot read ' +
+        "the service's data, environment or secrets. Requires that the service starts as root.",
     ),
     maxRunningJobs: whole(
       1,
       1_000,
-      unset('as many as there are processors, and at least 3', '4'),
-      'How many jobs run at once. While there is more than one team, the last place is left for a team that runs nothing on this node.',
+      unset('the number of processors, but at least 3', '4'),
+      'Maximum number of jobs that run at the same time on this node. If there are several teams, the last slot is ' +
+        'reserved for a team that runs no job here.',
     ),
-    maxRunningJobsPerTeam: whole(1, 1_000, unset('all', '2'), 'How many of them may belong to one team.'),
-    keepJobs: whole(1, 1_000_000, 50, 'How many ended jobs of each workflow are kept, with their logs.'),
+    maxRunningJobsPerTeam: whole(
+      1,
+      1_000,
+      unset('the value of maxRunningJobs', '2'),
+      'Maximum number of jobs of one team that run at the same time on this node.',
+    ),
+    keepJobs: whole(1, 1_000_000, 50, 'Number of ended jobs to keep for each workflow, with their logs.'),
     keepJobsDays: whole(
       1,
       36_500,
       30,
-      'For how many days ended jobs are kept at most; the last one of each workflow is always kept.',
+      'Maximum number of days to keep ended jobs. The last job of each workflow is always kept.',
     ),
   },
   records: {
@@ -152,7 +164,7 @@ const TABLE = {
       0,
       1_048_576,
       1024,
-      'How many MiB of disk the cache of response bodies may take; 0 turns it off.',
+      'Maximum size of the response cache on disk, in MiB. 0 turns the cache off.',
     ),
   },
   webhooks: {
@@ -162,161 +174,153 @@ const TABLE = {
         'loopback,private while listening on loopback without publicUrl and trustProxy, else none',
         '10.0.0.0/8',
       ),
-      'Which addresses beyond the public ones webhooks and http sources may reach: loopback, private, CIDRs, addresses, or none.',
+      'Addresses, beyond public ones, that webhooks and http sources may reach: loopback, private, CIDRs and ' +
+        'addresses, comma-separated, or none.',
     ),
-    maxWebhooksPerWorkflow: whole(1, 100_000, 1000, 'How many webhooks one workflow may have.'),
+    maxWebhooksPerWorkflow: whole(1, 100_000, 1000, 'Maximum number of webhooks per workflow.'),
     keepAttemptsDays: whole(
       1,
       36_500,
       14,
-      'For how many days the attempts of deliveries are kept: what was sent and what was answered.',
+      'Number of days to keep delivery attempts: the request that was sent, and the response.',
     ),
     keepEventsDays: whole(
       4,
       36_500,
       30,
-      'For how many days events and their ended deliveries are kept, and can be replayed.',
+      'Number of days to keep events and their ended deliveries, which can be replayed until then.',
     ),
   },
   limits: {
     rateLimitPerKey: setting(
       rateOrOff,
       'off',
-      'How many requests a key may send to this node, such as 600/1m, or off. Further requests are answered with 429.',
+      'Maximum rate of requests per API key on this node, such as 600/1m, or off. Further requests get status 429.',
     ),
     rateLimitPerAddress: setting(
       rateOrOff,
       'off',
-      'How many requests an address (for IPv6 a /64) may send to this node, or off; one without a valid key counts as ten.',
+      'Maximum rate of requests per client address (for IPv6 per /64) on this node, or off. A request without a valid ' +
+        'key counts as ten.',
     ),
     maxWorkflowsPerTeam: whole(
       0,
       1_000_000,
-      unset('any number', '100'),
-      'How many workflows a team may have; like every quota, `flowhook teams set-quota` can override it for a team.',
+      unset('no limit', '100'),
+      'Maximum number of workflows per team. `flowhook teams set-quota` overrides this and every other quota for one team.',
     ),
     maxWebhooksPerTeam: whole(
       0,
       1_000_000,
-      unset('any number', '100'),
-      'How many webhooks a team may have, in all its workflows.',
+      unset('no limit', '100'),
+      'Maximum number of webhooks per team, across all its workflows.',
     ),
     maxKeysPerTeam: whole(
       1,
       1_000_000,
       1_000,
-      'How many API keys a team may have that are neither revoked nor expired.',
+      'Maximum number of API keys per team. Revoked and expired keys do not count.',
     ),
     maxRecordsPerTeam: whole(
       0,
       1_000_000_000_000,
-      unset('any number', '5000000'),
-      'How many records a team may have in the current versions of its workflows; a run that would publish more fails.',
+      unset('no limit', '5000000'),
+      'Maximum number of records per team, in the current versions of its workflows. A run that would exceed it fails.',
     ),
     maxStoredBytesPerTeam: size(
       '1KB',
       '1000TB',
-      unset('any number', '10GB'),
-      'How many bytes the records of a team may take in the current versions of its workflows; a run that would publish more fails.',
+      unset('no limit', '10GB'),
+      "Maximum size of a team's records, in the current versions of its workflows. A run that would exceed it fails.",
     ),
     maxApiTimeout: duration(
       '1m',
       '168h',
       '6h',
-      'The longest `limits.timeout` that a workflow made over the API may have. This and the next four do not bind workflow files.',
+      'Maximum `limits.timeout` of a workflow created over the API. The maxApi settings do not apply to workflow files.',
     ),
-    maxApiMemory: size(
-      '16MB',
-      '1TB',
-      '2GB',
-      'The largest `limits.memory` that a workflow made over the API may have.',
-    ),
+    maxApiMemory: size('16MB', '1TB', '2GB', 'Maximum `limits.memory` of a workflow created over the API.'),
     maxApiOutput: size(
       '1KB',
       '1000TB',
       '20GB',
-      'The largest `limits.output` that a workflow made over the API may have.',
+      'Maximum `limits.output` of a workflow created over the API.',
     ),
     maxApiRecords: whole(
       1,
       1_000_000_000,
       10_000_000,
-      'The largest `limits.records` that a workflow made over the API may have.',
+      'Maximum `limits.records` of a workflow created over the API.',
     ),
-    maxApiRetries: whole(0, 100, 10, 'The largest `retries.max` that a workflow made over the API may have.'),
+    maxApiRetries: whole(0, 100, 10, 'Maximum `retries.max` of a workflow created over the API.'),
     maxConnections: whole(
       1,
       1_000_000,
       10_000,
-      'How many connections may be open at once; beyond that, idle ones are closed.',
+      'Maximum number of open connections. Beyond it, idle connections are closed.',
     ),
     maxAddressConnections: whole(
       1,
       1_000_000,
       unset('half of maxConnections', '5000'),
-      'How many of them may come from one address (for IPv6 a /64), unless it is a proxy named by trustProxy.',
+      'Maximum number of open connections per client address (for IPv6 per /64). Proxies named by trustProxy are exempt.',
     ),
     headersTimeout: duration(
       '1s',
       '5m',
       '15s',
-      'How long the headers of a request may take to arrive, and how long a new connection may stay unused.',
+      'Maximum time for the headers of a request to arrive, and for a new connection to stay unused.',
     ),
     requestTimeout: duration(
       '1s',
       '24h',
       '60s',
-      'How long a request may take to arrive with its body; pushes with a valid key have no limit.',
+      'Maximum time for a whole request to arrive. Pushes with a valid key have no limit.',
     ),
     keepAliveTimeout: duration(
       '1s',
       '1h',
       '72s',
-      'How long a connection stays open between two requests; should be longer than in a proxy in front.',
+      'Time that an idle connection stays open between requests. Set it longer than the timeout of a proxy in front.',
     ),
   },
   backups: {
     backupDirectory: path(
       'directory',
       unset('backups in the data directory', './backups'),
-      'Where backups of an SQLite database are written.',
+      'Directory for backups of an SQLite database.',
     ),
     backupEvery: durationOrOff(
       '1m',
       '365d',
       'off',
-      'How often the server makes a backup of its SQLite database, such as 24h, or off.',
+      'Interval at which the server backs up its SQLite database, such as 24h, or off.',
     ),
     backupKeep: whole(
       1,
       10_000,
       7,
-      'How many of those are kept; backups made by a command or a migration are never deleted.',
+      'Number of scheduled backups to keep. Backups made by a command or a migration are never deleted.',
     ),
   },
   observation: {
-    logLevel: oneOf(
-      LOG_LEVELS,
-      'info',
-      `The lowest level that is logged: ${LOG_LEVELS.join(', ')}.`,
-      'level',
-    ),
+    logLevel: oneOf(LOG_LEVELS, 'info', `Lowest level to log: ${LOG_LEVELS.join(', ')}.`, 'level'),
     logFormat: oneOf(
       ['auto', 'json', 'pretty'],
       'auto',
-      'The format of the log; auto is pretty if standard error is a terminal, otherwise json.',
+      'Log format. auto is pretty if standard error is a terminal, otherwise json.',
     ),
     logRequests: oneOf(
       LOGGED_REQUESTS,
       'all',
-      'Which requests are logged: all, slow (those that took a second, or failed), errors, or off.',
+      'Requests to log: all, slow (requests that failed or took at least 1 s), errors, or off.',
     ),
-    metrics: onOff('on', 'Whether to serve metrics of this node at /metrics, for Prometheus.'),
+    metrics: onOff('on', 'Serve metrics of this node for Prometheus at /metrics.'),
     metricsAllow: setting(
       networksOrNone,
       unset('loopback while listening on loopback without publicUrl and trustProxy, else none', '10.0.0.0/8'),
-      'From where /metrics can be read without a key: loopback, private, CIDRs, addresses, or none. Others need a key ' +
-        'with the scope operator.',
+      'Clients that may read /metrics without a key: loopback, private, CIDRs and addresses, comma-separated, or none. ' +
+        'Other clients need a key with the scope operator.',
     ),
   },
 } satisfies Record<string, Record<string, Setting<unknown>>>;
@@ -327,7 +331,7 @@ export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] 
 type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
 type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
 
-/** The values of all rows, before anything is derived from them. */
+/** The value of every setting, before any value is derived from several of them. */
 export type SettingValues = {
   [N in SettingName as Field<N>]: Row<N> extends Setting<infer T> ? T : never;
 };
@@ -346,13 +350,13 @@ export const SETTINGS: readonly NamedSetting[] = Object.entries(TABLE).flatMap((
 const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
   server: 'Server',
   database: 'Database',
-  keys: 'Keys and the audit',
+  keys: 'Keys and the audit log',
   jobs: 'Workflows and jobs',
   records: 'Records',
   webhooks: 'Webhooks and events',
   limits: 'Limits',
   backups: 'Backups',
-  observation: 'Log',
+  observation: 'Log and metrics',
 };
 
 /** The rows by group, both in the order of the table. */

@@ -1,26 +1,26 @@
-/** Collects settings by their names: flags win over the environment, that over `flowhook.yaml`, that over the defaults. */
+/** Collects the settings. Flags override the environment, which overrides `flowhook.yaml`, which overrides the defaults. */
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { nearest } from '../std/nearest.ts';
 import { yaml } from '../std/yaml.ts';
 import { type NamedSetting, SETTINGS, type SettingName } from './settings.ts';
 
-/** A setting as it was written in one of the sources. */
+/** The text of a setting, from one of the sources. */
 export interface Found {
   value: string;
-  /** The source as users know it: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`, `default`. */
+  /** The source, in the user's terms: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`, `default`. */
   origin: string;
 }
 
 export interface Sources {
-  /** The flags of the command line, by setting name. */
+  /** The command-line flags, by setting name. */
   flags: Partial<Record<SettingName, string>>;
   environment: NodeJS.ProcessEnv;
-  /** Where `flowhook.yaml` may be, and what paths are relative to. */
+  /** The directory of `flowhook.yaml`, which relative paths start from. */
   directory: string;
 }
 
-/** @param mistakes gets a sentence for each unreadable file and each unknown name */
+/** @param mistakes receives a sentence for each unreadable file and each unknown name */
 export function collect(
   { flags, environment, directory }: Sources,
   mistakes: string[],
@@ -64,7 +64,7 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
   try {
     content = yaml().parse(readFileSync(path, 'utf8')) ?? {};
   } catch (error) {
-    // The first line of the message; the others quote the file.
+    // Only the first line of the message: the others quote the file.
     const [what] = (error as Error).message.split(/:?\n/);
     mistakes.push(`flowhook.yaml cannot be read: ${what}`);
     return settings;
@@ -77,7 +77,8 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
   for (const [name, value] of Object.entries(content)) {
     if (!names.includes(name)) {
       const meant = nearest(name, names);
-      const advice = meant === undefined ? `There are: ${names.join(', ')}` : `Did you mean "${meant}"?`;
+      const advice =
+        meant === undefined ? `The settings are: ${names.join(', ')}` : `Did you mean "${meant}"?`;
       mistakes.push(`flowhook.yaml: "${name}" is not a setting. ${advice}`);
     } else if (typeof value === 'object' && !Array.isArray(value)) {
       mistakes.push(`flowhook.yaml: ${name} must be a single value`);
@@ -98,31 +99,31 @@ export function flagName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Whether its value is never shown, and may be in a file named by `<variable>_FILE`. */
+/** Whether the value is never shown, and may be in a file named by `<variable>_FILE`. */
 export function holdsSecret(setting: Pick<NamedSetting, 'secret' | 'mayHoldSecret'>): boolean {
   return setting.secret === true || setting.mayHoldSecret === true;
 }
 
-/** Variables that the service sets for runs. */
-const OF_RUNS = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
-/** Variables of commands that ask a server. */
-const OF_COMMANDS = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
+/** Variables that the service sets for the processes of runs. */
+const RUN_VARIABLES = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
+/** Variables with which a command finds a server. */
+const SERVER_VARIABLES = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
 
 /**
- * A sentence for each variable that looks like a misspelt setting. Only near misses, and never an error: other programs
- * set variables beginning with `FLOWHOOK_` too, such as Kubernetes for a service named flowhook.
+ * Returns a warning for each variable that looks like a misspelled setting. Variables without a similar name are ignored:
+ * other programs set variables that begin with `FLOWHOOK_`, such as Kubernetes for a service named flowhook.
  */
-export function misspeltVariables(environment: ReadonlyMap<string, string>): string[] {
+export function misspelledVariables(environment: ReadonlyMap<string, string>): string[] {
   const names = SETTINGS.map(({ name }) => environmentName(name));
   const files = SETTINGS.filter(holdsSecret).map(({ name }) => `${environmentName(name)}_FILE`);
-  const known = [...names, ...files, ...OF_RUNS, ...OF_COMMANDS];
+  const known = [...names, ...files, ...RUN_VARIABLES, ...SERVER_VARIABLES];
   const ending = (variable: string) => variable.slice('FLOWHOOK_'.length);
   return [...environment.keys()].flatMap((variable) => {
     if (!variable.startsWith('FLOWHOOK_') || variable.startsWith('FLOWHOOK_SECRET__')) return [];
     if (known.includes(variable)) return [];
     const plain = variable.replace(/_FILE$/, '');
     if (names.includes(plain)) {
-      return [`${variable} has no effect: only secrets are read from files. Set ${plain} instead.`];
+      return [`${variable} has no effect: only secrets can come from a file. Set ${plain} instead.`];
     }
     const meant = nearest(ending(variable), [...names, ...files].map(ending));
     if (meant === undefined) return [];

@@ -1,4 +1,4 @@
-/** OpenTelemetry's variables: what they mean, and what is said of one that is wrong. */
+/** OpenTelemetry's variables: their effect, and the errors for invalid ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readTracing } from './tracing.ts';
@@ -10,7 +10,7 @@ function read(environment: Record<string, string>) {
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/' };
 
-test('traces nothing without an endpoint, and where it is switched off', () => {
+test('tracing is off without an endpoint, and where a variable turns it off', () => {
   for (const environment of [
     {},
     { OTEL_SERVICE_NAME: 'x', OTEL_TRACES_SAMPLER: 'nonsense' },
@@ -22,7 +22,7 @@ test('traces nothing without an endpoint, and where it is switched off', () => {
   }
 });
 
-test('an endpoint is all that is needed', () => {
+test('an endpoint is the only required variable', () => {
   const { settings, mistakes } = read(ENDPOINT);
   assert.deepEqual(mistakes, []);
   assert.equal(settings?.resource['service.name'], 'flowhook');
@@ -43,7 +43,7 @@ test('an endpoint is all that is needed', () => {
   );
 });
 
-test('what is said of traces alone wins over what is said of everything', () => {
+test('a variable for traces overrides the variable for all signals', () => {
   const { settings, mistakes } = read({
     ...ENDPOINT,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.test/otlp',
@@ -66,7 +66,7 @@ test('what is said of traces alone wins over what is said of everything', () => 
   assert.equal(settings?.resource['host.name'], 'h,1');
 });
 
-test('tells every mistake at once, and repeats no header', () => {
+test('lists every mistake, and quotes no header', () => {
   const { mistakes } = read({
     OTEL_EXPORTER_OTLP_ENDPOINT: '127.0.0.1:4318',
     OTEL_TRACES_EXPORTER: 'zipkin',

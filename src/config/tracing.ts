@@ -1,4 +1,4 @@
-/** Where traces are sent: read from OpenTelemetry's own variables, which other services of the machine use too. */
+/** Where traces are sent: read from OpenTelemetry's standard variables, which other services on the machine use as well. */
 import type { TracingSettings } from '../observe/tracing.ts';
 import { VERSION } from '../std/version.ts';
 
@@ -14,9 +14,9 @@ const SAMPLERS = [
 ] as const;
 
 /**
- * Reads `OTEL_*`; null when there is no endpoint, or tracing is switched off.
+ * Reads `OTEL_*`. Returns null when there is no endpoint or tracing is off.
  *
- * @param mistakes gets a sentence for each variable that is wrong
+ * @param mistakes receives a sentence for each invalid variable
  */
 export function readTracing(
   environment: Readonly<Record<string, string | undefined>>,
@@ -24,7 +24,7 @@ export function readTracing(
 ): TracingSettings | null {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const named = (name: string): Variable => [name, read(name)];
-  /** The variable for traces only, otherwise the one for all signals. */
+  /** The variable for traces, or if it is not set, the variable for all signals. */
   const readOtlp = (name: string): Variable => {
     const own = named(`OTEL_EXPORTER_OTLP_TRACES_${name}`);
     return own[1] === undefined ? named(`OTEL_EXPORTER_OTLP_${name}`) : own;
@@ -45,7 +45,7 @@ export function readTracing(
   const [variable, endpoint] = readOtlp('ENDPOINT');
   if (endpoint === undefined || read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
   if (among(named('OTEL_TRACES_EXPORTER'), ['otlp', 'none']) === 'none') return null;
-  // `http/protobuf` is accepted because collectors take JSON on the same port; gRPC has another one.
+  // `http/protobuf` is accepted because collectors take JSON on the same port; gRPC uses another port.
   among(readOtlp('PROTOCOL'), ['http/json', 'http/protobuf']);
   if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint)) {
     mistakes.push(`${variable} must be an http:// or https:// URL, such as http://127.0.0.1:4318`);
@@ -83,7 +83,7 @@ function shareOf(sampler: string, argument: string | undefined, mistakes: string
   return 1;
 }
 
-/** `key=value,key=value`, percent-encoded. Mistakes do not repeat the text: a value may be an API key. */
+/** Parses `key=value,key=value`, percent-encoded. Errors do not quote the text: a value may be an API key. */
 function pairs([variable, text = '']: Variable, mistakes: string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const pair of text.split(',').filter((one) => one.trim() !== '')) {
@@ -91,7 +91,7 @@ function pairs([variable, text = '']: Variable, mistakes: string[]): Record<stri
     const name = pair.slice(0, Math.max(0, at)).trim();
     const value = decoded(pair.slice(at + 1).trim());
     if (name === '' || value === undefined) {
-      mistakes.push(`${variable} must be a list such as key=value,key=value, its values percent-encoded`);
+      mistakes.push(`${variable} must be a list such as key=value,key=value with percent-encoded values`);
       return {};
     }
     found[name] = value;

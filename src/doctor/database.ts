@@ -170,7 +170,7 @@ export const notifications: Check = ofStore('database', 'notifications', async (
   if (!settings.databaseListen)
     return ok('Nodes poll for changes every second (FLOWHOOK_DATABASE_LISTEN=off)');
   if (await hearsNotifications(settings.databaseUrl))
-    return ok('Nodes notify each other at once (LISTEN/NOTIFY)');
+    return ok('Nodes notify each other immediately (LISTEN/NOTIFY)');
   return warning({
     what: 'LISTEN/NOTIFY does not get through: there is a transaction pooler in between',
     why: 'Jobs queued by another node start up to a second late; nothing is lost',

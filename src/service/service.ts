@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import type { Role } from '../config/settings.ts';
-import { misspeltVariables } from '../config/sources.ts';
+import { misspelledVariables } from '../config/sources.ts';
 import { type ApplyReport, applyAtStart, isWithoutWorkflows } from '../definitions/apply.ts';
 import { DefinitionChecks } from '../definitions/checks.ts';
 import type { ParseYaml } from '../definitions/load.ts';
@@ -199,7 +199,7 @@ export async function startService(
     }
     const doctor = doctorOfNode({
       settings: config,
-      doubts: misspeltVariables(config.environment),
+      doubts: misspelledVariables(config.environment),
       store,
       node: () => ({ port: listening.port, openCircuits: deliveryEngine.load.circuits.open }),
     });

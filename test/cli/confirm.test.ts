@@ -1,4 +1,4 @@
-/** Commands that destroy something ask first, and say how much they would hit. */
+/** Destructive commands ask for confirmation, with the amount of data affected. */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { type Ended, runCommand, startCommand } from '../support/cli/commands.ts';
@@ -33,29 +33,29 @@ for (const { what, args, asks, unchanged } of [
   {
     what: 'erasing a person',
     args: () => ERASE,
-    asks: /"a@b\.co" will be erased for good from the team "default": 1 stored state of records in 1 workflow, 1 text in events, deliveries and logs\. /,
+    asks: /"a@b\.co" will be permanently erased from the team "default": 1 stored record in 1 workflow \(old versions included\), 1 text in events, deliveries and logs\. /,
     unchanged: async () => (await place.run('data', 'get', 'people')).stdout.includes('a@b.co'),
   },
   {
     what: 'revoking a key',
     args: () => ['keys', 'revoke', key],
-    asks: /The key key_\w+ \("zapier"\) of the team "default", never used, will be revoked for good/,
+    asks: /The key key_\w+ \("zapier"\) of the team "default", never used, will be permanently revoked/,
     unchanged: async () => !(await place.run('keys', 'list')).stdout.includes('revoked'),
   },
   {
     what: 'removing a webhook',
     args: () => ['webhooks', 'unsubscribe', webhook],
-    asks: /removed for good, with its secret and 2 waiting deliveries, which will not be sent\. /,
+    asks: /and its secret will be permanently deleted, and 2 waiting deliveries will not be sent\. /,
     unchanged: async () => (await place.run('webhooks', 'show', webhook)).code === 0,
   },
   {
     what: 'rotating a secret without overlap',
     args: () => ['webhooks', 'rotate', webhook, '--overlap-hours', '0'],
-    asks: /will end at once: its receiver refuses every delivery until it has the new one/,
+    asks: /will stop signing immediately, so its receiver will reject deliveries until it has the new secret/,
     unchanged: async () => true,
   },
 ]) {
-  test(`${what} asks on a terminal; without a yes, or without a terminal, nothing is done`, async () => {
+  test(`${what} asks on a terminal, and changes nothing without a confirmation`, async () => {
     const secret = (await place.run('webhooks', 'secret', webhook)).stdout;
     const refused = (ended: Ended, sentence: RegExp) => {
       assert.equal(ended.code, 2, ended.stderr);
@@ -64,13 +64,13 @@ for (const { what, args, asks, unchanged } of [
       assert.match(ended.stderr, sentence);
     };
     for (const input of ['n\n', '\n', '']) {
-      refused(await answer(args(), input), /Go on\? \[y\/N\] \n?flowhook: Not confirmed, so .*\n$/);
+      refused(await answer(args(), input), /Continue\? \[y\/N\] \n?flowhook: Not confirmed, so .*\n$/);
     }
-    // What a pipe holds is not for it, even if it reads like a yes: in a loop over lines it is the next one.
+    // A line from a pipe is not a reply, even if it is `y`: it may be the next line of a shell loop.
     for (const input of ['', 'y\n']) {
       refused(
         await runCommand(args(), { ...place, input }),
-        /no terminal to ask on, .*\. Say --yes to go on\n$/,
+        /no terminal for the question, .*\. Confirm with --yes\n$/,
       );
     }
     assert.ok(await unchanged());
@@ -78,14 +78,14 @@ for (const { what, args, asks, unchanged } of [
   });
 }
 
-test('a pipe that stays open does not keep it waiting', async (t) => {
+test('a confirmation does not wait for a pipe that stays open', async (t) => {
   const { process: child, ended } = startCommand(['keys', 'revoke', key], { ...place, input: null });
   t.after(() => child.kill('SIGKILL'));
   const { code, stderr } = await ended;
-  assert.deepEqual([code, /Say --yes/.test(stderr)], [2, true]);
+  assert.deepEqual([code, /Confirm with --yes/.test(stderr)], [2, true]);
 });
 
-test('a yes on a terminal is enough, and a trial or an overlap asks nothing', async () => {
+test('y on a terminal confirms, and a dry run and a rotation with overlap do not ask', async () => {
   assert.equal((await place.run(...ERASE, '--dry-run')).code, 0);
   assert.equal((await place.run('webhooks', 'rotate', webhook)).code, 0);
   for (const args of [ERASE, ['keys', 'revoke', key], ['webhooks', 'unsubscribe', webhook]]) {
@@ -95,7 +95,7 @@ test('a yes on a terminal is enough, and a trial or an overlap asks nothing', as
   assert.doesNotMatch((await place.run('data', 'get', 'people')).stdout, /a@b\.co/);
   assert.match((await place.run('keys', 'list')).stdout, /revoked/);
   assert.equal((await place.run('webhooks', 'show', webhook)).code, 3);
-  // Nobody is asked about nothing.
+  // There is nothing left to erase, and so no question.
   const again = await place.run(...ERASE);
   assert.deepEqual([again.code, /Nothing was found/.test(again.stderr)], [0, true]);
 });

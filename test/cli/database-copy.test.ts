@@ -303,7 +303,7 @@ test('what is in use, old or an unfinished copy itself is not copied', async (t)
   db.close();
   const old = await copy(`sqlite:${to}`, url);
   assert.equal(old.code, 5);
-  assert.match(old.stderr, /--from have version 1.*`flowhook migrate up`/s);
+  assert.match(old.stderr, /--from is at version 1,.*`flowhook migrate up`/s);
   const missing = await copy(`sqlite:${join(directory, 'nothing.db')}`, url);
   assert.equal(missing.code, 3);
 });

@@ -69,7 +69,7 @@ test('of a database in use nothing is wrong', async () => {
   );
   const [damage, notifications] = await look(['integrity', 'notifications']);
   assert.equal(damage?.what, 'Every table, index and published version is intact');
-  assert.match(notifications?.what ?? '', /Nodes notify each other at once/);
+  assert.match(notifications?.what ?? '', /Nodes notify each other immediately/);
 });
 
 test('another encryption key than that of the other nodes is an error', async () => {

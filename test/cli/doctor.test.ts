@@ -211,7 +211,7 @@ test('the command prints by groups what is wrong and what to do, and ends with 1
     warned.stdout,
     /\nFiles\n {2}! data-directory +Other users .*\n +Why it matters: .*\n +What to do: chmod 700 /,
   );
-  assert.match(warned.stderr, /\d+ checks in .*: \d+ fine, \d+ warnings?, 0 errors, \d+ skipped\n$/);
+  assert.match(warned.stderr, /\d+ checks in .*: \d+ ok, \d+ warnings?, 0 errors, \d+ skipped\n$/);
   // No colours where nobody looks.
   assert.ok(!warned.stdout.includes('\u001b'));
 

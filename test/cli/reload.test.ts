@@ -1,4 +1,4 @@
-/** `flowhook serve` reads its workflow files again when it is told to with SIGHUP. */
+/** `flowhook serve` reloads its workflow files on SIGHUP. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { startServerProcess } from '../support/server-process.ts';
 
 const KEY = 'key-of-the-reloading-service';
 
-test('SIGHUP brings in files that are new, and a broken one leaves the last good definition', async (t) => {
+test('SIGHUP applies new files, and a broken file leaves the last valid definition', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-reload-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const workflows = join(directory, 'workflows');
@@ -28,11 +28,11 @@ test('SIGHUP brings in files that are new, and a broken one leaves the last good
   };
   const reload = async () => {
     const lines = createInterface({ input: server.process.stderr as NodeJS.ReadableStream });
-    const told = new Promise<void>((resolve) => {
-      lines.on('line', (line) => line.includes('read again') && resolve());
+    const reloaded = new Promise<void>((resolve) => {
+      lines.on('line', (line) => line.includes('reloaded') && resolve());
     });
     server.process.kill('SIGHUP');
-    await told;
+    await reloaded;
     lines.close();
   };
 

@@ -1,4 +1,4 @@
-/** Commands against a server: by URL and key, by a profile, and what is said when it is not there. */
+/** Commands against a server: by URL and key, by a profile, and with an unreachable server. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ test('a job is run, followed and read on the server', async () => {
   );
 });
 
-test('exit codes are those of a database at hand', async () => {
+test('exit codes are the same as on a database', async () => {
   assert.equal((await flowhook(['run', 'broken', '--wait'], there())).code, 1);
   assert.equal((await flowhook(['jobs', 'show', 'job_1'], there())).code, 3);
   assert.equal((await flowhook(['jobs', 'list'], { ...there(), FLOWHOOK_KEY: 'wrong' })).code, 4);
@@ -80,7 +80,7 @@ test('exit codes are those of a database at hand', async () => {
   for (const [args, sentence] of [
     [['jobs', 'list', '--url', 'ftp://x'], /--url/],
     [['jobs', 'list', '--url', service.url], /--key or FLOWHOOK_KEY/],
-    [['jobs', 'list', '--url', service.url, '--data', 'x'], /leave one out/],
+    [['jobs', 'list', '--url', service.url, '--data', 'x'], /Use only one of them/],
   ] as const) {
     const { code, stderr } = await flowhook([...args]);
     assert.equal(code, 2);
@@ -88,7 +88,7 @@ test('exit codes are those of a database at hand', async () => {
   }
 });
 
-test('webhooks are subscribed, shown and ended on the server', async () => {
+test('webhooks are subscribed, shown and unsubscribed on the server', async () => {
   const url = 'https://example.com/hook';
   const made = await flowhook(['webhooks', 'subscribe', 'people', url, '--events', 'job.finished'], there());
   const id = made.stdout.trim();
@@ -99,7 +99,7 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
   );
   assert.match((await flowhook(['webhooks', 'secret', id], there())).stdout, /^whsec_/);
   const set = await flowhook(['webhooks', 'set', id, '--rate', '5'], there());
-  assert.match(set.stdout, /^rate +5 a second$/m, set.stderr);
+  assert.match(set.stdout, /^rate +5 per second$/m, set.stderr);
   for (const [args, sentence] of [
     [['set', id, '--rate', 'fast'], /`ratePerSecond` must be a number/],
     [
@@ -113,12 +113,12 @@ test('webhooks are subscribed, shown and ended on the server', async () => {
     assert.match(stderr, sentence);
   }
   const shown = (await flowhook(['webhooks', 'show', id], there())).stdout;
-  assert.match(shown, /^rate +5 a second$/m, 'a number that is none removes no limit');
+  assert.match(shown, /^rate +5 per second$/m, 'an invalid number does not remove the limit');
   assert.equal((await flowhook(['webhooks', 'unsubscribe', id, '--yes'], there())).code, 0);
   assert.equal((await flowhook(['webhooks', 'show', id], there())).code, 3);
 });
 
-test('deliveries are tested, shown and sent once more on the server', async (t) => {
+test('deliveries are tested, shown and replayed on the server', async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
   const { url } = receiver;
@@ -130,7 +130,7 @@ test('deliveries are tested, shown and sent once more on the server', async (t) 
   const id = (await ask('subscribe', url)).trim();
   assert.match(
     await ask('set', id, '--ordered', '--rate', '5', '--header', 'x-token: abc'),
-    /rate +5 a second/,
+    /rate +5 per second/,
   );
   assert.match(await ask('test', url, '--wait'), /^Delivered: the receiver returned 2/);
   const [delivery] = JSON.parse(await ask('deliveries', id, '--state', 'delivered', '--json')) as {
@@ -147,7 +147,7 @@ test('deliveries are tested, shown and sent once more on the server', async (t) 
   await ask('unsubscribe', url, '--yes');
 });
 
-test('records are imported and erased on the server, as they are or compressed', async () => {
+test('records are imported, also compressed, and erased on the server', async () => {
   const text = '{"id":1,"email":"ada@example.com"}\n{"id":2}\n';
   await writeFile(join(directory, 'people.ndjson'), text);
   await writeFile(join(directory, 'more.csv.gz'), gzipSync('id\n3\n'));
@@ -162,13 +162,13 @@ test('records are imported and erased on the server, as they are or compressed',
   assert.match(held.stderr, /entries found/);
   assert.equal((await flowhook(['data', 'export', '--email', 'nobody'], there())).code, 2);
   const erase = ['data', 'erase', '--email', 'ada@example.com'];
-  assert.match((await flowhook(erase, there())).stderr, /say which with --workflow/);
+  assert.match((await flowhook(erase, there())).stderr, /Name it with --workflow/);
   const erased = await flowhook([...erase, '--workflow', 'inbox', '--yes'], there());
   assert.match(erased.stdout, /^1\trecord\tinbox$/m, erased.stderr);
   assert.doesNotMatch((await flowhook(['data', 'get', 'inbox'], there())).stdout, /ada/);
 });
 
-test('keys of the team are made, listed and revoked on the server', async () => {
+test('keys of the team are created, listed and revoked on the server', async () => {
   const made = await flowhook(['keys', 'create', '--scopes', 'read', '--expires-in', '2', '--json'], there());
   const { id, team } = JSON.parse(made.stdout) as { id: string; team: string };
   assert.equal(team, 'default');
@@ -179,10 +179,10 @@ test('keys of the team are made, listed and revoked on the server', async () => 
   assert.equal((await flowhook(['keys', 'revoke', id, '--yes'], there())).stdout, `revoked ${id}\n`);
   const other = await flowhook(['keys', 'create', '--team', 'acme'], there());
   assert.equal(other.code, 2);
-  assert.match(other.stderr, /A key speaks for its team: leave --team out/);
+  assert.match(other.stderr, /the API key determines the team\. Omit --team/);
 });
 
-test('a profile is noted for its owner alone, used where there is no database, and forgotten', async () => {
+test('a profile is readable only by its owner, used where there is no database, and deleted by logout', async () => {
   const refused = await flowhook(['login', service.url, '--key', 'wrong']);
   assert.equal(refused.code, 4);
   const login = await flowhook(['login', service.url], {}, `${service.key}\n`);
@@ -192,7 +192,7 @@ test('a profile is noted for its owner alone, used where there is no database, a
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   const listed = await flowhook(['workflows', 'list']);
   assert.match(listed.stdout, /default\/people/);
-  assert.match(listed.stderr, /^Asking http/);
+  assert.match(listed.stderr, /^Using http/);
   assert.doesNotMatch((await flowhook(['profiles'])).stdout, new RegExp(service.key));
   assert.match((await flowhook(['jobs', 'list', '--profile', 'defalt'])).stderr, /Did you mean default\?/);
   assert.equal((await flowhook(['logout'])).code, 0);

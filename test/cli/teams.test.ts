@@ -1,4 +1,4 @@
-/** `flowhook teams delete` as a shell sees it. */
+/** `flowhook teams delete` as a separate process. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
@@ -14,11 +14,11 @@ const WORKFLOWS = {
 };
 const SLOW = { 'acme/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n' };
 
-test('a team is exported and deleted, and others stay as they are', async (t) => {
+test('a team is exported and deleted, and other teams are not changed', async (t) => {
   const { directory, environment, run } = await makePlace(t, WORKFLOWS);
   for (const team of ['acme', 'other']) assert.equal((await run('run', `${team}/people`, '--wait')).code, 0);
   const both = await run('run', 'acme/people', '--team', 'other');
-  assert.deepEqual([both.code, /of the team acme, but --team says other/.test(both.stderr)], [2, true]);
+  assert.deepEqual([both.code, /of the team acme, but --team is other/.test(both.stderr)], [2, true]);
   await run('webhooks', 'subscribe', 'acme/people', 'https://example.com/hook');
   const { stdout: key } = await run('keys', 'create', '--team', 'acme');
   assert.match(key, /^fh_/);
@@ -27,7 +27,7 @@ test('a team is exported and deleted, and others stay as they are', async (t) =>
   assert.equal(asked.code, 2);
   assert.match(
     asked.stderr,
-    /1 workflow, 1 webhook, 1 key\. This is no terminal to ask on, so nothing was deleted\. Say --yes to go on\n$/,
+    /1 workflow, 1 webhook, 1 key\. There is no terminal for the question, so nothing was deleted\. Confirm with --yes\n$/,
   );
   const unknown = await run('teams', 'delete', 'acne', '--yes');
   assert.deepEqual([unknown.code, /Did you mean "acme"\?/.test(unknown.stderr)], [3, true]);
@@ -37,7 +37,7 @@ test('a team is exported and deleted, and others stay as they are', async (t) =>
     runCommand(args, { directory, environment, input, terminal: { columns: 100 } });
   const mistyped = await typed('acne\n');
   assert.equal(mistyped.code, 2);
-  assert.match(mistyped.stderr, /Type acme to go on: .*Not confirmed, so nothing was deleted/s);
+  assert.match(mistyped.stderr, /Type acme to continue: .*Not confirmed, so nothing was deleted/s);
   const deleted = await typed('acme\n');
   assert.equal(deleted.code, 0, deleted.stderr);
   assert.equal((JSON.parse(deleted.stdout) as { exported: string }).exported, 'kept');
@@ -60,7 +60,7 @@ test('a team is exported and deleted, and others stay as they are', async (t) =>
   assert.equal((await run('teams', 'delete', 'acme', '--yes')).code, 3);
 });
 
-test('a running server ends the runs of a team that is deleted, and refuses its keys', async (t) => {
+test('a running server ends the runs of a deleted team, and rejects its keys', async (t) => {
   const { environment, directory, run } = await makePlace(t, { ...WORKFLOWS, ...SLOW });
   const server = await startServerProcess(environment);
   t.after(() => server.stop());
@@ -71,7 +71,7 @@ test('a running server ends the runs of a team that is deleted, and refuses its 
   while (!(await run('jobs', 'list', '--team', 'acme', '--state', 'running')).stdout.includes('job_'));
 
   const refused = await run('teams', 'delete', 'acme', '--yes');
-  assert.deepEqual([refused.code, /1 job of "acme" is running \(job_/.test(refused.stderr)], [5, true]);
+  assert.deepEqual([refused.code, /1 job of "acme" is running: job_/.test(refused.stderr)], [5, true]);
   assert.equal((await call('/v1/me')).status, 200);
 
   const forced = await run('teams', 'delete', 'acme', '--yes', '--force', '--no-export');

@@ -1,4 +1,4 @@
-/** `flowhook webhooks listen` as another process: events of a server, signed, at a local address. */
+/** `flowhook webhooks listen` as a separate process: forwards events of a server, signed, to a local URL. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
@@ -18,7 +18,7 @@ const queue = async (server: ServerProcess, workflow: string) => {
   assert.equal(answer.status, 200);
 };
 
-test('events are forwarded with valid signatures and filtered, also after the server was away', async (t) => {
+test('events are filtered and forwarded with valid signatures, also after an outage of the server', async (t) => {
   const place = await makePlace(t, WORKFLOWS);
   const receiver = await startReceiver({
     status: ({ event }) => (event.type === 'workflow_queued' ? 500 : 204),
@@ -26,24 +26,24 @@ test('events are forwarded with valid signatures and filtered, also after the se
   t.after(() => receiver.stop());
   const first = await startServerProcess(place.environment);
   const { port } = new URL(first.url);
-  // One that was there before is not told.
+  // Events of this earlier job are not forwarded.
   assert.equal((await place.run('run', 'people', '--wait')).code, 0);
 
   const listen = place.start(
     ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
     ...['--workflow', 'people', '--events', 'job.queued,workflow_finished', '--print'],
   );
-  await listen.says(/^Listening for events of .*, forwarding to .*\. Ctrl-C ends$/m);
+  await listen.says(/^Forwarding events of .* to .*\. Press Ctrl-C to stop$/m);
   await queue(first, 'idle');
   await queue(first, 'people');
   const finished = () => receiver.received.filter(({ event }) => event.type === 'workflow_finished').length;
   await receiver.until(() => finished() >= 1, 'the end of the job');
 
   await first.kill();
-  await listen.says(/cannot be reached\. Trying again until it is there/);
+  await listen.says(/is unreachable\. Retrying every second/);
   const second = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: port });
   t.after(() => second.stop());
-  await listen.says(/The server is there again/);
+  await listen.says(/The server is reachable again/);
   const before = finished();
   await queue(second, 'people');
   await receiver.until(() => finished() > before, 'an event of the new server');
@@ -78,7 +78,7 @@ test('events are forwarded with valid signatures and filtered, also after the se
   assert.match(unknown.stderr, /No event found/);
 });
 
-test('a server that comes back with a new database is listened to from its newest event on', async (t) => {
+test('when a server returns with a new database, listen continues from its newest event', async (t) => {
   const place = await makePlace(t, WORKFLOWS);
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
@@ -88,16 +88,18 @@ test('a server that comes back with a new database is listened to from its newes
   const listen = place.start(
     ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
   );
-  await listen.says(/^Listening for events/m);
+  await listen.says(/^Forwarding events/m);
   await first.kill();
-  await listen.says(/cannot be reached/);
+  await listen.says(/is unreachable/);
   const second = await startServerProcess({
     ...place.environment,
     FLOWHOOK_DATA: `${place.directory}/new`,
     FLOWHOOK_PORT: port,
   });
   t.after(() => second.stop());
-  await listen.says(/The newest event of the server is #\d+, before #\d+: it has another database now/);
+  await listen.says(
+    /The server has a new database: its newest event is #\d+, not #\d+\. Continuing from #\d+/,
+  );
   await queue(second, 'people');
   await receiver.until(() => receiver.received.length > 0, 'an event of the new database');
   assert.ok((receiver.received[0]?.event.sequence ?? 99) < 5);
@@ -105,7 +107,7 @@ test('a server that comes back with a new database is listened to from its newes
   assert.equal((await listen.ended).code, 0);
 });
 
-test('what is wrong with the call is said at once; a receiver that is away is an outcome', async (t) => {
+test('invalid flags fail immediately, and so does an unreachable server with --resend', async (t) => {
   const place = await makePlace(t, WORKFLOWS, false);
   const forward = ['webhooks', 'listen', '--forward-to', 'http://127.0.0.1:1/'];
   for (const [args, sentence] of [
@@ -113,7 +115,7 @@ test('what is wrong with the call is said at once; a receiver that is away is an
       ['webhooks', 'listen', '--forward-to', 'nowhere', '--key', 'x'],
       /--forward-to must be an absolute http/,
     ],
-    [forward, /needs an API key: give it with --key or FLOWHOOK_KEY/],
+    [forward, /needs an API key: pass one with --key or FLOWHOOK_KEY/],
     [[...forward, '--key', 'x', '--events', 'workflow_finishd'], /did you mean "workflow_finished"\?/],
     [[...forward, '--key', 'x', '--secret', 'short'], /--secret must be whsec_/],
   ] as const) {

@@ -1,4 +1,4 @@
-/** `flowhook webhooks` and `events` as other processes, beside a server: what a person at a shell sees. */
+/** `flowhook webhooks` and `events` as separate processes, with a server: their output. */
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const WORKFLOWS = {
   'default/people.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
 };
 
-test('a webhook is subscribed, set up, tested, paused, rotated and ended at the shell', async (t) => {
+test('a webhook is subscribed, set, tested, paused, rotated and unsubscribed', async (t) => {
   const place = await makePlace(t, WORKFLOWS);
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
@@ -38,7 +38,7 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
   const tested = await run('test', receiver.url, '--wait');
   assert.match(
     tested.stdout,
-    /^Delivered: the receiver returned 204\n[\d.]+ m?s after waiting [\d.]+ m?s: [^\n]*first byte [^\n]*\n$/,
+    /^Delivered: the receiver returned 204\n[\d.]+ m?s in the queue, [\d.]+ m?s to respond \([^\n]*first byte at [^\n]*\)\n$/,
   );
   assert.equal(receiver.received[0]?.event.type, 'webhook_test');
 
@@ -67,7 +67,10 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
     run('rotate', id, '--overlap-hours', '1'),
     place.run('events', 'list', '--after', '0', '--json'),
   ]);
-  assert.match(one.stdout, /^attempt 1 +\S+Z {2}Delivered: the receiver returned 204 \(127\.0\.0\.1\)$/m);
+  assert.match(
+    one.stdout,
+    /^attempt 1 +[-\d]+ [:\d]+ UTC \(\d+ \w+ ago\)\n +Delivered: the receiver returned 204 \(127\.0\.0\.1\)$/m,
+  );
   assert.match(one.stdout, /^ {2}"type": "webhook_test",$/m);
   assert.notEqual(rotated.stdout, secret.stdout);
   assert.match(rotated.stderr, /The old secret also signs until 2/);
@@ -92,15 +95,18 @@ test('a webhook is subscribed, set up, tested, paused, rotated and ended at the 
 
   await run('pause', id, '--reason', 'Moving house');
   assert.match((await run('show', id)).stdout, /^state +paused\n[\s\S]*^reason +Moving house$/m);
-  assert.match((await run('test', id, '--wait')).stderr, /is paused: it will be sent once that is resumed/);
+  assert.match(
+    (await run('test', id, '--wait')).stderr,
+    /is paused\. The event will be sent when it is resumed/,
+  );
   await run('resume', id);
-  await receiver.until((received) => received.length === 4, 'what has waited');
+  await receiver.until((received) => received.length === 4, 'the waiting delivery');
   assert.match((await run('unsubscribe', id, '--yes')).stdout, /^unsubscribed wh_/);
   const { stdout, stderr } = await run('list');
   assert.deepEqual([stdout, /webhooks subscribe WORKFLOW URL/.test(stderr)], ['', true]);
 });
 
-test('a replay after an outage counts, asks, sends what waits without a duplicate, and fails if some failed', async (t) => {
+test('a replay after an outage asks with a count, sends waiting events once, and fails if an event failed', async (t) => {
   const place = await makePlace(t, WORKFLOWS);
   let status = 401;
   const receiver = await startReceiver({ status: () => status });
@@ -114,12 +120,15 @@ test('a replay after an outage counts, asks, sends what waits without a duplicat
   const counted = await run(...replay, '--dry-run');
   assert.match(counted.stdout, /^It would send 2 events: 2 waiting \(created from 2026-01-01T00:00/);
   const asked = await run(...replay, '--wait');
-  assert.match(asked.stderr, /2 events \(2 waiting\) created from .* will be sent again to wh_.*Say --yes/);
+  assert.match(
+    asked.stderr,
+    /2 events \(2 waiting\) created from .* will be sent again to wh_.*Confirm with --yes/,
+  );
   assert.equal(asked.code, 2);
   const failed = await run(...replay, '--wait', '--yes');
   assert.match(
     failed.stdout,
-    /^rpl_\w+ done: 2 events sent again: 2 failed\n {2}2 × HTTP 401.* \(tried again later\)\n$/,
+    /^rpl_\w+ done: 2 events sent again: 2 failed\n {2}2 × HTTP 401.* \(will be retried\)\n$/,
   );
   assert.equal(failed.code, 1);
   status = 204;
@@ -145,21 +154,21 @@ test('a replay after an outage counts, asks, sends what waits without a duplicat
   assert.deepEqual(
     [well.code, carrier, state, attempt],
     [0, copy.id, 'delivered', 2],
-    'its copy is waited for',
+    'the command waits for the copy',
   );
 });
 
-test('what fails says why, what was probably meant, and the exit code', async (t) => {
+test('every mistake has an exit code, and the error suggests a correction', async (t) => {
   const place = await makePlace(t, WORKFLOWS);
   const nobody = 'http://127.0.0.1:1/hook';
   const id = (await place.run('webhooks', 'subscribe', 'people', nobody)).stdout.trim();
   const made = await place.run('webhooks', 'test', id);
-  assert.match(made.stderr, /webhooks delivery dlv_\w+` shows it/);
+  assert.match(made.stderr, /To see the delivery, run `flowhook webhooks delivery dlv_\w+`/);
   const calls: [string[], number, RegExp][] = [
     [['show', `${nobody}s`], 3, /Did you mean http:\/\/127\.0\.0\.1:1\/hook\?/],
     [['subscribe', 'peple', nobody], 3, /Did you mean "people"\?/],
     [['subscribe', 'people', 'nowhere'], 2, /absolute http/],
-    [['subscribe', 'people'], 2, /Say where to: subscribe people https/],
+    [['subscribe', 'people'], 2, /The URL is missing: run `flowhook webhooks subscribe people https/],
     [['subscribe', 'people', nobody, '--events', 'job.finishd'], 2, /did you mean "job\.finished"\?/],
     [
       ['subscribe', nobody, '--events', 'oops'],
@@ -175,8 +184,8 @@ test('what fails says why, what was probably meant, and the exit code', async (t
     [['rotate', id, '--overlap-hours', '200'], 2, /from 0 to 168/],
     [['deliveries', id, '--state', 'ded'], 2, /Did you mean dead\?/],
     [['delivery', 'dlv_1'], 3, /No delivery "dlv_1" found/],
-    [['replay', id], 2, /say since when/],
-    [['replay', id, '--since', 'yesterday'], 2, /--since must be a time with its zone/],
+    [['replay', id], 2, /add --since/],
+    [['replay', id, '--since', 'yesterday'], 2, /--since must be a date or a time with a time zone/],
   ];
   await Promise.all(
     calls.map(async ([args, expected, sentence]) => {
@@ -187,17 +196,17 @@ test('what fails says why, what was probably meant, and the exit code', async (t
   );
 
   const early = await place.run('webhooks', 'test', id, '--wait');
-  assert.match(early.stderr, /No server is running on this database: it will be sent once one is/);
+  assert.match(early.stderr, /No server is running on this database\. Events are sent after you start one/);
   assert.equal(early.code, 6);
 
   const server = await startServerProcess(place.environment);
   t.after(() => server.stop());
   const failed = await place.run('webhooks', 'test', id, '--wait');
   assert.equal(failed.code, 1);
-  assert.match(failed.stdout, /^The connection was refused: .* \(next try in .+\)\n/);
+  assert.match(failed.stdout, /^The connection was refused: .* \(next attempt in .+\)\n/);
 });
 
-test('without the encryption key, only what is sealed cannot be used, and the reason is one sentence', async (t) => {
+test('without the encryption key, only commands that need a secret fail, with one line', async (t) => {
   const place = await makePlace(t, { ...WORKFLOWS, 'default/inbox.yaml': 'source: { type: push }\n' });
   const subscribed = await place.run('webhooks', 'subscribe', 'people', 'http://127.0.0.1:9/');
   const id = subscribed.stdout.trim();

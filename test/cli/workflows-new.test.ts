@@ -86,7 +86,7 @@ function wantedNames({ records }: Wanted): string[] {
   return [...new Set(records.flatMap((one) => Object.keys(one)))];
 }
 
-test('at a shell: the file and its first records, never over a file, and only to allowed addresses', async (t) => {
+test('workflows new writes a new file, shows its first records, and requests only allowed addresses', async (t) => {
   const { site: there } = await fixture(t, 'table');
   const url = `${there.url}/gemeinden.html`;
   const place = await makePlace(t, { 'default/push.yaml': 'source: { type: push }\n' }, false);
@@ -99,7 +99,7 @@ test('at a shell: the file and its first records, never over a file, and only to
 
   const before = readFileSync(file, 'utf8');
   const again = await place.run('workflows', 'new', url, '--out', file);
-  assert.deepEqual([again.code, /exists already/.test(again.stderr)], [2, true]);
+  assert.deepEqual([again.code, /already exists/.test(again.stderr)], [2, true]);
   assert.equal(readFileSync(file, 'utf8'), before);
 
   const shown = await place.run('workflows', 'new', url);
@@ -112,7 +112,7 @@ test('at a shell: the file and its first records, never over a file, and only to
   assert.deepEqual([refused.code, /does not allow/.test(refused.stderr)], [1, true], refused.stderr);
 });
 
-test('an API that wants a key gets the header, and the file where it lies says what to do with it', async (t) => {
+test('an API that needs a key receives the header, and the file says where to store the key', async (t) => {
   const there = await site(t, (request, response) => {
     if (request.url === '/robots.txt') return response.writeHead(404).end();
     if (request.headers['x-api-key'] !== 'hush') return response.writeHead(401).end('{"error":"key"}');
@@ -127,12 +127,12 @@ test('an API that wants a key gets the header, and the file where it lies says w
   const made = await place.run('workflows', 'new', there.url, '--out', file, '--header', 'x-api-key: hush');
   assert.equal(made.code, 0, made.stderr);
   assert.match(made.stdout, /Grace/);
-  assert.doesNotMatch(made.stderr, /Put it into|Move it to/, 'it lies where it belongs');
+  assert.doesNotMatch(made.stderr, /Save it as|Move it to/, 'the file is in the right place');
   assert.ok(made.stderr.includes(`workflows test ${file}\``), made.stderr);
   const text = readFileSync(file, 'utf8');
   assert.match(
     text,
-    /# Put a secret into secrets\/<team>\.yaml .*write \$\{secret\.NAME\} here\.\n +x-api-key: hush\n/,
+    /# If this is a secret, put it into secrets\/<team>\.yaml .*write \$\{secret\.NAME\} here\.\n +x-api-key: hush\n/,
   );
   assert.equal((await place.run('workflows', 'validate')).code, 0);
   const elsewhere = join(place.directory, 'people.yaml');
@@ -145,7 +145,7 @@ test('an API that wants a key gets the header, and the file where it lies says w
     '--header',
     'x-api-key: hush',
   );
-  assert.match(apart.stderr, /Move it to <team>\/<id>\.yaml of the workflows directory \(/);
+  assert.match(apart.stderr, /Move it to <team>\/<id>\.yaml in the workflows directory \(/);
 });
 
 test('an answer cannot write into the file what a run would fill in', async (t) => {
@@ -181,7 +181,7 @@ test('a table without headings, and a file in CSV', async (t) => {
   assert.deepEqual(csv.records[0], { Key: '007', Born: '1815-12-10' });
 });
 
-test('where nothing is like a record, that is said with the next step', async (t) => {
+test('the error for a page without records has the next step', async (t) => {
   const there = await site(t, {
     '/empty': '<div id=root></div><script src=app.js></script>',
     '/words': ['a', 'b'],

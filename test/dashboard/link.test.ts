@@ -79,7 +79,7 @@ test('flowhook dashboard prints a link for the most powerful key of the team', a
   const admin = await keyOf(service, ['admin'], 'acme');
   const { code, stdout, stderr } = await dashboard(service, '--team', 'acme');
   assert.equal(code, 0, stderr);
-  assert.match(stderr, new RegExp(`once, within 30 minutes, to team acme .* ${admin}`));
+  assert.match(stderr, new RegExp(`signs in to team acme with the scopes of key ${admin}`));
   const { body } = await follow(stdout.trim());
   assert.deepEqual([body.team?.slug, body.key?.id], ['acme', admin]);
 
@@ -101,9 +101,9 @@ test('flowhook dashboard names a missing team or key', async (t) => {
   await service.store.keys.revoke({ id: revoked });
   for (const [args, sentence] of [
     [['--team', 'ghost'], /No team "ghost" found\. There are: default, acme/],
-    [['--team', 'acme'], /no key that can be used\. `flowhook keys create --team acme --scopes admin`/],
-    [['--key-id', revoked], /No key "key_\w+" found that can be used\. `flowhook keys list`/],
-    [['--key-id', 'key_x', '--team', 'default'], /found that can be used and is of team "default"/],
+    [['--team', 'acme'], /no usable key\. Create one with `flowhook keys create --team acme --scopes admin`/],
+    [['--key-id', revoked], /No usable key "key_\w+" found\. .*`flowhook keys list`/],
+    [['--key-id', 'key_x', '--team', 'default'], /No usable key "key_x" found in team "default"/],
   ] as const) {
     const { code, stdout, stderr } = await dashboard(service, ...args);
     assert.deepEqual([code, stdout], [3, ''], stderr);

@@ -63,7 +63,7 @@ test('a stop finishes what was accepted, gives jobs back, and leaves nothing to 
   assert.deepEqual(JSON.parse((await bodyOf(slow)).toString()), HEAVY);
   assert.deepEqual(await exited, [0, null], server.output());
   await until('it says what was cut', () =>
-    /cut off what was under way: 1 job released$/m.test(server.output()),
+    /interrupted work in progress: 1 job released$/m.test(server.output()),
   );
   const log = await stat(place.file('../../data/flowhook.db-wal')).catch(() => ({ size: 0 }));
   assert.equal(log.size, 0);
@@ -99,7 +99,7 @@ test('what hangs is cut when the time is over, and an attempt that was cut is ma
   assert.notEqual(await server.stop(), null);
   // Where the machine stalls there is no time left to count.
   const cut =
-    /cut off what was under way: 1 request broken off, 1 attempt of deliveries, which are sent again$|did not come to rest/m;
+    /interrupted work in progress: 1 request aborted, 1 delivery attempt, which will be retried$|could not stop/m;
   await until('it says what was cut', () => cut.test(server.output()));
   half.destroy();
 
@@ -124,7 +124,7 @@ test('readiness goes first, for as long as is asked for, and a second signal end
   const exited = once(server.process, 'exit');
   server.process.kill('SIGTERM');
   assert.deepEqual(await exited, [1, null]);
-  await until('it says so', () => /ends at once, at a second signal/.test(server.output()));
+  await until('it says so', () => /exits immediately after a second signal/.test(server.output()));
 });
 
 test('an error that nobody caught leaves a last line, an exit code and no children', async (t) => {
@@ -144,7 +144,7 @@ test('an error that nobody caught leaves a last line, an exit code and no childr
   assert.deepEqual(await closed, [1, null]);
   const last = await until('the last line', () => server.output().split('\n').findLast(isFatal));
   assert.match(last, /what nobody foresaw/);
-  assert.match(last, /service\.crashed: nothing that was acknowledged is lost/);
+  assert.match(last, /service\.crashed: No acknowledged data is lost/);
   await until('its program is gone', () => !isAlive(pid));
 });
 

@@ -108,7 +108,7 @@ test('refuses to start with unusable files, and says why', { skip }, async () =>
   rmSync(key);
   await assert.rejects(startService({ settings: SETTINGS }), /key\.pem cannot be read/);
   const onlyOne = startService({ settings: { FLOWHOOK_TLS_CERT: cert } });
-  await assert.rejects(onlyOne, /FLOWHOOK_TLS_KEY must be given with FLOWHOOK_TLS_CERT/);
+  await assert.rejects(onlyOne, /FLOWHOOK_TLS_KEY must be set with FLOWHOOK_TLS_CERT/);
 });
 
 test('trusts only the configured proxies', async (t) => {

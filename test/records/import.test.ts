@@ -125,7 +125,10 @@ test('standard input is imported when its format is named', async (t) => {
   const args = ['data', 'import', '-', '--workflow', 'both', '--team', 'other'];
   const unnamed = await place.feed('', ...args);
   assert.equal(unnamed.code, 2);
-  assert.match(unnamed.stderr, /Standard input does not say its format. Say it with --format/);
+  assert.match(
+    unnamed.stderr,
+    /Standard input has no file extension to determine its format\. Set it with --format/,
+  );
   const { code, stderr } = await place.feed('[{"id":"x"}]', ...args, '--format', 'json');
   assert.equal(code, 0, stderr);
   assert.equal((await place.run('data', 'get', 'both', '--team', 'other')).stdout, '{"id":"x"}\n');
@@ -145,12 +148,12 @@ test('every refusal says what is wrong, with its exit code', async (t) => {
     [['import', 'a.json', '--workflow', 'people'], 1, /Record 2 is invalid: .*`id`/],
     [['import', 'empty.csv', '--workflow', 'people'], 1, /minRecords/],
     [['import', 'none.json', '--workflow', 'people'], 3, /There is no file none.json/],
-    [['import', 'a.txt', '--workflow', 'people'], 2, /does not say its format/],
+    [['import', 'a.txt', '--workflow', 'people'], 2, /does not determine its format/],
     [['import', 'pipe.json', '--workflow', 'people'], 1, /ENXIO/],
     [['import', 'workflows', '--format', 'csv', '--workflow', 'people'], 2, /is a directory/],
     [['import', 'a.json', '--workflow', 'fetched'], 2, /fetches its records itself/],
     [['import', 'a.json', '--workflow', 'ghost'], 3, /No workflow "ghost" found/],
-    [['import', 'a.json', '--workflow', 'both'], 2, /--team \(default, other\)/],
+    [['import', 'a.json', '--workflow', 'both'], 2, /Choose one with --team: default, other/],
     [
       ['import', 'a.json', '--workflow', 'people', '--team', 'no'],
       3,
@@ -159,11 +162,11 @@ test('every refusal says what is wrong, with its exit code', async (t) => {
     [
       ['import', 'a.json', '--workflow', 'people', '--mode', 'x'],
       2,
-      /--mode must be replace, upsert, append/,
+      /--mode must be one of replace, upsert, append/,
     ],
     [['get', 'ghost'], 3, /No workflow "ghost"/],
     [['get', 'people', '--at', '7'], 3, /No such version/],
-    [['get', 'people', '--at', 'x'], 2, /--at must be the number of a version/],
+    [['get', 'people', '--at', 'x'], 2, /--at must be a version number/],
     [['changes', 'people', '--since', '7'], 3, /No such version/],
     [['changes', 'people'], 2, /--since/],
   ] as const) {

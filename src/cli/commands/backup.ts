@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { localAuthor } from '../../model/audit.ts';
-import { bytesWords, durationWords } from '../../std/amounts.ts';
+import { bytesWords, grouped } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { createLiveLine, createProgressBar } from '../../std/progress-bar.ts';
 import {
@@ -29,10 +29,10 @@ import { ConflictError, NotFoundError, UsageError } from '../exit.ts';
 import { addStoreOptions, databaseFile, isMissing, systemUser } from '../open.ts';
 import { configOf, type Options } from '../options.ts';
 import { print, say, screen, table, warn } from '../terminal.ts';
+import { dateWords } from '../times.ts';
 
 const WITHOUT_KEY =
-  'The encryption key is never in a backup: keep it apart from them, and as safely.\n' +
-  'Without it no webhook can be signed';
+  'Backups do not contain the encryption key. Store it in another safe place: without the key, webhooks cannot be signed';
 
 export function addBackup(program: Command): void {
   const backup = program
@@ -42,42 +42,37 @@ export function addBackup(program: Command): void {
   addStoreOptions(
     backup
       .command('create')
-      .description(
-        'write a backup, also while a server is running; it holds everything acknowledged before, and is verified ' +
-          'before it gets its name',
-      )
+      .description('write and verify a backup, also while a server is running')
       .option(
         '--to <directory>',
-        'where to (default: FLOWHOOK_BACKUP_DIRECTORY, else backups in the data directory)',
+        'directory for the backup (default: FLOWHOOK_BACKUP_DIRECTORY, else backups in the data directory)',
       )
       .addHelpText('after', `\n${WITHOUT_KEY}.`),
   ).action(create);
   addStoreOptions(
     backup
       .command('verify')
-      .description(
-        'read a whole backup: its checksum, its tables, and whether it holds what its manifest says',
-      )
-      .argument('[backup]', 'its file, or its name in the directory of backups (default: the newest there)')
+      .description('verify a backup: its checksum, its tables, and the counts in its manifest')
+      .argument('[backup]', 'file, or name of a file in the backup directory (default: the newest there)')
       .addHelpText(
         'after',
-        '\nWith --database postgres://… it verifies a database restored there.\n' +
-          'Exit codes of verify: 0 whole, 1 damaged, or newer than this flowhook',
+        '\nWith --database postgres://…, verifies a database that was restored there.\n' +
+          'Exit codes: 0 intact, 1 damaged, or made by a newer flowhook',
       ),
   ).action(verify);
   addStoreOptions(
     backup
       .command('restore')
-      .description('replace the database with a backup; no server may be running on it')
-      .argument('<backup>', 'its file, or its name in the directory of backups')
-      .option('--force', 'even if there is a database, which is kept beside it under another name')
+      .description('replace the database with a backup; stop the server first')
+      .argument('<backup>', 'file, or name of a file in the backup directory')
+      .option('--force', 'replace an existing database, which is kept under another name')
       .addHelpText('after', `\n${WITHOUT_KEY}.`),
   ).action(restore);
   addStoreOptions(
     backup
       .command('list')
       .description('list backups, newest first')
-      .argument('[directory]', 'where to look (default: the directory of backups)'),
+      .argument('[directory]', 'directory to list (default: the backup directory)'),
   ).action(list);
 }
 
@@ -86,7 +81,7 @@ async function create(options: Options): Promise<void> {
   const database = sqliteFile(config);
   if (isMissing(database)) {
     throw new NotFoundError(
-      `There is no database ${database}. Name its directory with --data or FLOWHOOK_DATA`,
+      `There is no database at ${database}. Name its directory with --data or FLOWHOOK_DATA`,
     );
   }
   const to = options.to as string | undefined;
@@ -100,25 +95,29 @@ async function create(options: Options): Promise<void> {
   print(options, made, [made.file]);
   say(`${bytesWords(made.bytes)}, ${contentWords(made)}`);
   say(made.encryptionKey === null ? WITHOUT_KEY : `${WITHOUT_KEY}. ${keyWords(made.encryptionKey, config)}`);
-  tellMistakes('The backup was written, but the database itself is not whole', made.mistakes);
+  reportMistakes('The backup was written, but the database is damaged', made.mistakes);
 }
 
 async function verify(backup: string | undefined, options: Options): Promise<void> {
   const config = configOf(options);
   if (backup === undefined && isPostgres(config.databaseUrl)) {
     const found = await verifyDatabase(config.databaseUrl);
-    print(options, found, found.mistakes.length > 0 ? [] : [`The database is whole: ${contentWords(found)}`]);
-    tellMistakes('The database is not whole', found.mistakes);
+    print(
+      options,
+      found,
+      found.mistakes.length > 0 ? [] : [`The database is intact: ${contentWords(found)}`],
+    );
+    reportMistakes('The database is damaged', found.mistakes);
     return;
   }
   const file = backup === undefined ? newest(config) : find(backup, config);
   const found = await verifyBackup(file);
   noteVerified(file, found.mistakes.length === 0);
-  print(options, found, found.mistakes.length > 0 ? [] : [`${file} is whole: ${contentWords(found)}`]);
+  print(options, found, found.mistakes.length > 0 ? [] : [`${file} is intact: ${contentWords(found)}`]);
   if (found.checksumMatches === null) {
-    say('Nothing beside it says what its checksum was: it was read, but not compared');
+    say('The backup has no manifest, so its checksum could not be compared');
   }
-  tellMistakes(`${file} cannot be relied on`, found.mistakes);
+  reportMistakes(`${file} is not usable`, found.mistakes);
 }
 
 async function restore(backup: string, options: Options): Promise<void> {
@@ -130,32 +129,33 @@ async function restore(backup: string, options: Options): Promise<void> {
     force: options.force === true,
     now: Date.now(),
     author: localAuthor('command', systemUser(config.environment)),
-    checkKey: (needed) => refuseOtherKey(needed, config),
+    checkKey: (needed) => rejectOtherKey(needed, config),
   });
   const { database, replaced, schema, newest: known, encryptionKey } = restored;
   const madeAt = readManifest(file)?.createdAt;
   print(options, restored, [`${database} is now ${basename(file)}: ${contentWords(restored)}`]);
   if (replaced !== null)
-    say(`The database that was there is kept as ${replaced}. Delete it when it is not needed`);
-  if (schema < known) say(`Its tables have version ${schema}: the next start migrates them to ${known}`);
+    say(`The previous database was kept as ${replaced}. Delete it when you no longer need it`);
+  if (schema < known) say(`The next start migrates the schema from version ${schema} to ${known}`);
   if (encryptionKey !== null && keyFingerprint(config) === undefined) {
     say(
-      `It needs the encryption key with the fingerprint ${encryptionKey}, which is not here: set ` +
-        `FLOWHOOK_ENCRYPTION_KEY to it, or put it back as ${keyFile(config)}, before you start the server`,
+      `The encryption key with fingerprint ${encryptionKey} is missing here. Before you start the server, set ` +
+        `FLOWHOOK_ENCRYPTION_KEY to it, or save it as ${keyFile(config)}`,
     );
   }
+  const from = madeAt === undefined ? '' : ` (${dateWords(madeAt, Date.now())})`;
   say(
-    `Everything is as it was${madeAt === undefined ? '' : ` at ${madeAt}`}: jobs that ran then are taken up again, what waited ` +
-      'then is delivered, also what arrived since. Keys that were revoked since are valid again, and people who were ' +
-      'erased since are back: do both once more',
+    `Everything is as it was when the backup was made${from}. Jobs that ran at that time run again, and deliveries ` +
+      'that waited are sent, even if they have arrived since. Revoke again the keys that you have revoked since, and ' +
+      'erase again the people that you have erased since',
   );
 }
 
 const HEADS = [
   { name: 'backup' },
   { name: 'size' },
-  { name: 'made' },
-  { name: 'tables', drop: 1 },
+  { name: 'created' },
+  { name: 'schema', drop: 1 },
   { name: 'verified', drop: 2 },
 ];
 
@@ -163,20 +163,19 @@ async function list(directory: string | undefined, options: Options): Promise<vo
   const config = configOf(options);
   const places = directory === undefined ? backupDirectories(config) : [resolve(directory)];
   const found = places.flatMap(listBackups).sort((a, b) => b.createdAt - a.createdAt);
-  const now = Date.now();
   const rows = found.map((one) => [
     places.length > 1 ? one.file : one.name,
     bytesWords(one.bytes),
-    `${durationWords(now - one.createdAt)} ago`,
+    toIso(one.createdAt),
     `version ${one.schema}`,
-    one.verifiedAt === null ? 'not verified' : `verified ${one.verifiedAt.slice(0, 16)}Z`,
+    one.verifiedAt === null ? 'not verified' : `verified ${one.verifiedAt}`,
   ]);
   const shown = found.map((one) => ({ ...one, createdAt: toIso(one.createdAt) }));
   print(options, shown, table(rows, process.stdout.columns, HEADS));
   if (found.length === 0) say(`There are no backups in ${places.join(' and ')}`);
 }
 
-/** @throws UsageError when it is PostgreSQL */
+/** The file of the database. @throws UsageError on PostgreSQL */
 function sqliteFile(config: Config): string {
   const file = databaseFile(config);
   if (file === undefined) throw new UsageError(POSTGRES_BACKUPS);
@@ -194,51 +193,49 @@ function find(backup: string, config: Config): string {
   const candidates = [resolve(backup), ...backupDirectories(config).map((place) => join(place, backup))];
   const file = candidates.find((one) => existsSync(one));
   if (file !== undefined) return file;
-  throw new NotFoundError(
-    `There is no backup ${backup}. \`flowhook backup list\` shows those that there are`,
-  );
+  throw new NotFoundError(`There is no backup ${backup}. To list the backups, run \`flowhook backup list\``);
 }
 
-function refuseOtherKey(needed: string | null, config: Config): void {
+function rejectOtherKey(needed: string | null, config: Config): void {
   const here = keyFingerprint(config);
   if (needed === null || here === undefined || here === needed) return;
   throw new ConflictError(
-    `The backup needs the encryption key with the fingerprint ${needed}, and the one here is ${here}. Nothing was ` +
-      `changed. Set FLOWHOOK_ENCRYPTION_KEY to the one it needs, or put that in the place of ${keyFile(config)}`,
+    `The backup needs the encryption key with fingerprint ${needed}, but the key here has fingerprint ${here}. ` +
+      `Nothing was changed. Set FLOWHOOK_ENCRYPTION_KEY to the other key, or replace ${keyFile(config)} with it`,
   );
 }
 
 function keyWords(fingerprint: string, config: Config): string {
-  const place = config.encryptionKey === undefined ? `, which is ${keyFile(config)}` : '';
-  return `This one needs the key with the fingerprint ${fingerprint}${place}`;
+  const place = config.encryptionKey === undefined ? ` (${keyFile(config)})` : '';
+  return `This backup needs the key with fingerprint ${fingerprint}${place}`;
 }
 
 function contentWords({ schema, counts }: Pick<Inspection, 'schema' | 'counts'>): string {
-  const held = Object.entries(counts).map(([nouns, count]) => {
+  const amounts = Object.entries(counts).map(([nouns, count]) => {
     const noun = nouns === 'deliveries' ? 'delivery' : nouns.slice(0, -1);
-    return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : nouns}`;
+    return `${grouped(count)} ${count === 1 ? noun : nouns}`;
   });
-  return `tables of version ${schema}, ${held.join(', ')}`;
+  return `schema version ${schema}, ${amounts.join(', ')}`;
 }
 
-function tellMistakes(what: string, mistakes: readonly string[]): void {
+function reportMistakes(what: string, mistakes: readonly string[]): void {
   if (mistakes.length === 0) return;
   warn(`flowhook: ${what}: ${mistakes.join('; ')}`);
   process.exitCode = 1;
 }
 
-/** Notes the result in the manifest, for `backup list`. Failing to write it does not fail the verification. */
+/** Writes the result to the manifest, for `backup list`. If that fails, the verification still succeeds. */
 function noteVerified(file: string, isWhole: boolean): void {
   const manifest = readManifest(file);
   if (manifest === undefined) return;
   try {
     writeManifest(file, { ...manifest, verifiedAt: isWhole ? toIso(Date.now()) : null });
   } catch (error) {
-    say(`That it was verified could not be noted beside it: ${(error as Error).message}`);
+    say(`The result could not be written to the manifest of the backup: ${(error as Error).message}`);
   }
 }
 
-/** A progress bar while the file is written, then a live line: how long verifying takes is unknown. */
+/** A progress bar while the file is written, then a live line, because the duration of the verification is unknown. */
 class Progress {
   readonly #clock = () => performance.now();
   readonly #line = createLiveLine(screen, this.#clock);
@@ -247,7 +244,7 @@ class Progress {
   show(progress: BackupProgress): void {
     if (progress.doing === 'check') {
       this.#bar?.stop();
-      this.#line.show(() => 'reading all of it once more');
+      this.#line.show(() => 'verifying the backup');
       return;
     }
     const { bytes, total } = progress;

@@ -1,4 +1,4 @@
-/** `flowhook completion`: prints a script that completes commands, flags and values in a shell. */
+/** `flowhook completion`: prints a shell script that completes commands, flags and values. */
 import type { Command, Option } from 'commander';
 import { PUSH_FORMATS } from '../../jobs/push-records.ts';
 import { DELIVERY_STATES } from '../../model/delivery.ts';
@@ -11,7 +11,7 @@ import { type Options, oneOf } from '../options.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** The values of flags that take one of a few words. Of a comma-separated list, the first is completed. */
+/** The values of flags that take one of a few words. In a comma-separated list, only the first is completed. */
 export const VALUES: Readonly<Record<string, readonly string[]>> = {
   'jobs list --state': JOB_STATES,
   'jobs list --origin': JOB_ORIGINS,
@@ -29,7 +29,7 @@ export const VALUES: Readonly<Record<string, readonly string[]>> = {
 export function addCompletion(program: Command): void {
   program
     .command('completion')
-    .description('print the completion script of a shell')
+    .description('print a completion script for a shell')
     .argument('<shell>', SHELLS.join(', '))
     .addHelpText('after', WHERE)
     .action((name: string, _options: Options) => {
@@ -39,13 +39,13 @@ export function addCompletion(program: Command): void {
 }
 
 const WHERE = `
-zsh finds the file when ~/.zshrc says, before it calls compinit:
+For zsh, add this line to ~/.zshrc before compinit is called:
   fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit`;
 
 function placesOf(program: Command): Place[] {
   const all = placesBelow(program, []);
   const top = all[0]?.commands ?? [];
-  const help = { name: 'help', description: 'show what a command does and takes' };
+  const help = { name: 'help', description: 'display help for a command' };
   return [
     ...all.map((place) => (place.path === '' ? { ...place, commands: [...top, help] } : place)),
     { path: 'help', commands: top, flags: [], argument: [] },
@@ -83,7 +83,7 @@ function sentence(text: string): string {
   return text.split('\n')[0] ?? '';
 }
 
-/** What can be completed in a place: these words, or files. */
+/** The completions of a value: some words, or files. */
 export type Words = 'files' | readonly string[];
 
 interface Named {
@@ -91,12 +91,12 @@ interface Named {
   description: string;
 }
 
-/** A command, and what may follow it. */
+/** A command with its subcommands, flags and argument. */
 export interface Place {
-  /** With slashes; '' is the beginning of the command line. */
+  /** With slashes: `jobs/list`. '' is the program itself. */
   path: string;
   commands: readonly Named[];
-  /** `value` is what the flag takes. */
+  /** `value` is missing for flags that take none. */
   flags: readonly (Named & { value?: Words })[];
   argument: Words;
 }
@@ -167,7 +167,7 @@ ${cases.join('\n')}
     _describe 'command' choices
   fi
 }
-# Found in fpath, the file is the function itself; sourced, it has to be made known.
+# zsh runs a file in fpath as the function itself. A sourced file must register the function.
 if [[ $funcstack[1] == _flowhook ]]; then _flowhook "$@"; else compdef _flowhook flowhook; fi
 `;
 }
@@ -205,7 +205,7 @@ function fishWords(words: Words, files: string, others: string): string {
   return ` ${others}${words.length === 0 ? '' : ` -a ${quoted(words.join(' '))}`}`;
 }
 
-/** The paths of all commands: any other word is an argument. */
+/** The paths of all commands. Any other word is an argument. */
 function paths(places: readonly Place[]): string {
   return places.flatMap(({ path }) => (path === '' ? [] : [`${path}/`])).join(' ');
 }

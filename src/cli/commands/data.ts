@@ -1,4 +1,4 @@
-/** `flowhook data get|changes|versions|import`: reads the records of workflows, and publishes those of a file. */
+/** `flowhook data get|changes|versions|import`: reads the records of workflows, and publishes records from a file. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -13,10 +13,10 @@ import { createProgressBar } from '../../std/progress-bar.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import { type Options, oneOf } from '../options.ts';
 import { onTarget, onWorkflow, type Target } from '../target.ts';
-import { print, screen, toOutput, untilInterrupted, warn } from '../terminal.ts';
+import { type Head, print, screen, table, toOutput, untilInterrupted, warn } from '../terminal.ts';
 import { addErase } from './erase.ts';
 
-/** By the ending of a file: its format, and the content type of that. */
+/** The format of a file, by its extension. */
 const ENDINGS: Readonly<Record<string, PushFormat>> = {
   json: 'json',
   ndjson: 'ndjson',
@@ -31,27 +31,30 @@ const CONTENT_TYPES: Readonly<Record<PushFormat, string>> = {
 const COMPRESSED: Readonly<Record<string, string>> = { gz: 'gzip', zst: 'zstd' };
 
 export function addData(program: Command): void {
-  const data = program.command('data').description('the records of workflows: import, read, export, erase');
-  const command = (name: string, description: string) => {
-    const made = data.command(name).description(description);
-    return name === 'import' ? made : made.argument('<workflow>', 'its id');
-  };
+  const data = program.command('data').description('import, read, export and erase the records of workflows');
   const addTeam = (to: Command) =>
-    to.option('--team <slug>', 'its team, if several have a workflow with this id');
+    to.option('--team <slug>', 'team of the workflow, if several teams have a workflow with this id');
+  const command = (name: string, description: string) =>
+    addTeam(data.command(name).description(description).argument('<workflow>', 'id of the workflow'));
 
-  const importing = command('import', 'publish the records of a file in a workflow whose source is `push`')
-    .argument('<file>', `${Object.keys(ENDINGS).join(', ')}, also .gz or .zst; - for standard input`)
-    .requiredOption('--workflow <id>', 'the workflow');
+  const importing = data
+    .command('import')
+    .description('publish the records of a file in a workflow whose source is `push`')
+    .argument(
+      '<file>',
+      `a ${Object.keys(ENDINGS).join(', ')} file, also with .gz or .zst; - reads standard input`,
+    )
+    .requiredOption('--workflow <id>', 'id of the workflow');
   addTeam(importing)
     .option(
       '--mode <mode>',
-      `${MODES.join(', ')}: that of the workflow, or a stricter one (default: that of the workflow)`,
+      `${MODES.join(', ')}: the mode of the workflow, or a stricter one (default: the mode of the workflow)`,
     )
     .option(
       '--allow-drop',
-      `publish even if this removes more than ${PUSH_DROP_PERCENT} % of at least ${MANY_RECORDS} records`,
+      `publish even if this removes more than ${PUSH_DROP_PERCENT}% of ${MANY_RECORDS} or more records`,
     )
-    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: by the file extension)`);
+    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: from the file extension)`);
   onTarget(importing, importFile, {
     check: async (path: string, options) => {
       fileFrom(path, options);
@@ -59,11 +62,12 @@ export function addData(program: Command): void {
     },
   });
 
-  const get = addTeam(
-    command('get', 'print the records of a workflow, one JSON object per line (with --json: one array)'),
+  const get = command(
+    'get',
+    'print the records of a workflow, one JSON object per line (with --json: one array)',
   )
     .option('--format <format>', `${FORMATS.join(', ')} (default: ndjson)`)
-    .option('--at <version>', 'an older version (default: the newest)');
+    .option('--at <version>', 'version to read (default: the newest)');
   onTarget(get, getRecords, {
     check: (_workflow: string, options) => {
       formatFrom(options);
@@ -71,11 +75,12 @@ export function addData(program: Command): void {
     },
   });
 
-  const changes = addTeam(
-    command('changes', 'print how records have changed, one JSON object per line (with --json: one array)')
-      .requiredOption('--since <version>', 'changes after this version')
-      .option('--until <version>', 'changes up to this version (default: the newest)'),
-  );
+  const changes = command(
+    'changes',
+    'print the changes of records, one JSON object per line (with --json: one array)',
+  )
+    .requiredOption('--since <version>', 'changes after this version')
+    .option('--until <version>', 'changes up to this version (default: the newest)');
   onTarget(changes, getChanges, {
     check: (_workflow: string, options) => {
       versionFrom(options.since, '--since');
@@ -83,8 +88,7 @@ export function addData(program: Command): void {
     },
   });
 
-  const versions = addTeam(command('versions', 'list the versions that can be read, newest first'));
-  onTarget(versions, listVersions);
+  onTarget(command('versions', 'list the readable versions of a workflow, newest first'), listVersions);
   addErase(data);
 }
 
@@ -92,7 +96,7 @@ async function getRecords(target: Target, workflow: string, options: Options): P
   const format = formatFrom(options);
   const version = versionFrom(options.at, '--at');
   await onWorkflow(target, workflow, async ({ client }, id) => {
-    // The bytes as they are: parsing could round numbers.
+    // Unparsed: parsing could round numbers.
     const { body } = await client.workflows.dataAs(format, id, { version }).catch((error) => {
       error.message = error.message.replace('`version`', '--at');
       throw error;
@@ -117,26 +121,37 @@ async function listVersions(target: Target, workflow: string, options: Options):
     Array.fromAsync(client.workflows.versions(id, { limit: 1_000 })),
   );
   const versions = found.map(({ number, ...rest }) => ({ version: number, ...rest }));
-  const lines = versions.map(({ version, publishedAt, jobId, records }) => {
-    const { total, added, changed, removed } = records;
-    return `${version}  ${publishedAt}  ${jobId}  ${countWords(total, 'record')}: +${added} ~${changed} -${removed}`;
-  });
-  print(options, versions, lines);
+  const rows = versions.map(
+    ({ version, publishedAt, jobId, records: { total, added, changed, removed } }) => [
+      String(version),
+      publishedAt,
+      jobId,
+      `${countWords(total, 'record')}: +${added} ~${changed} -${removed}`,
+    ],
+  );
+  print(options, versions, table(rows, process.stdout.columns, VERSION_HEADS));
 }
+
+const VERSION_HEADS: readonly Head[] = [
+  { name: 'version' },
+  { name: 'published' },
+  { name: 'job', drop: 1 },
+  { name: 'records' },
+];
 
 async function importFile(target: Target, path: string, options: Options): Promise<void> {
   const { mode, ...form } = fileFrom(path, options);
   const total = path === '-' ? undefined : await sizeOf(path);
   const bar = createProgressBar({ screen, total, noun: 'kB read', clock: () => performance.now() });
-  // A signal ends the import in good order: its job fails at once, not only when its lease has expired.
+  // A signal makes the job of the import fail immediately, and not only when its lease expires.
   const interrupted = untilInterrupted({
-    reason: new BrokenOffError('Interrupted: the published records stay as they are'),
+    reason: new BrokenOffError('Interrupted. The published records were not changed'),
   });
   let done = 0;
   try {
     await onWorkflow(target, String(options.workflow), async ({ client }, id) => {
       const input: Readable = path === '-' ? process.stdin : createReadStream(path);
-      // Said instead of what whoever receives the body makes of its sudden end.
+      // The cause, to report instead of the error that the receiver returns for an incomplete body.
       let unreadable: Error | undefined;
       input.on('error', (error) => {
         unreadable = error;
@@ -180,24 +195,25 @@ async function sizeOf(path: string): Promise<number> {
     if (cause.code === 'ENOENT') throw new NotFoundError(`There is no file ${path}`);
     throw cause;
   });
-  if (found.isDirectory()) throw new UsageError(`${path} is a directory: name a file in it`);
+  if (found.isDirectory()) throw new UsageError(`${path} is a directory. Choose a file in it`);
   return found.size;
 }
 
-/** How a file is sent. @throws UsageError */
+/** The headers and the mode of the request for a file. @throws UsageError */
 function fileFrom(path: string, { format: named, mode }: Options) {
   const endings = path.toLowerCase().split('.').slice(1);
   const contentEncoding = COMPRESSED[endings.at(-1) ?? ''];
   if (contentEncoding !== undefined) endings.pop();
   const format = ENDINGS[named === undefined ? (endings.at(-1) ?? '') : String(named).toLowerCase()];
-  const advice = `Say it with --format: ${PUSH_FORMATS.join(', ')}`;
-  if (format === undefined && named !== undefined) {
-    throw new UsageError(`There is no format "${named}". ${advice}`);
+  if (format === undefined) {
+    const what =
+      named !== undefined
+        ? `There is no format "${named}"`
+        : path === '-'
+          ? 'Standard input has no file extension to determine its format'
+          : `The extension of ${path} does not determine its format`;
+    throw new UsageError(`${what}. Set it with --format: ${PUSH_FORMATS.join(', ')}`);
   }
-  if (format === undefined && path === '-') {
-    throw new UsageError(`Standard input does not say its format. ${advice}`);
-  }
-  if (format === undefined) throw new UsageError(`The name ${path} does not say its format. ${advice}`);
   return {
     contentType: CONTENT_TYPES[format],
     contentEncoding,
@@ -214,5 +230,5 @@ function formatFrom({ format, json }: Options): Format {
 function versionFrom(value: unknown, flag: string): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d{1,15}$/.test(String(value))) return Number(value);
-  throw new UsageError(`${flag} must be the number of a version, found "${value}"`);
+  throw new UsageError(`${flag} must be a version number, found "${value}"`);
 }

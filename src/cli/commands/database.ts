@@ -1,10 +1,11 @@
-/** `flowhook database copy` and `flowhook migrate`: copies a whole database, and brings its tables up. */
+/** `flowhook database copy` and `flowhook migrate`: copies a whole database, and migrates its schema. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { InUseError } from '../../model/error.ts';
 import { createLogger } from '../../observe/log.ts';
+import { countWords, grouped } from '../../std/amounts.ts';
 import { createProgressBar, type ProgressBar } from '../../std/progress-bar.ts';
 import { type CopyReport, copyTables, type OnCopied } from '../../store/copy/copy.ts';
 import { databaseUrlMistake } from '../../store/database-url.ts';
@@ -15,24 +16,21 @@ import { addSettings, configOf, type Options } from '../options.ts';
 import { print, say, screen } from '../terminal.ts';
 
 const AFTERWARDS =
-  'The encryption key is not in the database: take it along, as FLOWHOOK_ENCRYPTION_KEY or as the\n' +
-  'file encryption.key in the data directory. Without it no webhook can be signed';
+  'The copy does not include the encryption key. Keep it, as FLOWHOOK_ENCRYPTION_KEY or as the file encryption.key in ' +
+  'the data directory: without the key, webhooks cannot be signed';
 
 export function addDatabase(program: Command): void {
   const command = program
     .command('database')
-    .description('the database as a whole')
+    .description('copy the whole database')
     .command('copy')
     .description(
-      'copy a whole database into an empty one: sqlite:/path/to/file, postgres://…, or one of each. No server may be ' +
-        'running on either. At the end both are compared; a copy that was interrupted has to begin anew',
+      'copy a whole database (sqlite:/path/to/file or postgres://…) into an empty one, and compare them at the end. ' +
+        'Stop all servers on both first. An interrupted copy must start again',
     )
-    .option('--from <url>', 'the database to copy (default: FLOWHOOK_DATABASE)')
-    .option(
-      '--to <url>',
-      'the empty database to fill (default: FLOWHOOK_DATABASE, which may hold a password)',
-    )
-    .option('--force', 'copy from PostgreSQL even if nodes seem to be using it')
+    .option('--from <url>', 'database to copy (default: FLOWHOOK_DATABASE)')
+    .option('--to <url>', 'empty database to copy into (default: FLOWHOOK_DATABASE)')
+    .option('--force', 'copy from PostgreSQL even if nodes appear to be using it')
     .option('--json', 'print JSON')
     .addHelpText('after', `\n${AFTERWARDS}.`);
   addSettings(command, ['data']);
@@ -43,7 +41,7 @@ async function copy(options: Options): Promise<void> {
   const { from, to } = await endsFrom(options);
   const config = configOf(options);
   const log = createLogger({ level: 'warn', pretty: config.logPretty });
-  const began = performance.now();
+  const startMs = performance.now();
   const source = await openTables(from, { log, make: false });
   const bars = new Bars();
   let report: CopyReport;
@@ -63,19 +61,23 @@ async function copy(options: Options): Promise<void> {
   } finally {
     await source.close();
   }
-  const seconds = (performance.now() - began) / 1_000;
+  const seconds = (performance.now() - startMs) / 1_000;
   const perSecond = Math.round(report.rows / seconds);
   say(AFTERWARDS);
   print(options, { ...report, seconds, rowsPerSecond: perSecond }, [
-    ...report.tables.map(({ name, rows, checksum }) => `${name}: ${rows} rows, ${checksum} in both`),
-    `${report.rows} rows copied and compared in ${seconds.toFixed(1)} s (${perSecond}/s)`,
+    ...report.tables.map(
+      ({ name, rows, checksum }) => `${name}: ${countWords(rows, 'row')}, checksum ${checksum} in both`,
+    ),
+    `${countWords(report.rows, 'row')} copied and compared in ${seconds.toFixed(1)} s (${grouped(perSecond)}/s)`,
   ]);
 }
 
-/** Both URLs, checked: two different databases that can be copied. */
+/** The URLs of two different databases, checked. */
 async function endsFrom(options: Options): Promise<{ from: string; to: string }> {
   if (options.from === undefined && options.to === undefined) {
-    throw new UsageError('Name a database with --from or --to; FLOWHOOK_DATABASE is the other one');
+    throw new UsageError(
+      'Name a database with --from or --to. The default for the other is FLOWHOOK_DATABASE',
+    );
   }
   const other = configOf(options).databaseUrl;
   const from = (options.from as string | undefined) ?? other;
@@ -90,25 +92,28 @@ async function endsFrom(options: Options): Promise<{ from: string; to: string }>
   const [fromFile, toFile] = [fileOf(from), fileOf(to)];
   if (from === to) throw new UsageError('--from and --to name the same database');
   if (fromFile !== undefined && !existsSync(fromFile)) {
-    throw new NotFoundError(`There is no database ${fromFile}`);
+    throw new NotFoundError(`There is no database at ${fromFile}`);
   }
   if (fromFile !== undefined && toFile !== undefined && dirname(fromFile) === dirname(toFile)) {
-    throw new UsageError('Both files lie in one directory, which belongs to one of them: name another one');
+    throw new UsageError(
+      'Both files are in the same directory, but each database needs its own. Choose another directory',
+    );
   }
-  await refuseOldTables('--from', from, false);
-  await refuseOldTables('--to', to, true);
+  await rejectOtherSchema('--from', from, false);
+  await rejectOtherSchema('--to', to, true);
   return { from, to };
 }
 
-async function refuseOldTables(flag: string, url: string, mayBeEmpty: boolean): Promise<void> {
+async function rejectOtherSchema(flag: string, url: string, mayBeEmpty: boolean): Promise<void> {
   const { found, newest } = await readSchema(url);
   if (found === newest || (found === 0 && mayBeEmpty)) return;
-  if (found === 0) throw new NotFoundError(`The database of ${flag} has no tables: there is nothing to copy`);
+  if (found === 0)
+    throw new NotFoundError(`The database of ${flag} has no tables, so there is nothing to copy`);
   throw new InUseError(
     found > newest
-      ? `The tables of ${flag} have version ${found}, and this flowhook knows versions up to ${newest}: use the newer one`
-      : `The tables of ${flag} have version ${found}, and this flowhook copies version ${newest}. Name that database in ` +
-          'FLOWHOOK_DATABASE and run `flowhook migrate up` first',
+      ? `The schema of ${flag} is at version ${found}, but this flowhook supports versions up to ${newest}. Use the newer flowhook`
+      : `The schema of ${flag} is at version ${found}, but this flowhook copies version ${newest}. Set FLOWHOOK_DATABASE to ` +
+          'that database and run `flowhook migrate up` first',
   );
 }
 
@@ -143,14 +148,16 @@ class Bars {
 export function addMigrate(program: Command): void {
   const migrate = program
     .command('migrate')
-    .description('the schema version of the database; `serve` and most commands migrate it by themselves')
+    .description(
+      'show and migrate the database schema; `serve` and most commands migrate SQLite automatically',
+    )
     .addHelpText(
       'after',
-      '\nExit codes of status: 0 up to date, 1 migrations are pending, or the tables are newer than this flowhook',
+      '\nExit codes of status: 0 up to date, 1 migrations are pending, or the schema is newer than this flowhook',
     );
   addStoreOptions(migrate.command('status').description('show which migrations are pending')).action(status);
   addStoreOptions(
-    migrate.command('up').description('run the pending migrations; back up a PostgreSQL database first'),
+    migrate.command('up').description('run pending migrations; back up a PostgreSQL database first'),
   ).action(up);
 }
 
@@ -159,10 +166,10 @@ async function status(options: Options): Promise<void> {
   const { found, newest, waiting } = schema;
   const words =
     found > newest
-      ? `The tables have version ${found}, and this flowhook knows versions up to ${newest}: run the newer flowhook`
+      ? `The schema is at version ${found}, but this flowhook supports versions up to ${newest}. Use the newer flowhook`
       : waiting.length === 0
-        ? `The tables have version ${found}: up to date`
-        : `The tables have version ${found}; these wait, and \`flowhook migrate up\` runs them: ${waiting.join(', ')}`;
+        ? `The schema is up to date (version ${found})`
+        : `The schema is at version ${found}. Pending migrations, which \`flowhook migrate up\` runs: ${waiting.join(', ')}`;
   print(options, schema, [words]);
   if (found !== newest) process.exitCode = 1;
 }
@@ -181,8 +188,8 @@ async function up(options: Options): Promise<void> {
   const { found } = await schemaOf(config);
   const words =
     found === before.found
-      ? `The tables have version ${found} already`
-      : `The tables were brought from version ${before.found} to ${found}`;
+      ? `The schema is already up to date (version ${found})`
+      : `The schema was migrated from version ${before.found} to ${found}`;
   print(options, { from: before.found, to: found }, [words]);
 }
 

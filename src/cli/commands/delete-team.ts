@@ -1,4 +1,4 @@
-/** `flowhook teams delete`: exports what a team has, retires the team, and deletes its rows. */
+/** `flowhook teams delete`: exports the data of a team, retires the team, and deletes its rows. */
 
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import type { WorkflowRef } from '../../model/workflow.ts';
 import { formatter } from '../../records/formats.ts';
 import { openVersion, readWhole } from '../../records/read.ts';
 import { shownWebhook } from '../../resources/webhook.ts';
-import { countWords } from '../../std/amounts.ts';
+import { countWords, grouped, listed } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
 import { everyRow } from '../../store/page.ts';
@@ -24,21 +24,21 @@ import type { Options } from '../options.ts';
 import { findTeams } from '../target.ts';
 import { addYes, confirm, print, say, screen } from '../terminal.ts';
 
-/** How many rows one transaction deletes. */
+/** The maximum number of rows that a transaction deletes. */
 const ROWS_AT_ONCE = 500;
-/** How long runs may take to end after being canceled; then their jobs are deleted, which ends them too. */
+/** The time that canceled runs have to end. Then their jobs are deleted, which also ends them. */
 const END_MS = 15_000;
 const LOOK_MS = 100;
-const BY = 'Its team was deleted at the command line';
+const CANCELED_BY = 'The team was deleted at the command line';
 
 export function addDeleteTeam(teams: Command): void {
   const command = teams
     .command('delete')
-    .description('delete a team and everything it has, for good; it is exported first')
-    .argument('<slug>', 'as `flowhook teams list` shows it')
-    .option('--export <directory>', 'a new directory to export to (default: its slug and the time)')
-    .option('--no-export', 'export nothing')
-    .option('--force', 'even while jobs are running: they are canceled');
+    .description('permanently delete a team with all its data, after exporting them')
+    .argument('<slug>', 'slug of the team, as `flowhook teams list` shows it')
+    .option('--export <directory>', 'new directory for the export (default: the slug and the time)')
+    .option('--no-export', 'skip the export')
+    .option('--force', 'cancel running jobs');
   addStoreOptions(addYes(command)).action((slug: string, options: Options) =>
     withStore(options, { make: false, own: true }, (store, config, owned) =>
       deleteTeam(store, slug, { config, owned, options }),
@@ -53,7 +53,7 @@ async function deleteTeam(
 ): Promise<void> {
   const retired = await Array.fromAsync(everyRow(store.teams.retired, {}));
   const interrupted = retired.filter((team) => team.slug === slug);
-  if (interrupted.length > 0) say(`A deletion of "${slug}" was interrupted: continuing it`);
+  if (interrupted.length > 0) say(`Continuing an interrupted deletion of the team "${slug}"`);
   for (const { id } of interrupted) await deleteRows(store, id);
   if (interrupted.length > 0 && (await store.teams.bySlug({ slug })) === undefined) {
     await leaveNoTraces(store, config);
@@ -62,13 +62,12 @@ async function deleteTeam(
   const [team] = (await findTeams(store, slug)) as [Team];
   const teamId = team.id;
   const running = await store.jobs.list({ teamId, states: ['running'], limit: ROWS_AT_ONCE });
-  if (options.force !== true)
-    refuseRunning(
-      slug,
-      running.map(({ id }) => id),
-    );
+  if (options.force !== true) {
+    const ids = running.map(({ id }) => id);
+    rejectRunning(slug, ids);
+  }
   await confirm(options, {
-    what: `The team "${slug}" will be deleted for good with everything it has: ${await holdings(store, teamId)}`,
+    what: `The team "${slug}" will be permanently deleted with all its data: ${await holdings(store, teamId)}`,
     otherwise: 'nothing was deleted',
     name: slug,
   });
@@ -80,23 +79,24 @@ async function deleteTeam(
     say(`Exported to ${exported}`);
   }
   const ended = await store.teams.retire({ teamId, force: options.force === true });
-  if (ended?.outcome === 'running') refuseRunning(slug, ended.running);
+  if (ended?.outcome === 'running') rejectRunning(slug, ended.running);
   await cancel(store, { teamId, ids: ended?.running ?? [], owned });
   await deleteRows(store, teamId);
   await leaveNoTraces(store, config);
   print(options, { id: teamId, slug, deleted: true, exported }, [`deleted ${slug}`]);
   say(
-    `Files stay: while there are workflow files in ${slug}/, the next \`flowhook apply\` or start makes the team again`,
+    `Workflow files are not deleted. As long as there are files in ${slug}/, the next \`flowhook apply\` or server ` +
+      'start creates the team again',
   );
-  if (slug === 'default') say('The next `flowhook serve` makes a team "default" without anything in it');
+  if (slug === 'default') say('The next `flowhook serve` creates an empty team "default"');
 }
 
 /** @throws ConflictError */
-function refuseRunning(slug: string, ids: readonly string[]): void {
+function rejectRunning(slug: string, ids: readonly string[]): void {
   if (ids.length === 0) return;
   throw new ConflictError(
-    `${countWords(ids.length, 'job')} of "${slug}" ${ids.length === 1 ? 'is' : 'are'} running (${ids.slice(0, 5).join(', ')}): ` +
-      'nothing was deleted. Wait for the end, or cancel and delete with --force',
+    `Nothing was deleted, because ${countWords(ids.length, 'job')} of "${slug}" ${ids.length === 1 ? 'is' : 'are'} ` +
+      `running: ${listed(ids)}. Wait for the end, or use --force to cancel and delete`,
   );
 }
 
@@ -107,12 +107,12 @@ async function holdings(store: Store, teamId: string): Promise<string> {
   );
 }
 
-/** Cancels jobs and, if a server is there to end them, waits for their ends. */
+/** Cancels jobs. If a server is running, waits until it has ended them. */
 async function cancel(
   store: Store,
   { teamId, ids, owned }: { teamId: string; ids: readonly string[]; owned: boolean },
 ): Promise<void> {
-  for (const id of ids) await store.jobs.cancel({ teamId, id, by: BY });
+  for (const id of ids) await store.jobs.cancel({ teamId, id, by: CANCELED_BY });
   if (owned || ids.length === 0) return;
   say(`Canceling ${countWords(ids.length, 'job')}`);
   const until = performance.now() + END_MS;
@@ -123,29 +123,29 @@ async function cancel(
   }
 }
 
-/** Deletes in steps, pausing after each for as long as it took, so that others can use the database. */
+/** Deletes in steps, and pauses after each step for as long as it took, so that others can use the database. */
 async function deleteRows(store: Store, teamId: string): Promise<void> {
   const line = createLiveLine(screen, () => performance.now());
   try {
     for (let steps = 1; ; steps += 1) {
-      const began = performance.now();
+      const startMs = performance.now();
       const { done } = await store.teams.delete({ teamId, limit: ROWS_AT_ONCE });
       if (done) return;
-      line.show(() => `up to ${(steps * ROWS_AT_ONCE).toLocaleString('en-GB')} rows deleted`);
-      await pause(performance.now() - began);
+      line.show(() => `up to ${grouped(steps * ROWS_AT_ONCE)} rows deleted`);
+      await pause(performance.now() - startMs);
     }
   } finally {
     line.stop();
   }
 }
 
-/** Also removes the rows from the log of the database and from cached response bodies. */
+/** Removes copies of the rows from the write-ahead log and the response cache. */
 async function leaveNoTraces(store: Store, config: Config): Promise<void> {
   await rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true });
   const { logEmptied } = await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
   if (logEmptied === false) {
     say(
-      'The write-ahead log could not be emptied, because others were reading or writing; it will be in time',
+      'The write-ahead log still contains deleted rows, because others were using the database. They will be overwritten',
     );
   }
 }
@@ -154,14 +154,14 @@ function stamp(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-');
 }
 
-/** How many events are read at once. */
+/** The number of events per read. */
 const EVENTS_AT_ONCE = 250;
 
 /**
  * Writes `team.json`, `workflows/<id>.json` (definitions), `data/<id>.ndjson` (the newest records), `webhooks.json`
- * (without secrets and values of headers) and `events.ndjson` into a new directory that only its owner can read.
+ * (without secrets and header values) and `events.ndjson` into a new directory that only its owner can read.
  *
- * @throws UsageError when the directory exists already
+ * @throws UsageError when the directory already exists
  */
 export async function exportTeam(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
@@ -169,7 +169,7 @@ export async function exportTeam(
   directory: string,
 ): Promise<void> {
   if (existsSync(directory)) {
-    throw new UsageError(`${directory} exists already: name another directory with --export`);
+    throw new UsageError(`${directory} already exists. Choose another directory with --export`);
   }
   const { store } = deps;
   const { id: teamId, slug, createdAt } = team;
@@ -205,10 +205,10 @@ async function* recordsOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint
   );
 }
 
-/** The records of an archived workflow, which has no readable version: those that no run has removed. */
+/** The records of an archived workflow, which has no readable version: all that no run has removed. */
 async function* archivedOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint8Array> {
   for (let after: string | null = null; ; ) {
-    // Every text contains the empty one.
+    // Every text contains the empty string.
     const look = { ...place, needles: [''], ids: [], after };
     const { rows, next }: Awaited<ReturnType<Store['erasure']['scanRecords']>> =
       await store.erasure.scanRecords(look);

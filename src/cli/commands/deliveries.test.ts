@@ -1,13 +1,17 @@
-/** Deliveries in words. */
+/** Descriptions of deliveries. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timingWords } from './deliveries.ts';
 
-test('what an attempt took is told apart from how long it waited before', () => {
+test('the time in the queue is separate from the time to respond', () => {
   const timing = { queuedMs: 573, dnsMs: null, connectMs: 1, tlsMs: null, firstByteMs: 3 };
   assert.equal(
-    timingWords({ durationMs: 3, timing }),
-    '3 ms after waiting 573 ms: connection 1 ms, first byte 3 ms',
+    timingWords({ durationMs: 3, timing, status: 200 }),
+    '573 ms in the queue, 3 ms to respond (connected at 1 ms, first byte at 3 ms)',
   );
-  assert.equal(timingWords({ durationMs: 1_200, timing: null }), '1.2 s');
+  assert.equal(timingWords({ durationMs: 1_200, timing: null, status: 503 }), '1.2 s to respond');
+  assert.equal(
+    timingWords({ durationMs: 10_000, timing: null, status: null }),
+    '10 s until the attempt failed',
+  );
 });

@@ -1,4 +1,4 @@
-/** `flowhook webhooks test|deliveries|delivery|replay`: shows what was sent and its outcome, and sends it again. */
+/** `flowhook webhooks test|deliveries|delivery|replay`: sends test events, shows deliveries and replays them. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import {
@@ -16,7 +16,7 @@ import { createLiveLine } from '../../std/progress-bar.ts';
 import { planWords, statesWords } from '../../webhooks/replay.ts';
 import { UsageError } from '../exit.ts';
 import { inWords, oneLine } from '../job-words.ts';
-import { type Options, someOf, timeFrom, wholeNumber } from '../options.ts';
+import { dateFrom, type Options, someOf, wholeNumber } from '../options.ts';
 import { onDelivery, onTarget, onWebhook, type Target } from '../target.ts';
 import {
   addYes,
@@ -29,11 +29,12 @@ import {
   table,
   untilInterrupted,
 } from '../terminal.ts';
+import { dateWords } from '../times.ts';
 
-const STATES = `${DELIVERY_STATES.join(', ')}, comma-separated`;
+const STATES = `of ${DELIVERY_STATES.join(', ')}`;
 const DEFAULT_DELIVERIES = 20;
 const MAX_DELIVERIES = 1_000;
-/** Longer than an attempt may take. */
+/** Longer than the maximum duration of an attempt. */
 const WAIT_MS = 40_000;
 
 export function addDeliveries(webhooks: Command): void {
@@ -41,37 +42,46 @@ export function addDeliveries(webhooks: Command): void {
 
   const test = webhooks
     .command('test')
-    .description('send it a webhook_test event, whatever it is subscribed to')
-    .argument('<webhook>', 'its id, or its URL')
-    .option('--wait', 'wait for the attempt and print its outcome (a server must be running)');
+    .description('send a webhook_test event to a webhook, whether or not it subscribes to that event')
+    .argument('<webhook>', 'id or URL of the webhook')
+    .option('--wait', 'wait for the attempt and print its outcome (requires a running server)');
   onTarget(test, sendTest, { own: isWaitedFor });
 
   const deliveries = webhooks
     .command('deliveries')
     .description('list the deliveries of a webhook, newest first')
-    .argument('<webhook>', 'its id, or its URL')
-    .option('--state <states>', `only in these states: ${STATES}`)
-    .option('--since <time>', 'created at this time or later: 2026-11-20T10:00Z')
-    .option('--until <time>', 'created at this time or earlier')
-    .option('--limit <number>', `how many at most (default: ${DEFAULT_DELIVERIES})`);
+    .argument('<webhook>', 'id or URL of the webhook')
+    .option('--state <states>', `only deliveries in these states: comma-separated, ${STATES}`)
+    .option('--since <time>', 'only deliveries created at or after this time, such as 2026-11-20T10:00Z')
+    .option('--until <time>', 'only deliveries created at or before this time')
+    .option(
+      '--limit <number>',
+      `maximum number of deliveries, up to ${MAX_DELIVERIES} (default: ${DEFAULT_DELIVERIES})`,
+    );
   onTarget(deliveries, listDeliveries, { check: (_webhook: string, options) => void filterFrom(options) });
 
   const delivery = webhooks
     .command('delivery')
-    .description('show one delivery: every attempt, and where its time went')
-    .argument('<delivery>', 'its id')
-    .option('--body', 'include the event and the response');
+    .description('show a delivery with every attempt and its timing')
+    .argument('<delivery>', 'id of the delivery')
+    .option('--body', 'also print the event and the response bodies');
   onTarget(delivery, showDelivery);
 
   const replay = webhooks
     .command('replay')
-    .description('send again: one delivery, or all of a webhook since a time that have not arrived')
-    .argument('<id>', 'a delivery, or with --since a webhook')
-    .option('--since <time>', 'those created at this time or later: 2026-11-20T10:00Z')
-    .option('--until <time>', 'and at this time or earlier (default: now)')
-    .option('--state <states>', `only in these states: ${STATES} (default: ${NOT_ARRIVED.join()})`)
-    .option('--dry-run', 'only count what would be sent')
-    .option('--wait', 'wait for the attempts and print what arrived (a server must be running)');
+    .description('send a delivery again, or all deliveries of a webhook since a time that have not arrived')
+    .argument('<id>', 'id of a delivery; with --since, id or URL of a webhook')
+    .option(
+      '--since <time>',
+      'replay the deliveries created at or after this time, such as 2026-11-20T10:00Z',
+    )
+    .option('--until <time>', 'replay only deliveries created at or before this time (default: now)')
+    .option(
+      '--state <states>',
+      `replay only deliveries in these states: comma-separated, ${STATES} (default: ${NOT_ARRIVED.join()})`,
+    )
+    .option('--dry-run', 'only count the events that would be sent')
+    .option('--wait', 'wait for the attempts and print the outcome (requires a running server)');
   onTarget(
     addYes(replay),
     (target, id: string, options: Options) =>
@@ -79,7 +89,7 @@ export function addDeliveries(webhooks: Command): void {
     {
       own: isWaitedFor,
       check: (id: string, options) =>
-        void (options.since === undefined ? refuseRange(id, options) : rangeFrom(options)),
+        void (options.since === undefined ? rejectRange(id, options) : rangeFrom(options)),
     },
   );
 }
@@ -92,9 +102,11 @@ async function sendTest(target: Target, webhook: string, options: Options): Prom
       return waitForAttempt(client, deliveryId, { lookMs: target.lookMs, options });
     }
     print(options, { eventId, deliveryId }, [deliveryId]);
-    const remark = isPaused ? 'The webhook is paused: it will be sent once that is resumed' : 'On its way';
-    say(`${remark}; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
-    tellWithoutServer(target);
+    say(
+      isPaused ? 'The webhook is paused. The event will be sent when it is resumed' : 'The event is queued',
+    );
+    say(`To see the delivery, run \`flowhook webhooks delivery ${deliveryId}\``);
+    warnWithoutServer(target);
   });
 }
 
@@ -102,10 +114,10 @@ const HEADS: readonly Head[] = [
   { name: 'delivery' },
   { name: 'state' },
   { name: 'event' },
-  { name: 'made' },
+  { name: 'created' },
   { name: 'attempts', drop: 1 },
   { name: 'next', drop: 2 },
-  { name: 'last answer', drop: 3 },
+  { name: 'last response', drop: 3 },
 ];
 
 async function listDeliveries(target: Target, webhook: string, options: Options): Promise<void> {
@@ -115,7 +127,7 @@ async function listDeliveries(target: Target, webhook: string, options: Options)
   );
   print(options, found, table(found.map(cellsOf), process.stdout.columns, HEADS));
   if (found.length > 0 || options.json === true) return;
-  say('No deliveries found. `flowhook webhooks test WEBHOOK` sends one');
+  say('No deliveries found. To send a test event, run `flowhook webhooks test WEBHOOK`');
 }
 
 function cellsOf(delivery: Delivery): string[] {
@@ -125,7 +137,7 @@ function cellsOf(delivery: Delivery): string[] {
     state,
     origin === 'event' ? eventType : `${eventType} (${origin})`,
     createdAt,
-    attempt === 1 ? '1 attempt' : `${attempt} attempts`,
+    countWords(attempt, 'attempt'),
     state === 'waiting' ? nextWords(delivery) : '',
     lastAttempt === null ? '' : oneLine(lastAttempt.message, 100),
   ];
@@ -138,21 +150,23 @@ async function showDelivery(target: Target, id: string, options: Options): Promi
       if (error instanceof NotFound) return undefined;
       throw error;
     });
+    const now = Date.now();
     const rows: string[][] = [
       ['delivery', shown.id],
       ['webhook', `${shown.webhookId}  ${webhook?.url ?? '(unsubscribed)'}`],
       ['event', `${shown.eventId}  ${shown.eventType}`],
       ['state', shown.state === 'waiting' ? `waiting, ${nextWords(shown)}` : shown.state],
       ['origin', shown.origin],
-      ['made', shown.createdAt],
+      ['created', dateWords(shown.createdAt, now)],
     ];
     for (const attempt of shown.attempts) {
       const address = attempt.remoteAddress === null ? '' : ` (${attempt.remoteAddress})`;
       rows.push(
-        [`attempt ${attempt.number}`, `${attempt.startedAt}  ${oneLine(attempt.message, 300)}${address}`],
+        [`attempt ${attempt.number}`, dateWords(attempt.startedAt, now)],
+        ['', `${oneLine(attempt.message, 300)}${address}`],
         ['', timingWords(attempt)],
       );
-      if (options.body === true && attempt.response?.body) rows.push(['answer', attempt.response.body]);
+      if (options.body === true && attempt.response?.body) rows.push(['response', attempt.response.body]);
     }
     const body = options.body === true ? ['', JSON.stringify(shown.event, null, 2)] : [];
     print(options, shown, [...columns(rows), ...body]);
@@ -167,8 +181,8 @@ async function replayOne(target: Target, id: string, options: Options): Promise<
       return waitForAttempt(client, deliveryId, { lookMs: target.lookMs, options, after: attempt });
     }
     print(options, made, [deliveryId]);
-    say(`${message}; \`flowhook webhooks delivery ${deliveryId}\` shows it`);
-    tellWithoutServer(target);
+    say(`${message}. To see the delivery, run \`flowhook webhooks delivery ${deliveryId}\``);
+    warnWithoutServer(target);
   });
 }
 
@@ -181,21 +195,22 @@ async function replaySince(target: Target, name: string, options: Options): Prom
   const selection = rangeFrom(options);
   await onWebhook(target, name, async ({ client }, webhookId) => {
     const plan = await client.webhooks.planReplay(webhookId, selection);
-    if (!(await agreeToReplay(options, plan, await client.webhooks.get(webhookId)))) return;
-    // What was agreed to, and not what has come since.
+    if (!(await confirmReplay(options, plan, await client.webhooks.get(webhookId)))) return;
+    // Only the confirmed deliveries, without those created since.
     const replay = await client.webhooks.replaySince(webhookId, { ...selection, until: plan.until });
     if (options.wait === true && !target.local?.owned) {
       return printOutcome(await followReplay(client, replay, target.lookMs), options);
     }
-    printBegun(replay, options);
-    tellWithoutServer(target);
+    print(options, replay, [replay.id]);
+    say('The replay runs on the server, also after a restart. Use --wait to see its outcome');
+    warnWithoutServer(target);
   });
 }
 
 /**
- * Prints the outcome of the next attempt. Exit code: 0 delivered, 1 not delivered, 7 no attempt in time.
+ * Waits for the next attempt and prints its outcome. Exit code: 0 delivered, 1 not delivered, 7 no attempt in time.
  *
- * @param after how many attempts there have been before
+ * @param after the number of attempts before
  */
 async function waitForAttempt(
   client: Flowhook,
@@ -217,7 +232,9 @@ async function waitForAttempt(
       if (until.aborted) {
         print(options, shown, []);
         process.exitCode = 7;
-        say(`It was not sent yet: is a server running? \`flowhook webhooks delivery ${shown.id}\` shows it`);
+        say(
+          `The event has not been sent yet. Is a server running? To check again, run \`flowhook webhooks delivery ${shown.id}\``,
+        );
         return;
       }
       await pause(lookMs, undefined, { signal: until }).catch(() => {});
@@ -227,14 +244,14 @@ async function waitForAttempt(
   }
 }
 
-/** Said in place of waiting when no server is there to send it. */
-function tellWithoutServer({ local }: Target): void {
+/** Says that nothing is sent if no server is running. */
+function warnWithoutServer({ local }: Target): void {
   if (!local?.owned) return;
-  say('No server is running on this database: it will be sent once one is (`flowhook serve`)');
+  say('No server is running on this database. Events are sent after you start one with `flowhook serve`');
   process.exitCode = 6;
 }
 
-/** Which deliveries are listed. @throws UsageError */
+/** The filter of a list. @throws UsageError */
 function filterFrom({ state, since, until, limit }: Options) {
   return {
     limit: wholeNumber('--limit', limit ?? DEFAULT_DELIVERIES, 1, MAX_DELIVERIES),
@@ -244,67 +261,67 @@ function filterFrom({ state, since, until, limit }: Options) {
   };
 }
 
-/** Which deliveries a replay sends again: by default all that have not arrived, up to now. @throws UsageError */
+/** The deliveries to replay: by default all that have not arrived, up to now. @throws UsageError */
 function rangeFrom(options: Options): { states: DeliveryState[]; since: Date; until?: Date } {
   const since = dateFrom('--since', options.since) as Date;
   const until = dateFrom('--until', options.until);
   if (since > (until ?? new Date())) {
-    throw new UsageError('--since must not be after --until, which is now unless told');
+    throw new UsageError('--since must not be later than --until (default: now)');
   }
   const states = someOf('--state', options.state, DELIVERY_STATES) ?? [...NOT_ARRIVED];
-  // Otherwise until now, by the clock of the server.
+  // Without `until`, the server uses its own clock.
   return { states, since, ...(until === undefined ? {} : { until }) };
 }
 
-function dateFrom(flag: string, value: unknown): Date | undefined {
-  const ms = timeFrom(flag, value);
-  return ms === undefined ? undefined : new Date(ms);
-}
-
-/** @throws UsageError unless a single delivery is named, without flags of a range */
-function refuseRange(id: string, options: Options): void {
+/** @throws UsageError if the flags do not fit a single delivery */
+function rejectRange(id: string, options: Options): void {
   if (options.until !== undefined || options.state !== undefined || options.dryRun === true) {
-    throw new UsageError('--until, --state and --dry-run belong to --since: replay WEBHOOK --since TIME');
+    throw new UsageError('--until, --state and --dry-run require --since: replay WEBHOOK --since TIME');
   }
   if (id.startsWith('wh_')) {
-    throw new UsageError('Of a webhook, say since when: replay WEBHOOK --since 2026-11-20T10:00Z');
+    throw new UsageError('To replay a webhook, add --since: replay WEBHOOK --since 2026-11-20T10:00Z');
   }
 }
 
-/** `next try in 3 min 20 s`, `due now`. */
+/** `next attempt in 3 min 20 s`, `due now`. */
 function nextWords({ nextAttemptAt }: Pick<Delivery, 'nextAttemptAt'>): string {
-  if (nextAttemptAt === null) return 'waits';
+  if (nextAttemptAt === null) return 'not scheduled';
   const nextAt = Date.parse(nextAttemptAt);
-  return nextAt <= Date.now() ? 'due now' : `next try ${inWords(nextAt, Date.now())}`;
+  return nextAt <= Date.now() ? 'due now' : `next attempt ${inWords(nextAt, Date.now())}`;
 }
 
 type Attempt = DeliveryDetail['attempts'][number];
 
-/** Where the time of an attempt went: `1.2 s after waiting 3 ms: name 20 ms, connection 8 ms, first byte 1.1 s`. */
-export function timingWords({ durationMs, timing }: Pick<Attempt, 'durationMs' | 'timing'>): string {
+/** `573 ms in the queue, 1.2 s to respond (connected at 8 ms, first byte at 1.1 s)`. */
+export function timingWords({
+  durationMs,
+  timing,
+  status,
+}: Pick<Attempt, 'durationMs' | 'timing' | 'status'>): string {
   const steps: (readonly [string, number | null | undefined])[] = [
-    ['name', timing?.dnsMs],
-    ['connection', timing?.connectMs],
+    ['DNS', timing?.dnsMs],
+    ['connected', timing?.connectMs],
     ['TLS', timing?.tlsMs],
     ['first byte', timing?.firstByteMs],
   ];
-  const said = steps.flatMap(([name, ms]) => (ms == null ? [] : [`${name} ${durationWords(ms)}`]));
-  const waited = timing == null ? '' : ` after waiting ${durationWords(timing.queuedMs)}`;
-  return `${durationWords(durationMs)}${waited}${said.length === 0 ? '' : `: ${said.join(', ')}`}`;
+  const reached = steps.flatMap(([name, ms]) => (ms == null ? [] : [`${name} at ${durationWords(ms)}`]));
+  const queued = timing == null ? '' : `${durationWords(timing.queuedMs)} in the queue, `;
+  const end = status === null ? 'until the attempt failed' : 'to respond';
+  return `${queued}${durationWords(durationMs)} ${end}${reached.length === 0 ? '' : ` (${reached.join(', ')})`}`;
 }
 
-/** How often it is read whether the webhook is held back. */
+/** The interval at which a replay checks whether its webhook is paused or its circuit breaker is open. */
 const HELD_EVERY_MS = 1_000;
-/** How much longer than a reading took is waited before the next one: readings of large replays are not cheap. */
+/** The pause between two reads of a replay, as a multiple of the duration of a read: large replays are slow to read. */
 const REST = 5;
 
 /**
- * Says what a replay would send, and asks if that is more than one event. Returns false if there is nothing to send, or
- * if it is only to be counted.
+ * Shows what a replay would send, and asks for confirmation if it is more than one event. Returns false if there is
+ * nothing to send, and with `--dry-run`.
  *
- * @throws UsageError unless the user agrees
+ * @throws UsageError unless the user confirms
  */
-async function agreeToReplay(
+async function confirmReplay(
   options: Options,
   plan: ReplayPlan,
   webhook: Pick<WebhookDetail, 'id' | 'url'>,
@@ -313,7 +330,7 @@ async function agreeToReplay(
   const period = `created from ${since} to ${until}`;
   if (options.dryRun === true || (count === 0 && plan.isComplete)) {
     print(options, plan, [`${planWords(plan)} (${period})`]);
-    if (count === 0) say('--state STATES chooses others, --since an earlier time');
+    if (count === 0) say('Choose other deliveries with --state, or an earlier time with --since');
     return false;
   }
   const events = `${plan.isComplete ? '' : 'At least '}${countWords(count, 'event')}`;
@@ -322,19 +339,22 @@ async function agreeToReplay(
   return true;
 }
 
-/** Why nothing goes out for a while; null if something does. */
+/** Why the webhook sends nothing for now; null if it does. */
 function heldWords({ id, state, breaker }: WebhookDetail): string | null {
-  if (state === 'paused') return `The webhook is paused; \`flowhook webhooks resume ${id}\` sends what waits`;
+  if (state === 'paused') {
+    return `The webhook is paused. To send its waiting deliveries, run \`flowhook webhooks resume ${id}\``;
+  }
   if (breaker.state !== 'open' || breaker.nextAttemptAt === null) return null;
-  if (Date.parse(breaker.nextAttemptAt) <= Date.now()) return null;
-  return `${breaker.reason}; the next attempt goes out at ${breaker.nextAttemptAt}`;
+  const now = Date.now();
+  if (Date.parse(breaker.nextAttemptAt) <= now) return null;
+  return `${breaker.reason}. Next attempt: ${dateWords(breaker.nextAttemptAt, now)}`;
 }
 
 /**
- * Follows a replay until all that it sends was tried once, its webhook is held back, or Ctrl-C; the replay itself goes on
- * in the server.
+ * Follows a replay until each event was tried once, the webhook sends nothing for now, or Ctrl-C. The replay itself
+ * continues on the server.
  *
- * @returns `held`: why nothing goes out for a while
+ * @returns `held`: why the webhook sends nothing for now
  */
 async function followReplay(
   client: Flowhook,
@@ -366,41 +386,31 @@ async function followReplay(
   }
 }
 
-/** Prints what became of a replay. Exit code: 0 all arrived, 1 some failed, 7 some were not tried yet. */
+/** Prints the outcome of a replay. Exit code: 0 all arrived, 1 some failed, 7 some were not tried yet. */
 function printOutcome({ replay, held }: { replay: Replay; held: string | null }, options: Options): void {
   const { id, state, outcome } = replay;
   const failures = outcome.failures.map(({ count, message, retried }) => {
-    const next =
-      retried === 0
-        ? ''
-        : retried === count
-          ? ' (tried again later)'
-          : ` (${grouped(retried)} tried again later)`;
+    const next = retried === 0 ? '' : ` (${retried === count ? '' : `${grouped(retried)} `}will be retried)`;
     return `  ${grouped(count)} × ${oneLine(message, 200)}${next}`;
   });
   print(options, replay, [`${id} ${state}: ${outcomeWords(replay)}`, ...failures]);
   if (held !== null) say(held);
-  if (state === 'running' || outcome.underWay > 0) say('It goes on in the server, also after a restart');
+  const isRunning = state === 'running' || outcome.underWay > 0;
+  if (isRunning) say('The replay continues on the server, also after a restart');
   if (outcome.failed + outcome.canceled > 0) process.exitCode = 1;
-  else if (state === 'running' || outcome.underWay > 0) process.exitCode = 7;
+  else if (isRunning) process.exitCode = 7;
 }
 
-/** Prints a replay that is not followed. */
-function printBegun(replay: Replay, options: Options): void {
-  print(options, replay, [replay.id]);
-  say('It goes on in the server, also after a restart; --wait tells what arrived');
-}
-
-/** `12 events sent again: 9 arrived, 2 failed, 1 under way`. */
+/** `12 events sent again: 9 arrived, 2 failed, 1 in progress`. */
 function outcomeWords({ made, outcome }: Replay): string {
   const { arrived, failed, underWay, canceled, superseded } = outcome;
   const parts: [number, string][] = [
     [arrived, 'arrived'],
     [failed, 'failed'],
-    [underWay, 'under way'],
+    [underWay, 'in progress'],
     [canceled, 'canceled'],
     [superseded, 'sent again by a later replay'],
   ];
-  const said = parts.filter(([count]) => count > 0).map(([count, what]) => `${grouped(count)} ${what}`);
-  return `${countWords(made, 'event')} sent again${said.length === 0 ? '' : `: ${said.join(', ')}`}`;
+  const words = parts.filter(([count]) => count > 0).map(([count, what]) => `${grouped(count)} ${what}`);
+  return `${countWords(made, 'event')} sent again${words.length === 0 ? '' : `: ${words.join(', ')}`}`;
 }

@@ -1,9 +1,9 @@
-/** `flowhook doctor`: examines the installation; for every problem, prints what it leads to and what to do. */
+/** `flowhook doctor`: checks the installation, and prints the effect and the fix of every problem. */
 import { type InspectColor, styleText } from 'node:util';
 import { type Command, Option } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { ConfigError } from '../../config/config.ts';
-import { misspeltVariables } from '../../config/sources.ts';
+import { misspelledVariables } from '../../config/sources.ts';
 import type { Check } from '../../doctor/check.ts';
 import { examineInstallation } from '../../doctor/doctor.ts';
 import { EXAMPLES } from '../../doctor/network.ts';
@@ -36,7 +36,7 @@ const TITLES: Record<CheckGroup, string> = {
 const DRAW_MS = 250;
 const NAME_WIDTH = 22;
 
-/** What is printed with `--json`. */
+/** The output with `--json`. */
 interface Shown {
   ok: boolean;
   examinedAt: string;
@@ -48,18 +48,18 @@ export function addDoctor(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'examine the machine, the settings, the files, the database, backups, the network and recent failures, also ' +
-        'while a server is running; for every problem, say what it leads to and what to do. Changes nothing',
+      'check the machine, settings, files, database, backups, network and recent failures, also while a server is ' +
+        'running, and print the effect and the fix of every problem. Changes nothing',
     )
-    .option('--full', 'read all of the database and of the newest backup, however long that takes')
+    .option('--full', 'read the whole database, without a time limit')
     .option(
       '--online [urls...]',
-      'also try DNS and outgoing requests, with these URLs or some examples; otherwise no request leaves this machine',
+      'also test DNS and outgoing requests with these URLs, or with example URLs; without this flag, no request is sent',
     )
-    .addOption(new Option('--url <url>', 'have this server examine itself').helpGroup('Server:'))
-    .addOption(new Option('--key <key>', 'its API key, with the scope operator').helpGroup('Server:'))
-    .addOption(new Option('--profile <name>', 'a server saved by `flowhook login`').helpGroup('Server:'))
-    .addHelpText('after', '\nExit codes of doctor: 0 no errors, though perhaps warnings, 1 errors');
+    .addOption(new Option('--url <url>', 'run the checks on this server').helpGroup('Server:'))
+    .addOption(new Option('--key <key>', 'API key with the scope operator').helpGroup('Server:'))
+    .addOption(new Option('--profile <name>', 'use a server saved by `flowhook login`').helpGroup('Server:'))
+    .addHelpText('after', '\nExit codes: 0 no errors (there may be warnings), 1 errors');
   addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl', 'workflows', 'backupDirectory']).action(
     doctor,
   );
@@ -68,7 +68,7 @@ export function addDoctor(program: Command): void {
 async function doctor(options: Options): Promise<void> {
   const isRemote = options.url !== undefined || options.profile !== undefined;
   if (isRemote && (options.full === true || options.online !== undefined)) {
-    throw new UsageError('--full and --online are for the machine where this runs: a server examines itself');
+    throw new UsageError('--full and --online work only on this machine, not with --url or --profile');
   }
   const shown = isRemote ? await askServer(options) : await examineHere(options);
   if (options.json === true) print(options, shown, []);
@@ -115,23 +115,24 @@ async function examineHere(options: Options): Promise<Shown> {
   }
 }
 
-/** The settings; if they are wrong, their mistakes, which are a finding too. */
+/** The settings. If they are invalid, their mistakes, which also become a finding. */
 function settingsOf(options: Options) {
   try {
     const settings = configOf(options);
-    return { settings, doubts: misspeltVariables(settings.environment) };
+    return { settings, doubts: misspelledVariables(settings.environment) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { settings: { mistakes: error.mistakes }, doubts: [] };
   }
 }
 
-/** The URLs to try; null when no request may be sent. */
+/** The URLs to request; null if no request may be sent. */
 function urlsOf(online: unknown): readonly string[] | null {
   if (online === undefined) return null;
   if (!Array.isArray(online)) return EXAMPLES;
   const wrong = online.find((url) => !/^https?:\/\/[^/]/.test(url) || !URL.canParse(url));
-  if (wrong !== undefined) throw new UsageError(`--online takes http:// and https:// URLs, found "${wrong}"`);
+  if (wrong !== undefined)
+    throw new UsageError(`--online must be http:// or https:// URLs, found "${wrong}"`);
   return online;
 }
 
@@ -145,7 +146,6 @@ function linesOf(findings: readonly Finding[]): string[] {
 
 function linesOfOne({ check, status, what, why, fix }: Finding): string[] {
   const [sign, color] = SIGNS[status];
-  // A skipped check has one line; a problem has all of its sentences.
   const parts =
     status === 'skipped'
       ? [`${what}: ${why ?? ''}${fix === null ? '' : `. ${fix}`}`]
@@ -168,14 +168,14 @@ function linesOfOne({ check, status, what, why, fix }: Finding): string[] {
 function summaryOf({ findings, tookMs }: Shown): string {
   const count = (status: FindingStatus) => findings.filter((finding) => finding.status === status).length;
   return [
-    `${countWords(findings.length, 'check')} in ${durationWords(tookMs)}: ${count('ok')} fine`,
+    `${countWords(findings.length, 'check')} in ${durationWords(tookMs)}: ${count('ok')} ok`,
     countWords(count('warning'), 'warning'),
     countWords(count('error'), 'error'),
     `${count('skipped')} skipped`,
   ].join(', ');
 }
 
-/** Coloured only on a terminal that supports colours and whose user wants them. */
+/** Colors the text on a terminal that supports colors, unless the user has turned them off. */
 function styled(color: InspectColor, text: string): string {
   return styleText(color, text, { stream: process.stdout, validateStream: true });
 }

@@ -1,4 +1,4 @@
-/** `flowhook data erase|export`: erases a person from everything that a team holds, or prints what it holds. */
+/** `flowhook data erase|export`: erases a person from all data of a team, or exports all data about a person. */
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
@@ -22,16 +22,16 @@ export function addErase(data: Command): void {
   const erasing = data
     .command('erase')
     .description('erase a person from records, old versions, events, delivery logs and errors')
-    .option('--team <slug>', 'the team that holds the data (a server uses the team of the key)')
-    .option('--email <address>', 'the address of the person, case-insensitive')
-    .option('--id <id>', 'the id of a record, in every workflow unless --workflow is given')
-    .option('--workflow <id>', 'only from one workflow (a server erases from one at a time)')
+    .option('--team <slug>', 'team that holds the data (on a server: the team of the API key)')
+    .option('--email <address>', 'email address of the person, case-insensitive')
+    .option('--id <id>', 'id of a record, in every workflow unless --workflow is set')
+    .option('--workflow <id>', 'erase only from this workflow (required on a server)')
     .option('--dry-run', 'only report what would be erased')
-    .option('--suppress', 'keep the person out of later runs, by a keyed hash')
     .option(
-      '--rewrite',
-      'if traces are left, rewrite the database however large it is; writes wait meanwhile',
-    );
+      '--suppress',
+      'drop the person from future runs; only a keyed hash of the address or id is stored',
+    )
+    .option('--rewrite', 'if traces are left, rewrite the database, even a large one; writes wait meanwhile');
   onTarget(addYes(erasing), eraseData, {
     check: (options) => void personFrom(options),
     checkLocal: refuseNoTeam,
@@ -39,13 +39,13 @@ export function addErase(data: Command): void {
 
   const exporting = data
     .command('export')
-    .description('print everything that is held about a person, one JSON object per line')
-    .requiredOption('--email <address>', 'the address of the person, case-insensitive')
-    .option('--team <slug>', 'only what one team holds (a server uses the team of the key)');
+    .description('print all data about a person, one JSON object per line')
+    .requiredOption('--email <address>', 'email address of the person, case-insensitive')
+    .option('--team <slug>', 'only data of this team (on a server: the team of the API key)');
   onTarget(exporting, exportData, { check: ({ email }) => refuseNoAddress(String(email)) });
 }
 
-/** A server erases from one workflow; whoever has the database from all of a team, and rewrites what is left. */
+/** A server erases from one workflow. On a database, all workflows of a team are erased from, and traces are rewritten. */
 function eraseData(target: Target, options: Options): Promise<void> {
   const { local } = target;
   return local === undefined ? eraseAt(target, options) : eraseHere(local, options);
@@ -59,7 +59,7 @@ async function eraseHere({ store, config }: Local, options: Options): Promise<vo
     store,
     sealer: await openSealer(config, store),
     directories: directoriesOf(config),
-    // A running server makes missing files again, and removes those that it is making when they are done.
+    // A running server creates missing files again, and removes files that it is still writing when they are complete.
     forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
   };
   const request: ErasureRequest = {
@@ -73,13 +73,13 @@ async function eraseHere({ store, config }: Local, options: Options): Promise<vo
   };
   const slug = String(options.team);
   await ask(options, async () => ({ team: slug, ...(await erase(deps, { ...request, dryRun: true })) }));
-  tell(await erase(deps, request), options);
+  printReport(await erase(deps, request), options);
 }
 
 function refuseNoTeam(options: Options): void {
   if (options.team === undefined) {
     throw new UsageError(
-      '--team is missing: the team that holds the data (`flowhook teams list` shows them)',
+      '--team is missing: name the team that holds the data. To list teams, run `flowhook teams list`',
     );
   }
 }
@@ -87,11 +87,11 @@ function refuseNoTeam(options: Options): void {
 async function eraseAt(target: Target, options: Options): Promise<void> {
   const { email, id } = personFrom(options);
   if (options.workflow === undefined) {
-    throw new UsageError('A server erases from one workflow at a time: say which with --workflow');
+    throw new UsageError('A server erases from one workflow at a time. Name it with --workflow');
   }
   if (options.rewrite === true) {
     throw new UsageError(
-      '--rewrite is for whoever has the database: run it there, with --data or --database',
+      '--rewrite works only on a database. Run the command where the database is, with --data or --database',
     );
   }
   const person = email === undefined ? { id: String(id) } : { email };
@@ -106,16 +106,16 @@ async function eraseAt(target: Target, options: Options): Promise<void> {
       suppress: options.suppress === true,
     });
     const { backups, ...rest } = report;
-    // A server says how many there are, not where.
-    tell({ ...rest, backups: backups === 0 ? [] : [`${backups} on the server`] }, options, report);
+    // A server reports only the number of backups.
+    printReport({ ...rest, backups: backups === 0 ? [] : [`${backups} on the server`] }, options, report);
   });
 }
 
 /**
- * Asks before anything is erased, with how much a trial has found. If that is nothing, nobody is asked.
+ * Asks for confirmation, with the amounts of a trial. If the trial finds nothing, it does not ask.
  *
- * @param trial tries it, and returns what it found in which team (its slug)
- * @throws UsageError unless the user agrees
+ * @param trial runs a trial, and returns the findings and the slug of the team
+ * @throws UsageError unless the user confirms
  */
 async function ask(
   options: Options,
@@ -132,36 +132,38 @@ async function ask(
   const what = [
     ...(rows === 0
       ? []
-      : [`${countWords(rows, 'stored state')} of records in ${countWords(workflows, 'workflow')}`]),
+      : [
+          `${countWords(rows, 'stored record')} in ${countWords(workflows, 'workflow')} (old versions included)`,
+        ]),
     ...(texts === 0 ? [] : [`${countWords(texts, 'text')} in events, deliveries and logs`]),
   ];
   await confirm(options, {
-    what: `"${options.email ?? options.id}" will be erased for good from the team "${team}": ${what.join(', ')}`,
+    what: `"${options.email ?? options.id}" will be permanently erased from the team "${team}": ${what.join(', ')}`,
     otherwise: 'nothing was erased',
   });
 }
 
-/** @throws UsageError unless the person is named in one way */
+/** @throws UsageError unless exactly one flag names the person */
 function personFrom(options: Options): { email: string | undefined; id: string | undefined } {
   const { email, id } = options as Record<string, string | undefined>;
   if ((email === undefined) === (id === undefined)) {
-    throw new UsageError('Give either --email or --id: whom to erase');
+    throw new UsageError('Name the person to erase with either --email or --id');
   }
   return { email, id };
 }
 
-/** What is printed of a report, from the database or from a server. */
-type Told = Omit<ErasureReport, 'found' | 'left'> & Record<'found' | 'left', readonly FoundPlace[]>;
+/** The printed parts of a report, from a database or a server. */
+type Report = Omit<ErasureReport, 'found' | 'left'> & Record<'found' | 'left', readonly FoundPlace[]>;
 type FoundPlace = Omit<Found, 'place'> & { place: string };
 
-/** @param whole what `--json` prints, if not the report */
-function tell(report: Told, options: Options, whole: unknown = report): void {
-  print(options, whole, [...linesOf(report.found, ''), ...linesOf(report.left, ' (stays)')]);
+/** @param whole the value for `--json` */
+function printReport(report: Report, options: Options, whole: unknown = report): void {
+  print(options, whole, [...linesOf(report.found, ''), ...linesOf(report.left, ' (not erased)')]);
   for (const sentence of sentencesOf(report)) say(sentence);
   if (report.disk !== null && !isSettled(report.disk)) process.exitCode = 1;
 }
 
-/** Prints entries as they are: parsing the JSON could change its numbers. */
+/** Prints entries unparsed: parsing the JSON could change its numbers. */
 async function exportData({ teams }: Target, options: Options): Promise<void> {
   let lines = 0;
   async function* output(): AsyncGenerator<Uint8Array> {
@@ -177,14 +179,14 @@ async function exportData({ teams }: Target, options: Options): Promise<void> {
   say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
 }
 
-/** Where copies of the database are searched for. */
+/** The directories to search for copies of the database. */
 function directoriesOf(config: Config): string[] {
   const file = databaseFile(config);
   const own = [config.dataDirectory, config.backupDirectory];
   return file === undefined ? own : [...own, dirname(file)];
 }
 
-/** Whether nothing more must be done about traces in free space and in the log. */
+/** Whether no traces are left in free space or in the write-ahead log. */
 function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureReport['disk']>): boolean {
   return logEmptied !== false && (rewritten || tracesLeft !== true);
 }
@@ -193,51 +195,51 @@ function linesOf(found: readonly FoundPlace[], remark: string): string[] {
   return found.map(({ workflowId, place, count }) => `${count}\t${place}\t${workflowId ?? '-'}${remark}`);
 }
 
-function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: Told): string[] {
+function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: Report): string[] {
   const sentences = [
     found.length === 0
       ? 'Nothing was found'
       : dryRun
-        ? 'This would be erased; nothing was changed'
+        ? 'This would be erased. Nothing was changed'
         : 'Erased',
   ];
   if (left.length > 0) {
     sentences.push(
-      'What stays mentions the person in records of others or in definitions: change it at its source',
+      "Entries that were not erased mention the person in other people's records or in definitions. Change them at their source",
     );
   }
-  if (suppressed) sentences.push('Later runs drop the person');
+  if (suppressed) sentences.push('Future runs drop the person');
   if (disk?.logEmptied === false) {
     sentences.push(
-      'The write-ahead log could not be emptied, because others were reading or writing. Run this again',
+      'The write-ahead log could not be emptied, because others were using the database. Run the command again',
     );
   }
   if (disk?.tracesLeft === null) {
     sentences.push(
       disk.rewritten
         ? 'The tables were rewritten without what was erased'
-        : 'Deleted bytes stay in the free space of the tables until PostgreSQL uses it again. Run this again with ' +
-            '--rewrite to have the tables rewritten at once: everything waits for each of them meanwhile, and ' +
-            'traces stay if a table could not be locked within 2 s',
+        : 'Deleted bytes remain in the free space of the tables until PostgreSQL reuses it. To rewrite the tables ' +
+            'now, run the command again with --rewrite: every access to a table waits while it is rewritten, and a ' +
+            'table that cannot be locked within 2 s keeps its traces',
     );
   }
   if (disk?.logEmptied === null) {
     sentences.push(
-      'PostgreSQL keeps copies in its write-ahead log and its archive, on replicas and in backups until those are ' +
-        'recycled or deleted: that is not in the hands of this command',
+      'PostgreSQL keeps copies in its write-ahead log and archive, on replicas and in backups until they are ' +
+        'recycled or deleted. This command cannot remove them',
     );
   }
   if (disk?.tracesLeft === true) {
     sentences.push(
       disk.rewritten
-        ? 'The address or id still stands in what others hold: other teams, other workflows, or what stays'
-        : 'The address or id still stands in the database file: in what others hold, or in parts that are not ' +
-            'used any more. Run this again with --rewrite to be sure of those',
+        ? 'The database file still contains the address or id: in other teams or workflows, or in entries that were not erased'
+        : 'The database file still contains the address or id: in other data, or in unused pages. To remove it from ' +
+            'unused pages, run the command again with --rewrite',
     );
   }
   if (backups.length > 0) {
     sentences.push(
-      `These copies are older and may still hold the person; delete them if so: ${backups.join(', ')}`,
+      `These older copies may still contain the person. Delete them if they do: ${backups.join(', ')}`,
     );
   }
   return sentences;

@@ -1,15 +1,15 @@
-/** `flowhook events list` and `flowhook audit list`: what happened, and who changed what. */
+/** `flowhook events list` and `flowhook audit list`: lists events, and the changes in the audit log. */
 import type { Command } from 'commander';
 import type { AuditLine, FlowhookEvent } from 'flowhook-client';
 import { parseExactly } from '../../model/record.ts';
 import { localClient } from '../local-server.ts';
-import { type Options, timeFrom, wholeNumber } from '../options.ts';
+import { dateFrom, type Options, wholeNumber } from '../options.ts';
 import { onTarget, soleTeam, type Target } from '../target.ts';
 import { type Head, print, say, table } from '../terminal.ts';
 
 const DEFAULT_EVENTS = 100;
 const MAX_EVENTS = 1_000;
-/** Events that are read at once. */
+/** The number of events per request. */
 const PAGE = 250;
 const DEFAULT_LINES = 50;
 const MAX_LINES = 10_000;
@@ -17,27 +17,27 @@ const MAX_LINES = 10_000;
 export function addEvents(program: Command): void {
   const list = program
     .command('events')
-    .description('events: what happened, in order')
+    .description('list the events of workflows and jobs')
     .command('list')
     .description('list events of a team, oldest first (with --json: their bodies as sent to webhooks)')
-    .option('--team <slug>', 'its team, if there are several')
-    .option('--after <sequence>', 'only events after this number (default: the newest events)')
-    .option('--limit <number>', `how many at most (default: ${DEFAULT_EVENTS}, up to ${MAX_EVENTS})`);
+    .option('--team <slug>', 'team, if there are several')
+    .option('--after <sequence>', 'only events after this sequence number (default: the newest events)')
+    .option('--limit <number>', `maximum number of events, up to ${MAX_EVENTS} (default: ${DEFAULT_EVENTS})`);
   onTarget(list, listEvents, { check: (options) => void spanFrom(options) });
 }
 
 export function addAudit(program: Command): void {
   const list = program
     .command('audit')
-    .description('the audit log: who changed what, when, and from where')
+    .description('read the audit log: who changed what, when, and from where')
     .command('list')
     .description('list changes, newest first')
-    .option('--team <slug>', 'only changes of one team (default: all, including those of the instance)')
-    .option('--action <name>', 'only this operation, such as `webhooks.subscribe`')
-    .option('--actor <key-id>', 'only changes made with this key')
+    .option('--team <slug>', 'only changes in this team (default: all teams and the instance)')
+    .option('--action <name>', 'only changes by this operation, such as `webhooks.subscribe`')
+    .option('--actor <key-id>', 'only changes made with this API key')
     .option('--target <id>', 'only changes to the object with this id')
-    .option('--since <time>', 'only since this time, such as 2026-11-21 or 2026-11-21T10:00Z')
-    .option('--limit <number>', `how many at most (default: ${DEFAULT_LINES}, up to ${MAX_LINES})`);
+    .option('--since <time>', 'only changes at or after this time, such as 2026-11-21 or 2026-11-21T10:00Z')
+    .option('--limit <number>', `maximum number of changes, up to ${MAX_LINES} (default: ${DEFAULT_LINES})`);
   onTarget(list, listAudit, { check: (options) => void filterFrom(options) });
 }
 
@@ -52,13 +52,13 @@ const EVENT_HEADS: readonly Head[] = [
 
 async function listEvents(target: Target, options: Options): Promise<void> {
   const { limit, after } = spanFrom(options);
-  const { client } = await soleTeam(target, 'Events are counted for each team');
+  const { client } = await soleTeam(target, 'Each team has its own sequence of events');
   const events: FlowhookEvent[] = [];
   let place = after ?? Math.max(0, (await client.events.page({ after: 'now' })).next - limit);
   while (events.length < limit) {
     const query = { after: String(place), limit: Math.min(PAGE, limit - events.length) };
     const response = await client.request({ path: '/v1/events', query });
-    // With numbers that a double cannot hold, as webhooks are sent them.
+    // Keeps numbers that a double cannot represent, as webhooks receive them.
     const page = parseExactly(await response.text()) as { events: FlowhookEvent[]; next: number };
     events.push(...page.events);
     place = page.next;
@@ -88,17 +88,17 @@ const AUDIT_HEADS: readonly Head[] = [
   { name: 'time' },
   { name: 'team', drop: 2 },
   { name: 'action' },
-  { name: 'of', drop: 4 },
+  { name: 'target', drop: 4 },
   { name: 'by' },
   { name: 'from', drop: 1 },
-  { name: 'what', drop: 3 },
+  { name: 'change', drop: 3 },
 ];
 
 async function listAudit({ teams: [first], local }: Target, options: Options): Promise<void> {
   const { limit, ...filter } = filterFrom(options);
-  // With the database at hand all teams are looked at, and the instance.
+  // On a database, the default is all teams and the instance.
   const team = local === undefined || options.team !== undefined ? {} : { team: '*' };
-  // The audit outlives the last team.
+  // The audit log remains after the last team was deleted.
   const client = first?.client ?? (local && localClient({ ...local, teamId: '' }));
   const audit = client?.audit({ ...filter, ...team, limit: Math.min(1_000, limit) });
   const lines = (await audit?.take(limit)) ?? [];
@@ -108,10 +108,9 @@ async function listAudit({ teams: [first], local }: Target, options: Options): P
 
 /** @throws UsageError */
 function filterFrom({ action, actor, target, since, limit }: Options) {
-  const sinceMs = timeFrom('--since', since);
   return {
     ...({ action, actor, target } as Record<'action' | 'actor' | 'target', string | undefined>),
-    since: sinceMs === undefined ? undefined : new Date(sinceMs),
+    since: dateFrom('--since', since),
     limit: wholeNumber('--limit', limit ?? DEFAULT_LINES, 1, MAX_LINES),
   };
 }

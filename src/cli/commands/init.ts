@@ -1,19 +1,19 @@
-/** `flowhook init` and `flowhook config`: writes the files of a new installation, and shows the settings. */
+/** `flowhook init` and `flowhook config`: creates the files of a new installation, and shows the settings. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { commentedSettings } from '../../config/commented-file.ts';
 import { ConfigError } from '../../config/config.ts';
 import { settingsByGroup } from '../../config/settings.ts';
-import { misspeltVariables } from '../../config/sources.ts';
+import { misspelledVariables } from '../../config/sources.ts';
 import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
 import { columns, print, say } from '../terminal.ts';
 
-/** The directory in the unit of `templates/`, which is replaced. */
+/** The directory in the unit of `templates/`, which the directory of the installation replaces. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';
 
-/** What each file contains, by its path in the directory. */
+/** The content of each file, by its path in the directory. */
 const FILES: Readonly<Record<string, (directory: string) => string>> = {
   'flowhook.yaml': commentedSettings,
   'workflows/default/hello.yaml': () => packed('templates/hello.yaml'),
@@ -27,9 +27,10 @@ export function addInit(program: Command): void {
   program
     .command('init')
     .description(
-      'write the files to start with: flowhook.yaml with every setting as a comment, a workflow, compose.yaml, and a unit for systemd; existing files are kept',
+      'create the files of a new installation: flowhook.yaml with all settings as comments, an example workflow, ' +
+        'compose.yaml and a systemd unit; existing files are kept',
     )
-    .argument('[directory]', 'where to; created if it is missing', '.')
+    .argument('[directory]', 'directory for the files, created if missing', '.')
     .option('--force', 'overwrite existing files')
     .option('--json', 'print JSON')
     .action(init);
@@ -38,16 +39,16 @@ export function addInit(program: Command): void {
 function init(where: string, options: Options): void {
   const directory = resolve(where);
   const written: string[] = [];
-  const left: string[] = [];
+  const kept: string[] = [];
   for (const [file, content] of Object.entries(FILES)) {
     const isWritten = write(join(directory, file), content(directory), options.force === true);
-    (isWritten ? written : left).push(file);
+    (isWritten ? written : kept).push(file);
   }
-  print(options, { directory, written, left }, [
+  print(options, { directory, written, left: kept }, [
     ...written.map((file) => `wrote ${file}`),
-    ...left.map((file) => `kept  ${file}, which exists`),
+    ...kept.map((file) => `kept  ${file} (already exists)`),
   ]);
-  if (left.length > 0) say('--force overwrites existing files.');
+  if (kept.length > 0) say('To overwrite existing files, use --force');
   say(nextSteps(relative(process.cwd(), directory)));
 }
 
@@ -56,24 +57,24 @@ function write(file: string, content: string, force: boolean): boolean {
   try {
     mkdirSync(dirname(file), { recursive: true });
     if (!force && existsSync(file)) return false;
-    // `wx`: not even a file that somebody else creates in this moment is overwritten.
+    // `wx`: does not overwrite a file that was created since the check.
     writeFileSync(file, content, { flag: force ? 'w' : 'wx' });
     return true;
   } catch (error) {
     const { message } = error as NodeJS.ErrnoException;
-    throw new Error(`${file} cannot be written: ${message}. Name a directory that this user may write to`);
+    throw new Error(`${file} cannot be written: ${message}. Choose a directory that this user may write to`);
   }
 }
 
 function nextSteps(directory: string): string {
   return [
     '',
-    'What to do next:',
+    'Next steps:',
     ...(directory === '' ? [] : [`  cd ${inShell(directory)}`]),
-    '  flowhook serve                # prints a first key, and a link to the dashboard',
+    '  flowhook serve                # prints the first API key and a link to the dashboard',
     '  flowhook run hello --wait     # in a second terminal',
     '  flowhook data get hello',
-    'flowhook.service and compose.yaml say at their heads how they are used.',
+    'The comments in flowhook.service and compose.yaml explain how to use them.',
   ].join('\n');
 }
 
@@ -81,7 +82,7 @@ function inShell(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** The unit for systemd, in which % begins a placeholder and must be escaped. */
+/** The systemd unit, in which % must be escaped. */
 function unitOf(directory: string): string {
   const written = directory.replaceAll('%', '%%');
   return packed('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
@@ -93,19 +94,19 @@ function packed(path: string): string {
 }
 
 export function addConfig(program: Command): void {
-  const config = program.command('config').description('the settings');
+  const config = program.command('config').description('print and check the settings');
   const printing = config
     .command('print')
     .description(
-      'print every setting with the value that a server started this way would use; secrets are not shown',
+      'print the settings that a server started with these flags and variables would use; secrets are masked',
     )
-    .option('--show-origin', 'say where each value comes from: a flag, the environment, a file')
+    .option('--show-origin', 'print the source of each value: a flag, a variable or a file')
     .option('--json', 'print JSON');
   addAllSettings(printing).action(printConfig);
   const checking = config
     .command('check')
     .description(
-      'check the settings that a server started this way would use, without starting it; exit code 2 if any are wrong',
+      'check the settings that a server started with these flags and variables would use; exit code 2 if any is invalid',
     )
     .option('--json', 'print JSON');
   addAllSettings(checking).action(checkConfig);
@@ -132,10 +133,10 @@ function printConfig(options: Options): void {
   );
 }
 
-/** A mistake keeps a server from starting; a doubt is a variable that has no effect. */
+/** Prints mistakes, with which a server does not start, and doubts: variables that have no effect. */
 function checkConfig(options: Options): void {
   try {
-    const doubts = misspeltVariables(configOf(options).environment);
+    const doubts = misspelledVariables(configOf(options).environment);
     print(options, { ok: true, mistakes: [], doubts }, [...doubts, 'The settings are valid']);
   } catch (error) {
     if (options.json !== true || !(error instanceof ConfigError)) throw error;

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Flowhook, FlowhookError, Job } from 'flowhook-client';
 import { JOB_ORIGINS, JOB_STATES } from '../../model/job.ts';
-import { parseDuration } from '../../std/amounts.ts';
+import { countWords, parseDuration } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { ConflictError, UsageError } from '../exit.ts';
 import { followJob, logTail, report } from '../follow-job.ts';
@@ -12,49 +12,49 @@ import { addSettings, type Options, oneOf, someOf, wholeNumber } from '../option
 import { onJob, onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { print, say, table, toOutput, untilInterrupted } from '../terminal.ts';
 
-/** Who canceled a job that runs in the process of the command. */
-const BY_ENDING =
-  'Canceled at the command line: the command that ran it was interrupted, or its --timeout was over';
+/** The error of a job that this process ran and canceled. */
+const CANCELED_BY_COMMAND =
+  'Canceled by the command that ran the job: it was interrupted, or its --timeout expired';
 const DEFAULT_JOBS = 20;
 const MAX_JOBS = 1_000;
-/** How many of the newest jobs of each team are watched. */
+/** The number of newest jobs of each team that `watch` reads. */
 const WATCHED = 200;
-/** Of a timer. */
+/** The maximum of a timer. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export function addRun(program: Command): void {
   const command = program
     .command('run')
     .description(
-      'run a workflow: on the server that uses this database, or in this process if none is running',
+      'run a workflow on the server that uses this database, or if no server is running, in this process',
     )
-    .argument('<workflow>', 'its id')
-    .option('--team <slug>', 'its team, if several have a workflow with this id')
-    .option('--wait', 'wait until the job has ended (implied when it runs in this process)')
-    .option('--timeout <duration>', 'wait no longer than this, such as 30s or 15m (implies --wait)')
-    .option('--logs', 'print its log to standard error while waiting');
+    .argument('<workflow>', 'id of the workflow')
+    .option('--team <slug>', 'team of the workflow, if several teams have a workflow with this id')
+    .option('--wait', 'wait until the job has ended (always on when the job runs in this process)')
+    .option('--timeout <duration>', 'maximum time to wait, such as 30s or 15m (implies --wait)')
+    .option('--logs', 'print the log of the job to standard error (implies --wait)');
   onTarget(command, run, {
     own: () => true,
     check: (_workflow: string, options) => void timeoutFrom(options),
   });
   addSettings(command, ['workflows']).addHelpText(
     'after',
-    '\nExit codes: 0 finished, 1 failed or canceled, 5 another job is queued or running, 7 ended by its time limit ' +
-      'or --timeout, 130 interrupted.\n' +
-      'Ctrl-C or --timeout leave the job to the server; a job that runs in this process is canceled.',
+    '\nExit codes: 0 finished, 1 failed or canceled, 5 another job is queued or running, 7 the time limit of the job ' +
+      'or --timeout expired, 130 interrupted.\n' +
+      'After Ctrl-C or --timeout, a job on a server continues. A job in this process is canceled.',
   );
 }
 
 export function addJobs(program: Command): void {
-  const jobs = program.command('jobs').description('jobs: list, show, follow, cancel and rerun them');
+  const jobs = program.command('jobs').description('list, show, follow, cancel and rerun jobs');
   const list = jobs
     .command('list')
     .description('list jobs, newest first')
     .option('--workflow <id>', 'only jobs of this workflow')
     .option('--team <slug>', 'only jobs of this team')
-    .option('--state <states>', 'only jobs in these states, comma-separated')
-    .option('--origin <origin>', `only jobs of this origin: ${JOB_ORIGINS.join(', ')}`)
-    .option('--limit <number>', `how many at most (default: ${DEFAULT_JOBS})`);
+    .option('--state <states>', `only jobs in these states: comma-separated, of ${JOB_STATES.join(', ')}`)
+    .option('--origin <origin>', `only jobs with this origin: ${JOB_ORIGINS.join(', ')}`)
+    .option('--limit <number>', `maximum number of jobs, up to ${MAX_JOBS} (default: ${DEFAULT_JOBS})`);
   onTarget(list, listJobs, { check: (options) => void filterFrom(options) });
 
   const one = (
@@ -63,28 +63,32 @@ export function addJobs(program: Command): void {
     action: (team: TargetTeam, id: string, options: Options) => Promise<void>,
   ) =>
     onTarget(
-      jobs.command(name).description(description).argument('<job>', 'its id'),
+      jobs.command(name).description(description).argument('<job>', 'id of the job'),
       (target, id: string, options: Options) =>
         onJob(target, id, (team, jobId) => action(team, jobId, options)),
     );
-  one('show', 'show one job: where it stands, and why it failed if it did', async (team, id, options) => {
-    const job = await team.client.jobs.get(id);
-    const slug = await team.slug();
-    print(options, { team: slug, ...job }, jobLines(job, slug, Date.now()));
-  });
+  one(
+    'show',
+    'show a job: its state, progress and result, or the reason why it failed',
+    async (team, id, options) => {
+      const job = await team.client.jobs.get(id);
+      const slug = await team.slug();
+      print(options, { team: slug, ...job }, jobLines(job, slug, Date.now()));
+    },
+  );
 
   const logs = jobs
     .command('logs')
     .description('print the log of a job (with --json: one JSON object per line)')
-    .argument('<job>', 'its id')
-    .option('--attempt <number>', 'which attempt (default: the last)')
-    .option('--follow', 'continue until the job has ended, including further attempts');
+    .argument('<job>', 'id of the job')
+    .option('--attempt <number>', 'number of the attempt (default: the last)')
+    .option('--follow', 'keep printing until the job has ended, including further attempts');
   onTarget(logs, printLog, { check: (_id: string, options) => void attemptFrom(options) });
 
   const watch = jobs
     .command('watch')
-    .description('follow a job to its end; without one, print every change of every job until Ctrl-C')
-    .argument('[job]', 'its id')
+    .description('follow a job until it ends; without a job, print every change of every job until Ctrl-C')
+    .argument('[job]', 'id of the job')
     .option('--team <slug>', 'only jobs of this team');
   onTarget(watch, async (target, id: string | undefined, options: Options) => {
     const interrupted = untilInterrupted({ isEnd: id === undefined });
@@ -102,9 +106,9 @@ export function addJobs(program: Command): void {
     const { job } = await client.jobs.cancel(id);
     const isEnded = job.state === 'canceled';
     print(options, job, [`${isEnded ? 'canceled' : 'canceling'} ${id}`]);
-    if (!isEnded) say(`Its run is being stopped; \`flowhook jobs watch ${id}\` waits for it`);
+    if (!isEnded) say(`The run is being stopped. To wait for its end, run \`flowhook jobs watch ${id}\``);
   });
-  one('rerun', 'queue a new job of the same workflow', async ({ client }, id, options) => {
+  one('rerun', 'queue a new job of the same workflow as an earlier job', async ({ client }, id, options) => {
     const { job } = await client.jobs.rerun(id).catch((error) => explain(client, error));
     printQueued(job, options);
   });
@@ -135,10 +139,11 @@ async function listJobs(target: Target, options: Options): Promise<void> {
       JOB_HEADS,
     ),
   );
-  if (found.length === 0 && options.json !== true) say('No jobs found. `flowhook run WORKFLOW` queues one');
+  if (found.length === 0 && options.json !== true)
+    say('No jobs found. Queue one with `flowhook run WORKFLOW`');
 }
 
-/** Which jobs `list` shows. @throws UsageError */
+/** The filter of `list`. @throws UsageError */
 function filterFrom({ state, origin, limit }: Options) {
   return {
     limit: wholeNumber('--limit', limit ?? DEFAULT_JOBS, 1, MAX_JOBS),
@@ -157,7 +162,7 @@ async function printLog(target: Target, id: string, options: Options): Promise<v
     ]);
     const isFollowed = options.follow === true;
     if (attempt !== undefined && attempt > job.attempt && !isFollowed) {
-      say(`Job ${job.id} has had ${job.attempt} attempts: there is no attempt ${attempt}`);
+      say(`Job ${job.id} has had ${countWords(job.attempt, 'attempt')}, so there is no attempt ${attempt}`);
     }
     const tail = logTail(client, job, attempt);
     async function* lines() {
@@ -184,7 +189,7 @@ async function printLog(target: Target, id: string, options: Options): Promise<v
   }
 }
 
-/** `--attempt`; undefined when it is missing. @throws UsageError */
+/** `--attempt`; undefined if missing. @throws UsageError */
 function attemptFrom({ attempt }: Options): number | undefined {
   return attempt === undefined ? undefined : wholeNumber('--attempt', attempt, 1, Number.MAX_SAFE_INTEGER);
 }
@@ -198,7 +203,7 @@ async function watchAll({ teams, lookMs }: Target, options: Options, signal: Abo
       for (const job of jobs.reverse()) {
         const state = stateWords(job);
         seen.set(job.id, state);
-        // The first look prints only unfinished jobs: the others have not changed.
+        // The first read prints only unfinished jobs: the others have not changed.
         if (known === undefined ? job.finishedAt !== null : known.get(job.id) === state) continue;
         const now = Date.now();
         const team = await slug();
@@ -226,19 +231,19 @@ async function run(target: Target, workflow: string, options: Options): Promise<
         ).jobId;
       const following = { client, lookMs, signal, logs: options.logs === true };
       if (local?.owned) {
-        // Loaded here: not needed when a server runs the job.
+        // Loaded only if needed, to start fast.
         const { openEngine } = await import('../engine.ts');
         const engine = await openEngine(local.config, local.store);
         try {
-          // A job left running by a killed server would otherwise block the workflow forever.
+          // A job that was running when a server was killed would otherwise block the workflow.
           await engine.reap();
           const id = await queue();
           say('No server is running on this database: the job runs in this process');
           await engine.start();
           const seen = await followJob(id, following);
           if (seen.finishedAt !== null) return report(seen, options);
-          say('Canceling the job; Ctrl-C ends this process at once');
-          await local.store.jobs.cancel({ teamId, id, by: BY_ENDING });
+          say('Canceling the job. Press Ctrl-C again to end this process immediately');
+          await local.store.jobs.cancel({ teamId, id, by: CANCELED_BY_COMMAND });
           report(await followJob(id, { ...following, signal: new AbortController().signal }), options);
         } finally {
           await engine.stop();
@@ -256,25 +261,25 @@ async function run(target: Target, workflow: string, options: Options): Promise<
 
 function printQueued(job: Job, options: Options): void {
   print(options, job, [job.id]);
-  say(`Queued; \`flowhook jobs watch ${job.id}\` follows it`);
+  say(`The job is queued. To follow it, run \`flowhook jobs watch ${job.id}\``);
 }
 
 /**
- * Names the job in the way.
+ * Adds the conflicting job and the next steps to the error.
  *
- * @param isOwned whether no server is running: that job then waits for one
+ * @param isOwned whether no server is running, so that the conflicting job waits for one
  */
 async function explain(client: Flowhook, error: FlowhookError, { isOwned = false } = {}): Promise<never> {
   const { jobId } = error;
   if (jobId == null) throw error;
   const state = await client.jobs.get(jobId).then(
     (job) => ` (${stateWords(job)})`,
-    // A key may queue without reading.
+    // A key may have the scope to queue jobs but not to read them.
     () => '',
   );
-  const next = isOwned ? 'serve` would run it' : `jobs watch ${jobId}\` follows it`;
+  const next = isOwned ? 'Run it with `flowhook serve`' : `Follow it with \`flowhook jobs watch ${jobId}\``;
   throw new ConflictError(
-    `${error.message}: ${jobId}${state}. \`flowhook ${next}, \`flowhook jobs cancel ${jobId}\` ends it`,
+    `${error.message}: ${jobId}${state}. ${next}, or cancel it with \`flowhook jobs cancel ${jobId}\``,
     { cause: error },
   );
 }
@@ -284,7 +289,7 @@ function isWaitedFor({ wait, timeout, logs }: Options): boolean {
   return wait === true || timeout !== undefined || logs === true;
 }
 
-/** `--timeout` in milliseconds; undefined when it is missing. @throws UsageError */
+/** `--timeout` in milliseconds; undefined if missing. @throws UsageError */
 function timeoutFrom({ timeout }: Options): number | undefined {
   if (timeout === undefined) return undefined;
   const ms = parseDuration(timeout);

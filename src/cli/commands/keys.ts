@@ -17,6 +17,7 @@ import { NotFoundError, UsageError } from '../exit.ts';
 import type { Options } from '../options.ts';
 import { findTeams, onTarget, type Target, teamNotFound } from '../target.ts';
 import { addYes, confirm, type Head, print, say, table } from '../terminal.ts';
+import { relativeWords } from '../times.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 36_500;
@@ -26,14 +27,17 @@ export function addKeys(program: Command): void {
 
   const create = keys
     .command('create')
-    .description('create a key and print it, only this once; a running server accepts it at once')
+    .description('create an API key and print it once; a running server accepts it immediately')
     .option(
       '--team <slug>',
-      `the team of the key; if it does not exist, only "${DEFAULT_TEAM}" is created (a server uses the team of the calling key)`,
+      `team of the key; "${DEFAULT_TEAM}" is created if it does not exist (on a server: the team of the calling key)`,
     )
-    .option('--name <name>', 'what to call it', '')
-    .option('--scopes <list>', `of ${SCOPES.join(', ')} (default: ${DEFAULT_SCOPES.join(',')})`)
-    .option('--expires-in <days>', 'days until it expires (default: never)');
+    .option('--name <name>', 'name of the key', '')
+    .option(
+      '--scopes <list>',
+      `scopes of the key: comma-separated, of ${SCOPES.join(', ')} (default: ${DEFAULT_SCOPES.join(',')})`,
+    )
+    .option('--expires-in <days>', 'number of days until the key expires (default: never)');
   onTarget(create, createKey, {
     anyTeam: true,
     make: ({ team }) => team === DEFAULT_TEAM,
@@ -46,7 +50,7 @@ export function addKeys(program: Command): void {
 
   const list = keys
     .command('list')
-    .description('list keys, without their secret values')
+    .description('list API keys, without their secret values')
     .option('--team <slug>', 'only keys of this team');
   onTarget(list, async (target, options: Options) => {
     const rows = await keysOf(target);
@@ -55,12 +59,12 @@ export function addKeys(program: Command): void {
 
   const revoke = keys
     .command('revoke')
-    .description('revoke a key for good; a running server refuses it within a second')
-    .argument('<id>', 'as `flowhook keys list` shows it');
+    .description('permanently revoke an API key; a running server rejects it within a second')
+    .argument('<id>', 'id of the key, as `flowhook keys list` shows it');
   onTarget(addYes(revoke), revokeKey);
 }
 
-/** Whoever has the database may also make keys with the scope `operator`, which the API does not. */
+/** Creates a key. Only on a database may it have the scope `operator`, which the API does not grant. */
 async function createKey({ teams: [first], local }: Target, options: Options): Promise<void> {
   const wanted = { name: String(options.name), scopes: scopesFrom(options) };
   const expiresAt = expiryFrom(options);
@@ -70,13 +74,13 @@ async function createKey({ teams: [first], local }: Target, options: Options): P
       const { key, record } = await mintKey(local.store, { teamId: id, ...wanted, expiresAt });
       return { id: record.id, team: slug, key };
     }
-    if (first === undefined) throw new Error('A server always has the team of the key');
+    if (first === undefined) throw new Error('On a server there is always the team of the key');
     const asked = { ...wanted, ...(expiresAt === null ? {} : { expiresAt: new Date(expiresAt) }) };
     const { apiKey, key } = await first.client.keys.create(asked);
     return { id: key.id, team: await first.slug(), key: apiKey };
   };
   const key = await made();
-  if (options.json !== true) say(`Key ${key.id} of team ${key.team}, shown this once:`);
+  if (options.json !== true) say(`Key ${key.id} of team ${key.team}, shown only once:`);
   print(options, key, [key.key]);
 }
 
@@ -84,25 +88,25 @@ async function createKey({ teams: [first], local }: Target, options: Options): P
 function slugFrom({ team }: Options): string {
   if (team === undefined) {
     throw new UsageError(
-      '--team is missing: the team that the key speaks for, such as `--team default` (`flowhook teams list` shows them)',
+      '--team is missing: name the team of the key, such as `--team default`. To list teams, run `flowhook teams list`',
     );
   }
   if (isTeamSlug(String(team))) return String(team);
   throw new UsageError(
-    `--team must be 1 to 63 of a–z, 0–9 and -, beginning with a letter or digit, found "${team}"`,
+    `--team must be 1 to 63 characters of a–z, 0–9 and -, beginning with a letter or digit, found "${team}"`,
   );
 }
 
-/** A misspelt slug must not become a team: only the one that every server has anyway is created here. */
+/** Creates only the default team, which every server has anyway: a misspelled slug must not become a team. */
 async function teamNamed({ store }: { store: Store }, slug: string): Promise<Team> {
   const found = await store.teams.bySlug({ slug });
   if (found !== undefined) return found;
   if (slug === DEFAULT_TEAM) {
-    say(`There was no team "${slug}": creating it`);
+    say(`Creating the team "${slug}"`);
     return store.teams.ensure({ slug });
   }
   const teams = await findTeams(store, undefined);
-  throw teamNotFound(slug, teams, ` (\`flowhook teams create ${slug}\` creates it)`);
+  throw teamNotFound(slug, teams, `To create the team, run \`flowhook teams create ${slug}\``);
 }
 
 type KeyRow = Key & { team: string };
@@ -117,7 +121,7 @@ async function keysOf({ teams }: Target): Promise<KeyRow[]> {
   return (await Promise.all(lists)).flat().sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Whoever has the database may also revoke keys with the scope `operator`. */
+/** Revokes a key. Only on a database may it have the scope `operator`. */
 async function revokeKey(target: Target, id: string, options: Options): Promise<void> {
   const keys = await keysOf(target);
   const key = keys.find((one) => one.id === id);
@@ -126,15 +130,15 @@ async function revokeKey(target: Target, id: string, options: Options): Promise<
       id,
       keys.map((one) => one.id),
     );
-    const advice = meant === undefined ? '`flowhook keys list` shows them' : `Did you mean ${meant}?`;
+    const advice = meant === undefined ? 'To list keys, run `flowhook keys list`' : `Did you mean ${meant}?`;
     throw new NotFoundError(`No key "${id}" found. ${advice}`);
   }
   if (key.revokedAt === null) {
     const name = key.name === '' ? '' : ` ("${key.name}")`;
     await confirm(options, {
       what:
-        `The key ${key.id}${name} of the team "${key.team}", ${usedWords(key)}, will be revoked for good: ` +
-        'every program that uses it is refused from then on',
+        `The key ${key.id}${name} of the team "${key.team}", ${usedWords(key, Date.now())}, will be permanently ` +
+        'revoked. Requests with it will fail',
       otherwise: 'nothing was revoked',
     });
   }
@@ -152,21 +156,21 @@ function scopesFrom({ scopes: list }: Options): readonly Scope[] {
   const unknown = scopes.filter((scope) => !(SCOPES as readonly string[]).includes(scope));
   if (unknown.length === 0) return scopes as Scope[];
   throw new UsageError(
-    `--scopes: there is no scope ${unknown.map((scope) => `"${scope}"`).join(', ')}. There are: ${SCOPES.join(', ')}`,
+    `--scopes must be a comma-separated list of ${SCOPES.join(', ')}, found ${unknown.map((scope) => `"${scope}"`).join(', ')}`,
   );
 }
 
-/** When a new key expires, in epoch milliseconds; null: never. @throws UsageError */
+/** The expiry of a new key in epoch milliseconds; null: never. @throws UsageError */
 function expiryFrom({ expiresIn }: Options): number | null {
   if (expiresIn === undefined) return null;
   const days = Number(expiresIn);
   if (days > 0 && days <= MAX_DAYS) return Date.now() + days * DAY_MS;
-  throw new UsageError(`--expires-in must be a number of days up to ${MAX_DAYS}, found "${expiresIn}"`);
+  throw new UsageError(`--expires-in must be a number of days, up to ${MAX_DAYS}, found "${expiresIn}"`);
 }
 
 const CONCERNS: Readonly<Record<KeyConcern, string>> = {
-  unused: 'unused for 90 days: revoke it if nobody needs it',
-  expires_soon: 'ends soon: make another one',
+  unused: 'unused for 90 days: revoke it if it is no longer needed',
+  expires_soon: 'expires soon: create another key',
 };
 
 const HEADS: readonly Head[] = [
@@ -185,10 +189,11 @@ function cellsOf(key: KeyRow): string[] {
   const { id, team, prefix, scopes, createdAt, name, expiresAt, revokedAt, concern } = key;
   const state =
     revokedAt !== null ? `revoked ${revokedAt}` : expiresAt === null ? '' : `expires ${expiresAt}`;
+  const used = key.lastUsedAt === null ? 'never used' : `last used ${key.lastUsedAt}`;
   const words = concern === null ? '' : `(${CONCERNS[concern]})`;
-  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, usedWords(key), state, words];
+  return [id, team, `${prefix}…`, scopes.join(','), createdAt, name, used, state, words];
 }
 
-function usedWords({ lastUsedAt }: Pick<Key, 'lastUsedAt'>): string {
-  return lastUsedAt === null ? 'never used' : `last used ${lastUsedAt}`;
+function usedWords({ lastUsedAt }: Key, nowMs: number): string {
+  return lastUsedAt === null ? 'never used' : `last used ${relativeWords(lastUsedAt, nowMs)}`;
 }

@@ -1,4 +1,4 @@
-/** `flowhook webhooks listen`: forwards the events of a server to a local address, signed, for development. */
+/** `flowhook webhooks listen`: forwards the events of a server to a local URL, signed, for development. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
@@ -18,37 +18,41 @@ import { print, say, untilInterrupted, warn } from '../terminal.ts';
 const CTRL_C = '\u0003';
 const WAIT_S = 25;
 const LIMIT = 100;
-/** The timeout of a request, which the server may hold for `WAIT_S`. */
-const ANSWER_MS = 40_000;
-const AWAY_MS = 1_000;
-/** The longest timeout that a webhook may have. */
+/** The timeout of a request, longer than `WAIT_S`, for which the server may hold it. */
+const TIMEOUT_MS = 40_000;
+/** The pause between requests while the server is unreachable. */
+const RETRY_MS = 1_000;
+/** The maximum timeout of a webhook. */
 const FORWARD_MS = 30_000;
 
 export function addListen(webhooks: Command): void {
   webhooks
     .command('listen')
-    .description('forward the events of a server to a local address, signed, until Ctrl-C')
-    .requiredOption('--forward-to <url>', 'where your receiver listens: http://127.0.0.1:9000/hook')
-    .option('--url <url>', 'the server (default: FLOWHOOK_URL, else the address and port of the settings)')
-    .addOption(new Option('--server <url>', 'the same as --url').hideHelp())
-    .option('--key <key>', 'an API key with the scope read (default: the variable FLOWHOOK_KEY)')
-    .option('--profile <name>', 'a server saved by `flowhook login` (or FLOWHOOK_PROFILE)')
+    .description('forward the events of a server to a local URL, signed, until Ctrl-C')
+    .requiredOption('--forward-to <url>', 'URL of your receiver, such as http://127.0.0.1:9000/hook')
+    .option(
+      '--url <url>',
+      'URL of the server (default: FLOWHOOK_URL, else the host and port in the settings)',
+    )
+    .addOption(new Option('--server <url>', 'alias of --url').hideHelp())
+    .option('--key <key>', 'API key with the scope read (default: FLOWHOOK_KEY)')
+    .option('--profile <name>', 'use a server saved by `flowhook login` (default: FLOWHOOK_PROFILE)')
     .option('--workflow <id>', 'only events of this workflow')
-    .option('--events <names>', 'only these events, comma-separated (default: every event)')
-    .option('--secret <whsec>', 'sign with this secret (default: a new one, printed at the start)')
+    .option('--events <names>', 'only these events, comma-separated (default: all events)')
+    .option('--secret <whsec>', 'signing secret (default: a new one, printed at the start)')
     .option('--print', 'print the body of each event')
-    .option('--resend <event>', 'forward only this event, once')
+    .option('--resend <event>', 'forward only the event with this id, once')
     .option('--json', 'print JSON, one object per line')
     .addHelpText(
       'after',
-      '\nOn a terminal the key r sends the last event again. An event that your receiver refuses is not retried.\n' +
-        'While the server is unreachable this waits, then continues with what has happened meanwhile.\n' +
-        'Exit codes: 0 ended by Ctrl-C (with --resend: delivered), 1 failed, 3 no such event, 4 the key was refused.',
+      '\nOn a terminal, press r to send the last event again. Failed requests are not retried.\n' +
+        'If the server is unreachable, the command waits, and then forwards the events that it missed.\n' +
+        'Exit codes: 0 ended by Ctrl-C (with --resend: delivered), 1 failed, 3 no such event, 4 key rejected.',
     )
     .action(listen);
 }
 
-/** An event: its fields, and its body as it was sent. */
+/** An event: its parsed fields, and its original body. */
 interface WireEvent {
   fields: { id: string; type: string; sequence: number; workflowId?: string };
   body: string;
@@ -57,7 +61,7 @@ interface WireEvent {
 async function listen(options: Options): Promise<void> {
   const forwardTo = urlFrom('--forward-to', options.forwardTo);
   const server = serverFrom(options);
-  const client = new Flowhook({ ...server, retries: 0, timeoutMs: ANSWER_MS });
+  const client = new Flowhook({ ...server, retries: 0, timeoutMs: TIMEOUT_MS });
   const { secret, key } = secretFrom(options.secret);
   const isWanted = filterFrom(options);
   const forward = async (event: WireEvent) => {
@@ -65,7 +69,7 @@ async function listen(options: Options): Promise<void> {
     report(event, result, options);
     return result;
   };
-  // Not by `say`: even with --quiet, the receiver needs the secret.
+  // Not with `say`: the receiver needs the secret even with --quiet.
   warn(`Signing secret: ${secret}`);
 
   if (options.resend !== undefined) {
@@ -79,12 +83,12 @@ async function listen(options: Options): Promise<void> {
   const interrupted = untilInterrupted({ isEnd: true });
   let last: WireEvent | undefined;
   const leaveKeys = listenForKeys({
-    resend: () => (last === undefined ? say('There is nothing to send again yet') : void forward(last)),
+    resend: () => (last === undefined ? say('There is no event to send again yet') : void forward(last)),
     end: () => process.kill(process.pid, 'SIGINT'),
   });
   const onReady = () =>
     say(
-      `Listening for events of ${server.url}, forwarding to ${forwardTo}. Ctrl-C ends${process.stdin.isTTY ? ', r sends the last one again' : ''}`,
+      `Forwarding events of ${server.url} to ${forwardTo}. Press Ctrl-C to stop${process.stdin.isTTY ? ', or r to send the last event again' : ''}`,
     );
   try {
     for await (const event of followEvents(client, { server, signal: interrupted.signal, onReady })) {
@@ -98,7 +102,7 @@ async function listen(options: Options): Promise<void> {
   }
 }
 
-/** Yields events from now on until the signal is aborted, also across restarts of the server. */
+/** Yields new events until the signal is aborted, also across restarts of the server. */
 async function* followEvents(
   client: Flowhook,
   { server, signal, onReady }: { server: Profile; signal: AbortSignal; onReady(): void },
@@ -109,21 +113,21 @@ async function* followEvents(
   let isAway = false;
   while (!signal.aborted) {
     try {
-      // After an outage ask without waiting, to notice at once that the server is back.
+      // After an outage, do not wait for events, to notice immediately that the server is back.
       const wait = isAway ? 0 : WAIT_S;
       const { events, next } = await ask(
         after === undefined ? { after: 'now' } : { after, limit: LIMIT, wait },
       );
-      if (isAway) say('The server is there again');
+      if (isAway) say('The server is reachable again');
       isAway = false;
       if (after === undefined) onReady();
       if (after === undefined || events.length > 0) after = next;
       else {
-        // A server with a new database counts from 1 again: with the old position, no event would arrive until then.
+        // A server with a new database counts from 1 again. With the old position, its events would be skipped.
         const { next: newest } = await ask({ after: 'now' });
         if (newest < after) {
           say(
-            `The newest event of the server is #${newest}, before #${after}: it has another database now. Going on from there`,
+            `The server has a new database: its newest event is #${newest}, not #${after}. Continuing from #${newest}`,
           );
           after = newest;
         }
@@ -135,16 +139,16 @@ async function* followEvents(
       const { status, message } = error;
       if (status !== 0 && status < 500 && status !== 429) throw error;
       if (!isAway) {
-        const what = status === 0 ? 'cannot be reached' : `cannot answer: ${message}`;
-        say(`The server ${server.url} ${what}. Trying again until it is there`);
+        const what = status === 0 ? 'is unreachable' : `returned an error: ${message}`;
+        say(`The server ${server.url} ${what}. Retrying every second`);
       }
       isAway = true;
-      await pause(AWAY_MS, undefined, { signal }).catch(() => {});
+      await pause(RETRY_MS, undefined, { signal }).catch(() => {});
     }
   }
 }
 
-/** An answer with its numbers as they are, also those that a double cannot hold: what is forwarded is compared by bytes. */
+/** Parses a response with exact numbers, even those that a double cannot represent: a signature covers every byte. */
 async function read<T>(client: Flowhook, call: Call): Promise<T> {
   const text = await (await client.request(call)).text();
   return parseExactly(text) as T;
@@ -153,12 +157,12 @@ async function read<T>(client: Flowhook, call: Call): Promise<T> {
 interface Forwarded {
   isDelivered: boolean;
   status: number | null;
-  /** Why there was no answer; null when there was one, whatever it said. */
+  /** Why there was no response; null if there was one, with any status. */
   error: string | null;
   durationMs: number;
 }
 
-/** Posts one event to a local receiver, signed as a delivery is. A failure is a result, and so is a redirect. */
+/** Posts one event to a local receiver, signed like a delivery. Failures and redirects are results, not errors. */
 async function forwardEvent(
   { fields, body }: WireEvent,
   { url, key }: { url: string; key: Uint8Array },
@@ -193,13 +197,13 @@ async function forwardEvent(
 
 function whyUnsent(error: unknown): string {
   const { name, message, cause } = error as Error;
-  if (name === 'TimeoutError') return `no answer within ${FORWARD_MS / 1_000} s`;
+  if (name === 'TimeoutError') return `no response within ${FORWARD_MS / 1_000} s`;
   const { code } = (cause ?? {}) as NodeJS.ErrnoException;
-  if (code === 'ECONNREFUSED') return 'nothing listens there: start your receiver';
+  if (code === 'ECONNREFUSED') return 'connection refused: start your receiver';
   return code ?? (cause instanceof Error ? cause.message : message);
 }
 
-/** A user and password in the URL become a header, as they do for a delivery. */
+/** Turns a user and password in the URL into a header, as deliveries do. */
 function basic(url: string): Record<string, string> {
   const { username, password } = new URL(url);
   if (username === '' && password === '') return {};
@@ -223,7 +227,7 @@ function report(event: WireEvent, result: Forwarded, options: Options): void {
   print(options, { event: event.fields, status, error, durationMs }, [line.join('  '), ...body]);
 }
 
-/** Reads single keys on a terminal; in raw mode Ctrl-C arrives as a key as well. */
+/** Reads single keys on a terminal. In raw mode, Ctrl-C is also a key. */
 function listenForKeys(on: { resend(): void; end(): void }): () => void {
   const { stdin } = process;
   if (stdin.isTTY !== true) return () => {};
@@ -258,15 +262,15 @@ function secretFrom(given: unknown): { secret: string; key: Buffer } {
   const secret = given === undefined ? `whsec_${randomBytes(32).toString('base64')}` : String(given);
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   if (!secret.startsWith('whsec_') || key.length < 24) {
-    throw new UsageError('--secret must be whsec_ and at least 24 bytes as base64');
+    throw new UsageError('--secret must be whsec_ followed by at least 24 bytes as base64');
   }
   return { secret, key };
 }
 
 /**
- * The names of `--events`; every event when the flag is missing.
+ * The names in `--events`; all events if the flag is missing.
  *
- * @throws UsageError for a name that never fires: a subscription to it would hear nothing
+ * @throws UsageError for a name that no event has
  */
 export function eventNames(options: Options): string[] {
   const names = String(options.events ?? '*')

@@ -1,4 +1,4 @@
-/** `flowhook login|logout|profiles|dashboard`: saves servers and their keys for commands, and signs people in. */
+/** `flowhook login|logout|profiles|dashboard`: saves servers with their keys, and signs users in to the dashboard. */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { type ApiKey, allows, isUsable, type Team } from '../../model/team.ts';
@@ -18,21 +18,21 @@ import { columns, print, say } from '../terminal.ts';
 export function addLogin(program: Command): void {
   program
     .command('login')
-    .description('save a server and its key, which commands then use where there is no database')
-    .argument('<url>', 'where the server is')
-    .option('--key <key>', 'an API key (default: FLOWHOOK_KEY, else it is read from standard input)')
-    .option('--profile <name>', `what to call it (default: ${DEFAULT_PROFILE})`)
+    .description('save a server and an API key as a profile; commands use it where there is no database')
+    .argument('<url>', 'URL of the server')
+    .option('--key <key>', 'API key (default: FLOWHOOK_KEY, else standard input)')
+    .option('--profile <name>', `name of the profile (default: ${DEFAULT_PROFILE})`)
     .option('--json', 'print JSON')
     .action(login);
   program
     .command('logout')
-    .description('forget a server and its key')
-    .option('--profile <name>', `which (default: ${DEFAULT_PROFILE})`)
+    .description('delete a saved server with its API key')
+    .option('--profile <name>', `name of the profile (default: ${DEFAULT_PROFILE})`)
     .option('--json', 'print JSON')
     .action(logout);
   program
     .command('profiles')
-    .description('list the saved servers, without their keys')
+    .description('list saved servers, without their API keys')
     .option('--json', 'print JSON')
     .action(listProfiles);
 }
@@ -43,7 +43,7 @@ async function login(url: string, options: Options): Promise<void> {
   const { environment } = configOf({});
   const key = String(options.key ?? environment.get('FLOWHOOK_KEY') ?? (await askedKey()));
   const { Flowhook } = await import('flowhook-client');
-  // Before saving: a key that is refused would be of no use.
+  // Fails for an invalid key, before it is saved.
   const { team, key: known } = await new Flowhook({ url, key }).me();
   const name = String(options.profile ?? DEFAULT_PROFILE);
   const file = profilesFile(environment);
@@ -60,8 +60,8 @@ async function logout(options: Options): Promise<void> {
   const { [name]: gone, ...others } = readProfiles(file);
   if (gone === undefined) throw new NotFoundError(`There is no profile "${name}"`);
   writeProfiles(file, others);
-  print(options, { profile: name, forgotten: true }, [`forgot ${name}`]);
-  say('The key is still valid: `flowhook keys revoke` on the server revokes it');
+  print(options, { profile: name, forgotten: true }, [`deleted ${name}`]);
+  say('The API key is still valid. To revoke it, run `flowhook keys revoke` on the server');
 }
 
 async function listProfiles(options: Options): Promise<void> {
@@ -71,28 +71,28 @@ async function listProfiles(options: Options): Promise<void> {
     profiles.map(([profile, { url }]) => ({ profile, url })),
     columns(profiles.map(([profile, { url }]) => [profile, url])),
   );
-  if (profiles.length === 0) say('There are none yet: `flowhook login URL` makes one');
+  if (profiles.length === 0) say('There are no profiles yet. Create one with `flowhook login URL`');
 }
 
-/** Reads a line from standard input; on a terminal it is not echoed. */
+/** Reads a line from standard input. A terminal does not echo it. */
 async function askedKey(): Promise<string> {
   const { stdin } = process;
-  if (stdin.isTTY === true) say('The API key (it is not shown):');
+  if (stdin.isTTY === true) say('API key (not shown):');
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY === true });
   try {
     for await (const line of lines) if (line.trim() !== '') return line.trim();
   } finally {
     lines.close();
   }
-  throw new UsageError('The server needs an API key: give it with --key, FLOWHOOK_KEY or on standard input');
+  throw new UsageError('The server needs an API key: pass it with --key, FLOWHOOK_KEY or standard input');
 }
 
 export function addDashboard(program: Command): void {
   const command = program
     .command('dashboard')
-    .description('print a link that signs in to the dashboard once, within 30 minutes')
-    .option('--team <slug>', 'whose dashboard it is (default: default)')
-    .option('--key-id <id>', 'the key to sign in with (default: the key of the team with the most scopes)');
+    .description('print a link that signs in to the dashboard; it works once, within 30 minutes')
+    .option('--team <slug>', 'team to sign in to (default: default)')
+    .option('--key-id <id>', 'API key to sign in with (default: the key of the team with the most scopes)');
   addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl']).action(printLink);
 }
 
@@ -100,17 +100,19 @@ async function printLink(options: Options): Promise<void> {
   await withStore(options, { make: false }, async (store, config) => {
     const { slug, key } = await chosenKey(store, options);
     const link = await makeLink(store, { keyId: key.id });
-    if (link === undefined) throw new NotFoundError(`The key ${key.id} can no longer be used`);
+    if (link === undefined) throw new NotFoundError(`The key ${key.id} is revoked or expired`);
     const url = linkUrl(
       config.publicUrl ?? browsableUrl({ ...config, isSecure: config.tlsCert !== undefined }),
       link.token,
     );
-    say(`Signs in once, within 30 minutes, to team ${slug} with the scopes of key ${key.id}:`);
+    say(
+      `This link signs in to team ${slug} with the scopes of key ${key.id}. It works once, within 30 minutes:`,
+    );
     print(options, { url, expiresAt: toIso(link.expiresAt), team: slug, keyId: key.id }, [url]);
   });
 }
 
-/** @throws NotFoundError when there is no such team or key, or none that can be used */
+/** @throws NotFoundError when there is no such team, or no usable key */
 async function chosenKey(
   store: Store,
   { team: wanted, keyId }: Options,
@@ -124,8 +126,8 @@ async function chosenKey(
     const team = teams.find(({ id }) => id === key?.teamId);
     if (key === undefined || team === undefined || (wanted ?? team.slug) !== team.slug) {
       throw new NotFoundError(
-        `No key "${keyId}" found that can be used${wanted === undefined ? '' : ` and is of team "${wanted}"`}. ` +
-          '`flowhook keys list` shows them',
+        `No usable key "${keyId}" found${wanted === undefined ? '' : ` in team "${wanted}"`}. ` +
+          'To list keys, run `flowhook keys list`',
       );
     }
     return { slug: team.slug, key };
@@ -135,13 +137,13 @@ async function chosenKey(
   const [key] = usable.filter(({ teamId }) => teamId === team.id).sort(moreScopesFirst);
   if (key === undefined) {
     throw new NotFoundError(
-      `Team "${slug}" has no key that can be used. \`flowhook keys create --team ${slug} --scopes admin\` makes one`,
+      `Team "${slug}" has no usable key. Create one with \`flowhook keys create --team ${slug} --scopes admin\``,
     );
   }
   return { slug, key };
 }
 
-/** Among keys with equal rights, the oldest first. */
+/** Sorts keys with equal rights from oldest to newest. */
 function moreScopesFirst(one: ApiKey, other: ApiKey): number {
   const rank = ({ scopes }: ApiKey) =>
     allows(scopes, 'operator') ? 100 : allows(scopes, 'admin') ? 99 : scopes.length;

@@ -1,4 +1,4 @@
-/** `flowhook workflows preview|new`: tries the paths of an HTTP source, and proposes a file for a URL. */
+/** `flowhook workflows preview|new`: tests the paths of an HTTP source, and proposes a workflow file for a URL. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname, resolve } from 'node:path';
@@ -19,7 +19,7 @@ import { oneLine } from '../job-words.ts';
 import { configOf, type Options } from '../options.ts';
 import { columns, print, say, untilInterrupted, warn } from '../terminal.ts';
 
-const WIDEST = 32;
+const MAX_CELL = 32;
 
 export async function preview(path: string, options: Options): Promise<void> {
   const interrupted = untilInterrupted();
@@ -30,7 +30,7 @@ export async function preview(path: string, options: Options): Promise<void> {
     const pages = Number(options.pages);
     if (!Number.isInteger(pages) || pages < 1) throw new UsageError('--pages must be a whole number from 1');
     const { source, secrets } = await sourceOfFile(path, options, signal);
-    // Loaded here: the other `workflows` commands send no requests.
+    // Loaded here: other `workflows` commands send no requests.
     const { previewSource } = await import('../../sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
@@ -58,7 +58,9 @@ async function sourceOfFile(
   }
   const { directory, team, definition } = loaded;
   if (definition.source.type !== 'http') {
-    throw new UsageError(`${path} is no http source: \`flowhook workflows test\` tries any kind`);
+    throw new UsageError(
+      `${path} has no http source. To test other sources, run \`flowhook workflows test\``,
+    );
   }
   const secrets = await teamSecrets({ directory, team, environment: configOf(options).environment });
   return {
@@ -67,38 +69,38 @@ async function sourceOfFile(
   };
 }
 
-/** The first records as a table, how many of them have each field, and the requests that were sent. */
+/** The first records as a table, how many records have each field, and the requests. */
 function previewLines(found: Preview): string[] {
   const { records, read, filled, requests, next, unfilled, error } = found;
   const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
   const cell = (value: unknown) =>
-    value === undefined ? '' : oneLine(typeof value === 'string' ? value : JSON.stringify(value), WIDEST);
+    value === undefined ? '' : oneLine(typeof value === 'string' ? value : JSON.stringify(value), MAX_CELL);
   return [
     ...(read === 0
       ? []
       : columns([names, ...records.map((record) => names.map((name) => cell(record[name])))])),
-    ...(read > records.length ? [`… the first ${records.length} of ${read}`] : []),
+    ...(read > records.length ? [`… the first ${records.length} of ${countWords(read, 'record')}`] : []),
     ...(read === 0 ? [] : ['']),
     ...columns(
       (read === 0 ? [] : names).map((name) => [
         name,
-        `${Math.round(((filled[name] ?? 0) * 100) / read)} %`,
+        `${Math.round(((filled[name] ?? 0) * 100) / read)}%`,
         `${filled[name] ?? 0} of ${read}`,
       ]),
     ),
     ...(read === 0 ? [] : ['']),
     ...requests.map(({ method, url, status, ms }) => `${method} ${url}  ${status}, ${durationWords(ms)}`),
-    ...(next === null ? [] : [`${next.method} ${next.url}  would be next`]),
+    ...(next === null ? [] : [`${next.method} ${next.url}  (next page, not read)`]),
     ...unfilled,
     error === null
       ? read === 0
-        ? 'No records: does `records` lead to them?'
+        ? 'No records. Check the path in `records`'
         : countWords(read, 'record')
       : `Failed: ${error}`,
   ];
 }
 
-/** Sorts fields as in the first record that has them. */
+/** The position of a field in the first record that has it. */
 function order({ records }: Preview, name: string): number {
   for (const [row, record] of records.entries()) {
     const at = Object.keys(record).indexOf(name);
@@ -109,15 +111,16 @@ function order({ records }: Preview, name: string): number {
 
 export async function propose(url: string, options: Options): Promise<void> {
   const out = options.out as string | undefined;
-  if (out !== undefined && existsSync(out)) throw new UsageError(`${out} exists already: name another file`);
+  if (out !== undefined && existsSync(out))
+    throw new UsageError(`${out} already exists. Choose another file`);
   if (out !== undefined && !existsSync(dirname(out)))
     throw new NotFoundError(`There is no directory ${dirname(out)}`);
   if (!/^https?:\/\//.test(url))
-    throw new UsageError(`${JSON.stringify(url)} is no URL: begin it with https://`);
+    throw new UsageError(`${JSON.stringify(url)} is not a URL. Begin it with https://`);
   const named = ((options.header ?? []) as string[]).find((line) => line.includes('${secret.'));
   if (named !== undefined) {
     throw new UsageError(
-      '--header takes the value itself here: no team is known whose secrets could be read',
+      '--header needs the value itself: this command has no team whose secrets it could read',
     );
   }
   const given = { type: 'http', url, headers: headersFrom(options.header) };
@@ -132,14 +135,14 @@ export async function propose(url: string, options: Options): Promise<void> {
       signal,
       onLog: warn,
     };
-    // Loaded here: the other `workflows` commands send no requests.
+    // Loaded here: other `workflows` commands send no requests.
     const { proposeFor } = await import('../../definitions/proposals/propose.ts');
     const { previewSource } = await import('../../sources/http/preview.ts');
     const proposal = withHeaders(await proposeFor(bare, asked), bare.headers);
     const text = proposalText(proposal);
     const source = checkedSource(text, 'default/new.yaml');
     const preview = await previewSource({ source, secrets: [], from: undefined, pages: 1, ...asked });
-    // `wx`: somebody else may have written it since the check above.
+    // `wx`: the file may have been created since the check above.
     if (out !== undefined) await writeFile(out, text, { flag: 'wx' });
     const lines = previewLines(preview);
     const { doubts, ...definition } = proposal;
@@ -147,7 +150,7 @@ export async function propose(url: string, options: Options): Promise<void> {
     print(options, shown, out === undefined ? text.trimEnd().split('\n') : [...lines, '', out]);
     if (options.json !== true && out === undefined) say(lines.join('\n'));
     say(
-      `${doubts.length === 0 ? 'Nothing was uncertain' : 'Its comments say what was uncertain'}. ` +
+      `${doubts.length === 0 ? '' : 'Check the comments in the proposal: they mark uncertain choices. '}` +
         nextStep(out, configOf(options).workflowsDirectory),
     );
     if (preview.error !== null || preview.read === 0) process.exitCode = 1;
@@ -159,7 +162,7 @@ export async function propose(url: string, options: Options): Promise<void> {
 /** Header names whose values are usually secret. */
 const SECRET_HEADER = /auth|cookie|key|token|secret/i;
 
-/** The proposal with the headers that its requests need; of one that may be secret a comment says where it belongs. */
+/** Adds the headers of the requests to the proposal, with a comment on headers that may be secret. */
 function withHeaders(proposal: Proposal, headers: Readonly<Record<string, string>>): Proposal {
   if (Object.keys(headers).length === 0) return proposal;
   const { type, url, ...rest } = proposal.source;
@@ -167,8 +170,8 @@ function withHeaders(proposal: Proposal, headers: Readonly<Record<string, string
     .filter((name) => SECRET_HEADER.test(name))
     .map((name) => ({
       at: ['source', 'headers', name],
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how a definition names a secret.
-      text: 'Put a secret into secrets/<team>.yaml beside the workflows directory, and write ${secret.NAME} here.',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a definition refers to a secret like this.
+      text: 'If this is a secret, put it into secrets/<team>.yaml next to the workflows directory and write ${secret.NAME} here.',
     }));
   return {
     ...proposal,
@@ -177,34 +180,37 @@ function withHeaders(proposal: Proposal, headers: Readonly<Record<string, string
   };
 }
 
-/** What to do with the proposal: it may lie where it belongs already. */
+/** The next step with the proposal. */
 function nextStep(out: string | undefined, workflowsDirectory: string): string {
-  const place = `<team>/<id>.yaml of the workflows directory (${workflowsDirectory})`;
+  const place = `<team>/<id>.yaml in the workflows directory (${workflowsDirectory})`;
   if (out === undefined) {
-    return `Put it into ${place}, or name that with --out; then try it with \`flowhook workflows test FILE\``;
+    return `Save it as ${place}, or use --out. Then test it with \`flowhook workflows test FILE\``;
   }
   const isInPlace = dirname(dirname(resolve(out))) === resolve(workflowsDirectory);
   const isNamed = EXTENSIONS.includes(extname(out));
   const move = isInPlace && isNamed ? '' : `Move it to ${place}. `;
-  return `${move}Try it with \`flowhook workflows test ${out}\`, bring it in with \`flowhook apply\``;
+  return `${move}Test it with \`flowhook workflows test ${out}\`, then apply it with \`flowhook apply\``;
 }
 
-/** Checks a definition as `apply` would. @throws UsageError with every mistake, one per line */
+/** Checks a definition as `apply` would. @throws UsageError with one line per mistake */
 function checkedSource(text: string, file: string): HttpSource {
   const parsed = parseYamlDefinition(text, { file });
   if ('mistakes' in parsed) throw new UsageError(parsed.mistakes.map(({ message }) => message).join('\n'));
   const { source } = parsed.definition;
   if (source.type !== 'http')
-    throw new UsageError(`${file} is no http source: \`flowhook workflows test\` tries any kind`);
+    throw new UsageError(
+      `${file} has no http source. To test other sources, run \`flowhook workflows test\``,
+    );
   return source;
 }
 
-/** Those of `--header name: value`. @throws UsageError */
+/** The headers of `--header name: value`. @throws UsageError */
 function headersFrom(values: unknown): Record<string, string> {
   return Object.fromEntries(
     ((values ?? []) as string[]).map((value) => {
       const [, name, text] = /^([^:]+):(.*)$/s.exec(value) ?? [];
-      if (name === undefined) throw new UsageError(`--header must be written as name: value, found ${value}`);
+      if (name === undefined)
+        throw new UsageError(`--header must be of the form name: value, found "${value}"`);
       return [name.trim(), text?.trim() ?? ''];
     }),
   );

@@ -1,9 +1,9 @@
-/** `flowhook serve`: runs the service until a signal, and ends the process at an uncaught exception. */
+/** `flowhook serve`: runs the service until a signal or an uncaught exception. */
 
 import { writeSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
-import { misspeltVariables } from '../../config/sources.ts';
+import { misspelledVariables } from '../../config/sources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { type Service, startService } from '../../service/service.ts';
 import { countWords } from '../../std/amounts.ts';
@@ -12,9 +12,9 @@ import { prepareDataDirectory } from '../open.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from '../options.ts';
 import { say, warn } from '../terminal.ts';
 
-/** How long handles that are still open after the stop may take to close by themselves. */
+/** The time that open handles have to close after the stop. */
 const LINGER_MS = 1_000;
-/** Ctrl-C in a terminal reaches npm and the server, and npm passes its own on: within so long it is the same one. */
+/** Ctrl-C in a terminal reaches npm and the server, and npm forwards it: a second signal within this time is an echo. */
 const ECHO_MS = 500;
 
 export function addServe(program: Command): void {
@@ -23,20 +23,22 @@ export function addServe(program: Command): void {
   command.addHelpText('after', secretSettingsHelp());
   command.action(async (options: Options) => {
     const config = configOf(options);
-    for (const doubt of misspeltVariables(config.environment)) process.stderr.write(`${doubt}\n`);
+    for (const doubt of misspelledVariables(config.environment)) process.stderr.write(`${doubt}\n`);
     prepareDataDirectory(config);
-    goOnWithoutReaders();
+    continueWithoutReaders();
     exitOnUncaught({ pretty: config.logPretty });
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
-    // From the beginning, so that a signal during the start also stops the service properly.
+    // Before the start, so that a signal during the start also stops the service properly.
     const signal = untilSignal();
     const service = await startService(config, log, { dashboard: { builds: true } });
     greet(service, config);
     const leave = reloadOnHangUp(service);
     await signal;
     leave();
-    say(`flowhook is stopping, within ${config.drainSeconds} s; a second signal ends it at once`);
-    await comeToRest(service, config);
+    say(
+      `flowhook is stopping. This takes up to ${config.drainSeconds} s; a second signal ends it immediately`,
+    );
+    await stop(service, config);
   });
 }
 
@@ -51,8 +53,8 @@ function reloadOnHangUp(service: Service): () => void {
     while (isWanted) {
       isWanted = false;
       await service.reload().then(
-        () => say('The workflow files were read again'),
-        (error) => warn(`The workflow files were not read again: ${sentenceOf(error)}`),
+        () => say('The workflow files were reloaded'),
+        (error) => warn(`The workflow files could not be reloaded: ${sentenceOf(error)}`),
       );
     }
     isReading = false;
@@ -71,11 +73,11 @@ function greet(service: Service, config: Config): void {
   const wrong = service.workflows?.mistakes.length ?? 0;
   if (wrong > 0) {
     process.stderr.write(
-      `${wrong} mistake${wrong === 1 ? '' : 's'} in workflow files: see workflow.broken above, or run \`flowhook apply\`\n`,
+      `${countWords(wrong, 'mistake')} in workflow files: see workflow.broken above, or run \`flowhook workflows validate\`\n`,
     );
   }
   if (service.firstKey !== undefined) {
-    say('The first API key of this instance, shown this once:');
+    say('The first API key of this instance, shown only once:');
     process.stdout.write(`key: ${service.firstKey}\n`);
     process.stdout.write(
       `try: curl -H 'x-api-key: ${service.firstKey}' ${service.url}/v1/integrations/webhooks/list\n`,
@@ -84,13 +86,13 @@ function greet(service: Service, config: Config): void {
   if (service.dashboard !== undefined) {
     process.stdout.write(`dashboard: ${service.dashboard}\n`);
     if (service.firstKey !== undefined)
-      say('Opened within 30 minutes, once, the dashboard signs you in with that key');
+      say('The dashboard link signs you in with this key. It works once, within 30 minutes');
   }
   process.stdout.write(`flowhook listening on ${service.url}\n`);
 }
 
 function roleWords({ role }: Config): string | undefined {
-  const does = { all: undefined, api: 'answers requests', worker: 'runs jobs', sender: 'delivers webhooks' }[
+  const does = { all: undefined, api: 'serves requests', worker: 'runs jobs', sender: 'delivers webhooks' }[
     role
   ];
   return does && `this node only ${does}`;
@@ -105,44 +107,44 @@ function loadedWorkflows({ workflows, comparison }: Service): string {
       ...(missing.length > 0 ? [`without a file here: ${missing.join(', ')}`] : []),
     ];
     const advice =
-      others.length > 0 ? ' (`flowhook apply` brings files in; jobs are left to nodes that have them)' : '';
-    return [`${same} workflow${same === 1 ? '' : 's'} as applied`, ...others].join(', ') + advice;
+      others.length > 0
+        ? ' (`flowhook apply` applies the files; jobs without a matching file here run on other nodes)'
+        : '';
+    return [`${countWords(same, 'workflow')} as applied`, ...others].join(', ') + advice;
   }
   if (workflows === undefined)
-    return 'workflow files are still being read, those applied before serve meanwhile';
+    return 'loading workflow files; workflows applied before are already available';
   const { created, changed, restored, unchanged } = workflows;
-  const count = created.length + changed.length + restored.length + unchanged;
-  return `${count} workflow${count === 1 ? '' : 's'} loaded`;
+  return `${countWords(created.length + changed.length + restored.length + unchanged, 'workflow')} loaded`;
 }
 
-/** Stops the service, prints what was cut off, and ends the process even if something would keep it alive. */
-async function comeToRest(service: Service, { drainSeconds }: Config): Promise<void> {
+/** Stops the service, prints the work that it interrupted, and ends the process even if a handle is still open. */
+async function stop(service: Service, { drainSeconds }: Config): Promise<void> {
   const { stuck, cut } = await service.stop();
   const { requests, deliveries, jobs } = cut;
   const words = [
-    ...(requests > 0 ? [`${countWords(requests, 'request')} broken off`] : []),
-    ...(deliveries > 0 ? [`${countWords(deliveries, 'attempt')} of deliveries, which are sent again`] : []),
+    ...(requests > 0 ? [`${countWords(requests, 'request')} aborted`] : []),
+    ...(deliveries > 0 ? [`${countWords(deliveries, 'delivery attempt')}, which will be retried`] : []),
     ...(jobs > 0 ? [`${countWords(jobs, 'job')} released`] : []),
   ];
-  if (words.length > 0) say(`flowhook cut off what was under way: ${words.join(', ')}`);
+  if (words.length > 0) say(`flowhook interrupted work in progress: ${words.join(', ')}`);
   if (stuck.length > 0) {
     process.stderr.write(
-      `flowhook did not come to rest within ${drainSeconds} s and ends all the same: ${stuck.join(', ')} did not end. Nothing that was acknowledged is lost\n`,
+      `flowhook could not stop ${stuck.join(', ')} within ${drainSeconds} s, and exits. No acknowledged data is lost\n`,
     );
     process.exit(1);
   }
   say('flowhook has stopped');
-  // Nothing that is still open is needed.
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-/** When nobody reads the log any more, or its disk is full, lines are lost and the service continues. */
-function goOnWithoutReaders(): void {
+/** If nobody reads the log any more, or its disk is full, lines are lost and the service continues. */
+function continueWithoutReaders(): void {
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+/** Resolves at the first SIGTERM or SIGINT. A second signal ends the process immediately. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     let first: { signal: string; atMs: number } | undefined;
@@ -152,7 +154,7 @@ function untilSignal(): Promise<void> {
         if (first?.signal === signal && atMs - first.atMs < ECHO_MS) return;
         if (first !== undefined) {
           process.stderr.write(
-            'flowhook ends at once, at a second signal: what was under way is taken up at the next start\n',
+            'flowhook exits immediately after a second signal. The next start continues interrupted work\n',
           );
           process.exit(1);
         }
@@ -164,14 +166,14 @@ function untilSignal(): Promise<void> {
 }
 
 const WHAT_TO_DO =
-  'nothing that was acknowledged is lost, and what was under way is taken up at the next start. ' +
-  'Let a supervisor start it again (`restart: on-failure`), and report this line if it comes back';
+  'No acknowledged data is lost, and the next start continues interrupted work. Let a supervisor restart flowhook ' +
+  '(`restart: on-failure`), and report this error if it happens again';
 
-/** Ends the process with exit code 1 at an uncaught exception. */
+/** Ends the process with exit code 1 after an uncaught exception. */
 export function exitOnUncaught({ pretty }: { pretty: boolean }): void {
   process.on('uncaughtException', (error: unknown) => {
     const err = error instanceof Error ? error : new Error(String(error));
-    // Synchronously: the process ends right after.
+    // Synchronously, because the process exits next.
     try {
       writeSync(2, pretty ? forPeople(err) : forPrograms(err));
     } catch {
@@ -182,7 +184,7 @@ export function exitOnUncaught({ pretty }: { pretty: boolean }): void {
 }
 
 function forPeople({ stack, message }: Error): string {
-  return `${stack ?? message}\nfatal: flowhook has ended (${message}): ${WHAT_TO_DO}\n`;
+  return `${stack ?? message}\nfatal: flowhook crashed (${message}). ${WHAT_TO_DO}\n`;
 }
 
 function forPrograms({ name, message, stack }: Error): string {

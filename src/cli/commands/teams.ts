@@ -1,27 +1,30 @@
-/** `flowhook teams`: lists and creates the teams that share this instance, and sets their quotas. */
+/** `flowhook teams`: lists and creates teams, and sets their quotas. */
 import type { Command } from 'commander';
 import { type OwnQuotas, parseQuota, QUOTAS, type Quota } from '../../model/quota.ts';
 import { isTeamSlug, type Team } from '../../model/team.ts';
-import { bytesWords, countWords, parseSize } from '../../std/amounts.ts';
+import { bytesWords, countWords, grouped, parseSize } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { everyRow } from '../../store/page.ts';
 import { UsageError } from '../exit.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import type { Options } from '../options.ts';
 import { findTeams } from '../target.ts';
-import { columns, print, say } from '../terminal.ts';
+import { columns, print, say, table } from '../terminal.ts';
 import { addDeleteTeam } from './delete-team.ts';
 
 export function addTeams(program: Command): void {
-  const teams = program.command('teams').description('teams: who shares this instance');
+  const teams = program.command('teams').description('list, create and delete teams, and set their quotas');
   addStoreOptions(
-    teams.command('list').description('list teams with their number of workflows and usable keys'),
+    teams.command('list').description('list teams with their numbers of workflows and usable API keys'),
   ).action(listTeams);
   addStoreOptions(
     teams
       .command('create')
-      .description('create a team; an existing one stays as it is')
-      .argument('<slug>', 'a–z, 0–9 and -, also the name of its folder of workflow files'),
+      .description('create a team; an existing team is not changed')
+      .argument(
+        '<slug>',
+        'slug of the team (a–z, 0–9 and -), which also names the directory of its workflow files',
+      ),
   ).action(createTeam);
   addTeamQuotas(teams);
   addDeleteTeam(teams);
@@ -34,26 +37,22 @@ async function listTeams(options: Options): Promise<void> {
       const { workflows, keys } = await store.teams.holdings({ teamId: id });
       shown.push({ id, slug, createdAt: toIso(createdAt), workflows, keys });
     }
-    print(
-      options,
-      shown,
-      columns(
-        shown.map(({ slug, id, createdAt, workflows, keys }) => [
-          slug,
-          countWords(workflows, 'workflow'),
-          countWords(keys, 'key'),
-          createdAt,
-          id,
-        ]),
-      ),
-    );
+    const rows = shown.map(({ slug, id, createdAt, workflows, keys }) => [
+      slug,
+      countWords(workflows, 'workflow'),
+      countWords(keys, 'key'),
+      createdAt,
+      id,
+    ]);
+    const heads = ['team', 'workflows', 'keys', 'created', 'id'].map((name) => ({ name }));
+    print(options, shown, table(rows, process.stdout.columns, heads));
   });
 }
 
 async function createTeam(slug: string, options: Options): Promise<void> {
   if (!isTeamSlug(slug)) {
     throw new UsageError(
-      `The slug must be 1 to 63 of a–z, 0–9 and -, beginning with a letter or digit, found "${slug}"`,
+      `The slug must be 1 to 63 characters of a–z, 0–9 and -, beginning with a letter or digit, found "${slug}"`,
     );
   }
   await withStore(options, { make: true }, async (store) => {
@@ -62,8 +61,8 @@ async function createTeam(slug: string, options: Options): Promise<void> {
     print(options, { id: team.id, slug, created: !isThere }, [team.id]);
     say(
       isThere
-        ? `There was a team "${slug}" already`
-        : `Next: \`flowhook keys create --team ${slug}\`, and its workflows in ${slug}/<id>.yaml`,
+        ? `The team "${slug}" already exists`
+        : `Next, create a key with \`flowhook keys create --team ${slug}\`, and write workflows to ${slug}/<id>.yaml`,
     );
   });
 }
@@ -72,18 +71,18 @@ export function addTeamQuotas(teams: Command): void {
   addStoreOptions(
     teams
       .command('quotas')
-      .description('show the quotas of teams, and how much of them is used')
-      .argument('[slug]', 'one team, as `flowhook teams list` shows it (default: all)'),
+      .description('show the quotas of teams and their usage')
+      .argument('[slug]', 'slug of a team, as `flowhook teams list` shows it (default: all teams)'),
   ).action(showQuotas);
   addStoreOptions(
     teams
       .command('set-quota')
-      .description('set a quota of a team; a running server applies it at once')
-      .argument('<slug>', 'as `flowhook teams list` shows it')
-      .argument('<quota>', QUOTAS.join(', '))
+      .description('set a quota of a team; a running server applies it immediately')
+      .argument('<slug>', 'slug of the team, as `flowhook teams list` shows it')
+      .argument('<quota>', `one of ${QUOTAS.join(', ')}`)
       .argument(
-        '<most>',
-        'a whole number (for storedBytes also a size such as 10GB), off for no limit, or default for what the settings allow every team',
+        '<limit>',
+        'a whole number (for storedBytes also a size such as 10GB), off for no limit, or default for the value in the settings',
       ),
   ).action(setQuota);
 }
@@ -116,8 +115,8 @@ async function showQuotas(slug: string | undefined, options: Options): Promise<v
           team,
           quota,
           amount(quota, has),
-          most === null ? 'of any number' : `of ${amount(quota, most)}`,
-          own ? 'its own' : '',
+          most === null ? 'no limit' : `of ${amount(quota, most)}`,
+          own ? 'set for this team' : '',
         ]),
       ),
     );
@@ -126,27 +125,28 @@ async function showQuotas(slug: string | undefined, options: Options): Promise<v
 
 async function setQuota(slug: string, name: string, text: string, options: Options): Promise<void> {
   const quota = QUOTAS.find((one) => one === name);
-  if (quota === undefined) throw new UsageError(`There is no quota "${name}": ${QUOTAS.join(', ')}`);
+  if (quota === undefined) {
+    throw new UsageError(`The quota must be one of ${QUOTAS.join(', ')}, found "${name}"`);
+  }
   // A number without a unit is bytes.
   const most = parseQuota(quota === 'storedBytes' ? String(parseSize(text) ?? text) : text);
   if (most === 'mistake') {
     const size = quota === 'storedBytes' ? 'a size such as 10GB, ' : '';
-    throw new UsageError(`How many must be a whole number, ${size}off or default, found "${text}"`);
+    throw new UsageError(`The limit must be a whole number, ${size}off or default, found "${text}"`);
   }
   if (quota === 'runningJobs' && most === null) {
-    throw new UsageError('A node runs no more jobs than it can: give runningJobs a number, or say default');
+    throw new UsageError('The limit of runningJobs must be a number or default: a node always has a limit');
   }
   await withStore(options, { make: false }, async (store) => {
     const [team] = (await findTeams(store, slug)) as [Team];
     const { [quota]: _before, ...others } = await store.teams.quotas({ teamId: team.id });
     const quotas: OwnQuotas = most === undefined ? others : { ...others, [quota]: most };
     await store.teams.setQuotas({ teamId: team.id, quotas });
-    const words =
-      most === undefined ? 'what the settings allow' : (most?.toLocaleString('en-GB') ?? 'any number');
+    const words = most === undefined ? 'default' : most === null ? 'no limit' : amount(quota, most);
     print(options, { team: slug, quotas }, [`${slug}: ${quota} ${words}`]);
   });
 }
 
 function amount(quota: Quota, count: number): string {
-  return quota === 'storedBytes' ? bytesWords(count) : count.toLocaleString('en-GB');
+  return quota === 'storedBytes' ? bytesWords(count) : grouped(count);
 }

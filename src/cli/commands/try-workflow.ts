@@ -1,4 +1,4 @@
-/** `flowhook workflows test`: runs the source of a file, publishes nothing, and tells what it would change. */
+/** `flowhook workflows test`: runs the source of a file without publishing, and shows what a job would change. */
 
 import { existsSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
@@ -29,19 +29,19 @@ export async function testFile(path: string, options: Options): Promise<void> {
       signal,
     });
     if ('mistakes' in loaded) {
-      const said = loaded.mistakes.map(
+      const lines = loaded.mistakes.map(
         ({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`,
       );
-      throw new UsageError(said.join('\n'));
+      throw new UsageError(lines.join('\n'));
     }
     if (loaded.definition.source.type === 'push') {
       throw new UsageError(
-        `${path} receives its records by push: there is nothing to run. \`flowhook data import\` publishes a file`,
+        `${path} receives its records by push, so there is nothing to run. To publish a file, run \`flowhook data import\``,
       );
     }
     const file = databaseFile(configOf(options));
     if (file !== undefined && !existsSync(file)) {
-      say('There is no database: the records are compared with nothing');
+      say('There is no database to compare the records with');
       report(await run(loaded, options, signal, undefined), options);
     } else {
       await withStore(options, { make: false }, async (store) =>
@@ -66,14 +66,14 @@ async function run(
   const isThere = teamId !== undefined && (await store?.workflows.get({ teamId, id })) !== undefined;
   const place = store !== undefined && isThere ? { teamId, workflowId: id } : undefined;
   if (store !== undefined && place === undefined) {
-    say(`There is no workflow ${team}/${id} in the database yet: all records would be new`);
+    say(`The workflow ${team}/${id} has not been applied to the database: all records would be new`);
   }
   const current =
     store === undefined || place === undefined
       ? undefined
       : { store, place, suppression: await suppressionOf(config, store, place) };
   const line = createLiveLine(screen, () => performance.now());
-  const words = { copying: 'reading what is published', running: 'running', comparing: 'comparing' };
+  const words = { copying: 'reading published records', running: 'running', comparing: 'comparing' };
   try {
     return await tryRun({
       workflowsDirectory: directory,
@@ -106,22 +106,21 @@ function report(tried: TriedRun, options: Options): void {
   const first = (changes?.first ?? []).map((row) =>
     differenceOf({ id: row.id, before: row.before ?? undefined, after: row.after ?? undefined }),
   );
-  const ended =
-    outcome === 'finished' ? 'A job of it would finish' : `A job of it would fail (${reason}): ${error}`;
+  const ended = outcome === 'finished' ? 'A job would finish' : `A job would fail (${reason}): ${error}`;
   print(options, { ...tried, changes: changes === null ? null : { ...changes, first } }, [
     ...tried.records.map((record) => JSON.stringify(record)),
     ...(counts.emitted > tried.records.length
-      ? [`… the first ${tried.records.length} of ${counts.emitted}`]
+      ? [`… the first ${tried.records.length} of ${countWords(counts.emitted, 'record')}`]
       : []),
     '',
     ...columns([
       ['records', countsWords(counts)],
-      ...tried.invalid.map(({ position, reason: why }) => ['not valid', `record ${position}: ${why}`]),
+      ...tried.invalid.map(({ position, reason: why }) => ['invalid', `record ${position}: ${why}`]),
       ...(changes === null ? [] : [['would change', changesWords(changes)]]),
       ...first.map((one) => ['', oneLine(differenceWords(one), 160)]),
       ['time', timeWords(ms)],
     ]),
-    outcome === 'interrupted' ? 'Interrupted: the source was ended' : ended,
+    outcome === 'interrupted' ? 'Interrupted: the source was stopped' : ended,
   ]);
   if (outcome !== 'finished') process.exitCode = reason === 'timeout' ? 7 : 1;
 }
@@ -129,9 +128,9 @@ function report(tried: TriedRun, options: Options): void {
 function countsWords({ emitted, bytes, duplicates, invalid, suppressed }: TriedRun['counts']): string {
   return [
     `${countWords(emitted, 'record')} in ${bytesWords(bytes)}`,
-    ...(invalid === 0 ? [] : [`${invalid} not valid`]),
-    ...(duplicates === 0 ? [] : [`${duplicates} with an id that came before`]),
-    ...(suppressed === 0 ? [] : [`${suppressed} of people who were erased`]),
+    ...(invalid === 0 ? [] : [`${invalid} invalid`]),
+    ...(duplicates === 0 ? [] : [`${duplicates} with a duplicate id`]),
+    ...(suppressed === 0 ? [] : [`${suppressed} of erased people`]),
   ].join(', ');
 }
 
@@ -142,13 +141,12 @@ function changesWords({
   removed,
   unchanged,
 }: NonNullable<TriedRun['changes']>): string {
-  const against = since === 0 ? 'nothing is published yet' : `against version ${since}`;
+  const against = since === 0 ? 'nothing is published yet' : `compared with version ${since}`;
   return `${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed (${against})`;
 }
 
 function differenceWords({ type, id, fields }: Difference): string {
   const values = fields.flatMap(({ key, value, previousValue }) => {
-    // Printed already.
     if (key === 'id') return [];
     const [now, before] = [JSON.stringify(value), JSON.stringify(previousValue)];
     return type === 'changed' ? `${key} ${before} → ${now}` : `${key} ${now ?? before}`;
@@ -158,11 +156,11 @@ function differenceWords({ type, id, fields }: Difference): string {
 
 function timeWords({ copying, starting, producing, checking, comparing, total }: TriedRun['ms']): string {
   return [
-    ...(copying < 1 ? [] : [`${durationWords(copying)} to read what is published`]),
+    ...(copying < 1 ? [] : [`${durationWords(copying)} to read the published records`]),
     `${durationWords(starting)} to the first line`,
     `${durationWords(producing)} producing`,
     `${durationWords(checking)} checking`,
     `${durationWords(comparing)} comparing`,
-    `${durationWords(total)} in all`,
+    `${durationWords(total)} total`,
   ].join(', ');
 }

@@ -1,26 +1,27 @@
-/** `flowhook webhooks`: subscribes and manages webhooks; what was delivered is in the files beside this one. */
+/** `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` have the other subcommands. */
 import type { Command } from 'commander';
 import type { WebhookDetail, WebhookSettings } from 'flowhook-client';
 import { reasonMistake, urlMistake } from '../../model/webhook.ts';
-import { durationWords, grouped } from '../../std/amounts.ts';
+import { grouped } from '../../std/amounts.ts';
 import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/subscribe.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { type Options, repeated } from '../options.ts';
 import { onTarget, onWebhook, onWorkflow, soleTeam, type Target, type TargetTeam } from '../target.ts';
-import { addYes, columns, confirm, type Head, print, say, table } from '../terminal.ts';
+import { addYes, confirm, fields, type Head, print, say, table } from '../terminal.ts';
+import { dateWords, elapsedWords, relativeWords } from '../times.ts';
 import { addDeliveries } from './deliveries.ts';
 import { addListen, eventNames } from './listen.ts';
 
 const PAUSED_BY = 'Paused at the command line';
 const MAX_URL_SHOWN = 60;
-/** How many waiting deliveries are counted at most before an unsubscription. */
+/** The maximum number of waiting deliveries that `unsubscribe` counts. */
 const MOST_COUNTED = 1_000;
 
 export function addWebhooks(program: Command): void {
   const webhooks = program
     .command('webhooks')
-    .description('webhooks: subscribe URLs to events, manage them, and see what was delivered');
+    .description('subscribe URLs to events, manage webhooks, and inspect deliveries');
 
   const list = webhooks
     .command('list')
@@ -36,51 +37,57 @@ export function addWebhooks(program: Command): void {
     check?: (options: Options) => void,
   ) =>
     onTarget(
-      webhooks.command(name).description(description).argument('<webhook>', 'its id, or its URL'),
+      webhooks.command(name).description(description).argument('<webhook>', 'id or URL of the webhook'),
       (target, webhook: string, options: Options) =>
         onWebhook(target, webhook, (team, id) => action(team, id, options)),
       { check: (_webhook: string, options) => check?.(options) },
     );
-  one('show', 'show one webhook: its settings and its state', async (team, id, options) =>
+  one('show', 'show the settings and the state of a webhook', async (team, id, options) =>
     printWebhook(await team.client.webhooks.get(id), team, options),
   );
 
   const subscribing = webhooks
     .command('subscribe')
-    .description('subscribe a URL to the events of a workflow; repeating it only ends a pause')
+    .description('subscribe a URL to the events of a workflow; repeating the command ends a pause')
     .usage('[options] [workflow] <url>')
-    .argument('<workflow>', 'its id; if left out, every workflow of the team, including later ones')
-    .argument('[url]', 'where to: http:// or https://')
-    .option('--events <names>', 'comma-separated (default: *, every event)')
-    .option('--team <slug>', 'the team, if several have a workflow with this id, or no workflow is given');
+    .argument(
+      '<workflow>',
+      'id of the workflow; if omitted, all workflows of the team, including future ones',
+    )
+    .argument('[url]', 'http:// or https:// URL that receives the events')
+    .option('--events <names>', 'events to subscribe to, comma-separated (default: *, all events)')
+    .option('--team <slug>', 'team, if several have a workflow with this id or the workflow is omitted');
   onTarget(subscribing, subscribe, {
     check: (first: string, second: string | undefined, options) => {
       eventNames(options);
       if (second === undefined && !first.includes('://')) {
         throw new UsageError(
-          `Say where to: subscribe ${first} https://…, or the URL alone for all workflows`,
+          `The URL is missing: run \`flowhook webhooks subscribe ${first} https://…\`, or pass only a URL for all workflows`,
         );
       }
-      refuseWrongUrl(second ?? first);
+      rejectInvalidUrl(second ?? first);
     },
   });
 
-  addYes(one('unsubscribe', 'end a subscription for good; waiting deliveries are not sent', unsubscribe));
-  one(
-    'set',
-    'change the settings of a webhook; those not given stay as they are',
-    async (team, id, options) =>
-      printWebhook(await team.client.webhooks.update(id, settingsFrom(options)), team, options),
+  addYes(
+    one('unsubscribe', 'delete a webhook permanently; its waiting deliveries are not sent', unsubscribe),
+  );
+  one('set', 'change settings of a webhook; all others keep their values', async (team, id, options) =>
+    printWebhook(await team.client.webhooks.update(id, settingsFrom(options)), team, options),
   )
-    .option('--ordered', 'one delivery at a time, in the order of the events')
-    .option('--no-ordered', 'several at once')
-    .option('--rate <number>', 'requests per second at most, or none')
-    .option('--timeout <seconds>', 'for one attempt')
-    .option('--header <name:value>', 'send this header (may be repeated); replaces all that it had', repeated)
-    .option('--no-headers', 'send no headers of its own');
+    .option('--ordered', 'send one delivery at a time, in the order of the events')
+    .option('--no-ordered', 'send several deliveries at the same time')
+    .option('--rate <number>', 'maximum number of requests per second, or none for no limit')
+    .option('--timeout <seconds>', 'timeout of an attempt, in seconds')
+    .option(
+      '--header <name:value>',
+      'send this header with every delivery (repeatable); replaces all headers set before',
+      repeated,
+    )
+    .option('--no-headers', 'remove all headers set before');
   one(
     'pause',
-    'pause a webhook; its deliveries wait',
+    'pause a webhook; its deliveries wait until it is resumed',
     async ({ client }, id, options) => {
       const webhook = await client.webhooks.pause(id, { reason: String(options.reason ?? PAUSED_BY) });
       print(options, webhook, [`paused ${id}`]);
@@ -89,23 +96,25 @@ export function addWebhooks(program: Command): void {
       const mistake = reason === undefined ? undefined : reasonMistake(String(reason));
       if (mistake !== undefined) throw new UsageError(mistake.replace('`reason`', '--reason'));
     },
-  ).option('--reason <text>', 'why');
-  one('resume', 'end the pause; waiting deliveries are sent', async ({ client }, id, options) =>
-    print(options, await client.webhooks.resume(id), [`resumed ${id}`]),
+  ).option('--reason <text>', 'reason of the pause, which `webhooks show` prints');
+  one(
+    'resume',
+    'end the pause of a webhook and send its waiting deliveries',
+    async ({ client }, id, options) => print(options, await client.webhooks.resume(id), [`resumed ${id}`]),
   );
-  one('secret', 'print the secret that signs its deliveries (v1, HMAC-SHA256)', async (team, id, options) => {
+  one('secret', 'print the signing secret of a webhook (v1, HMAC-SHA256)', async (team, id, options) => {
     const secret = await team.client.webhooks.secret(id);
     print(options, { id, secret }, [secret]);
   });
   addYes(
     one(
       'rotate',
-      'give it a new secret and print it; the old one also signs for a while',
+      'give a webhook a new signing secret and print it; for some hours, the old secret also signs',
       rotate,
       (options) => void overlapHoursFrom(options),
     ).option(
       '--overlap-hours <hours>',
-      `for how long, 0 to ${MAX_OVERLAP_HOURS}; 0 asks first (default: ${DEFAULT_OVERLAP_HOURS})`,
+      `hours during which the old secret also signs, 0 to ${MAX_OVERLAP_HOURS}; 0 requires confirmation (default: ${DEFAULT_OVERLAP_HOURS})`,
     ),
   );
   addDeliveries(webhooks);
@@ -133,38 +142,38 @@ async function listWebhooks(target: Target, options: Options): Promise<void> {
   const cells = found.map(({ team, ...webhook }) => [
     webhook.id,
     `${team}/${webhook.workflowId ?? '*'}`,
-    standWords(webhook, Date.now()),
+    stateWords(webhook, Date.now()),
     oneLine(webhook.events.join(','), 50),
     oneLine(webhook.url, MAX_URL_SHOWN),
   ]);
   print(options, found, table(cells, process.stdout.columns, HEADS));
   if (found.length > 0 || options.json === true) return;
-  say('No webhooks found. `flowhook webhooks subscribe WORKFLOW URL` makes one');
+  say('No webhooks found. Create one with `flowhook webhooks subscribe WORKFLOW URL`');
 }
 
 async function printWebhook(webhook: WebhookDetail, { slug }: TargetTeam, options: Options): Promise<void> {
   const team = await slug();
   const { settings, breaker } = webhook;
-  const rows: (readonly [string, string | null])[] = [
+  const now = Date.now();
+  const lines = fields([
     ['webhook', webhook.id],
     ['workflow', `${team}/${webhook.workflowId ?? '*'}`],
     ['url', webhook.url],
     ['events', webhook.events.join(', ')],
-    ['state', standWords(webhook, Date.now())],
-    ['paused', webhook.pausedAt],
+    ['state', stateWords(webhook, now)],
+    ['paused', dateWords(webhook.pausedAt, now)],
     ['reason', webhook.pausedReason],
-    ['failing since', webhook.failingSince],
+    ['failing since', dateWords(webhook.failingSince, now)],
     ['held back', breaker.reason],
-    ['held back since', breaker.since],
-    ['next attempt', breaker.nextAttemptAt],
-    ['last success', webhook.lastSuccessAt],
-    ['ordered', settings.ordered ? 'yes: one at a time' : 'no'],
-    ['rate', settings.ratePerSecond === null ? 'no limit' : `${settings.ratePerSecond} a second`],
+    ['held back since', dateWords(breaker.since, now)],
+    ['next attempt', dateWords(breaker.nextAttemptAt, now)],
+    ['last success', dateWords(webhook.lastSuccessAt, now)],
+    ['ordered', settings.ordered ? 'yes: one delivery at a time' : 'no'],
+    ['rate', settings.ratePerSecond === null ? 'no limit' : `${settings.ratePerSecond} per second`],
     ['timeout', `${settings.timeoutMs / 1_000} s`],
     ['headers', headerWords(settings.headers)],
-    ['created', webhook.createdAt],
-  ];
-  const lines = columns(rows.flatMap(([name, text]) => (text === null ? [] : [[name, text]])));
+    ['created', dateWords(webhook.createdAt, now)],
+  ]);
   print(options, { team, ...webhook }, lines);
 }
 
@@ -176,10 +185,10 @@ async function subscribe(
 ): Promise<void> {
   const events = eventNames(options);
   if (second === undefined) {
-    const { client } = await soleTeam(target, 'There are several teams, and no workflow is named');
+    const { client } = await soleTeam(target, 'A subscription without a workflow needs a team');
     const webhook = await client.webhooks.subscribeToAll({ url: first, events });
     print(options, webhook, [webhook.id]);
-    return say(`Subscribed to all workflows: webhook ${webhook.id}.`);
+    return say(`Webhook ${webhook.id} is subscribed to all workflows`);
   }
   await onWorkflow(target, first, async ({ client }, workflowId) => {
     const { webhookId, message } = await client.webhooks.subscribe({ workflowId, url: second, events });
@@ -197,9 +206,9 @@ async function unsubscribe({ client }: TargetTeam, id: string, options: Options)
     const more = count > MOST_COUNTED ? ' or more' : '';
     await confirm(options, {
       what:
-        `The webhook ${id} (${webhook.url}) will be removed for good, with its secret and ` +
-        (count === 0 ? 'no waiting deliveries' : `${few}${more}, which will not be sent`),
-      otherwise: 'nothing was removed',
+        `The webhook ${id} (${webhook.url}) and its secret will be permanently deleted` +
+        (count === 0 ? '' : `, and ${few}${more} will not be sent`),
+      otherwise: 'nothing was deleted',
     });
   }
   await client.webhooks.unsubscribe(id);
@@ -211,18 +220,18 @@ async function rotate({ client }: TargetTeam, id: string, options: Options): Pro
   if (overlapHours === 0 && options.yes !== true) {
     await confirm(options, {
       what:
-        `The secret of the webhook ${id} (${(await client.webhooks.get(id)).url}) will end at once: its receiver ` +
-        'refuses every delivery until it has the new one (--overlap-hours lets both sign for a while)',
-      otherwise: 'the secret stays as it is',
+        `The secret of the webhook ${id} (${(await client.webhooks.get(id)).url}) will stop signing immediately, so ` +
+        'its receiver will reject deliveries until it has the new secret (--overlap-hours avoids this)',
+      otherwise: 'the secret was not changed',
     });
   }
   const { secret, overlapUntil } = await client.webhooks.rotate(id, { overlapHours });
   print(options, { id, secret, overlapUntil }, [secret]);
-  if (overlapHours > 0) say(`The old secret also signs until ${overlapUntil}`);
+  if (overlapUntil !== null) say(`The old secret also signs until ${dateWords(overlapUntil, Date.now())}`);
 }
 
-/** @throws UsageError unless a webhook can have this URL */
-function refuseWrongUrl(url: string): void {
+/** @throws UsageError if a webhook cannot have this URL */
+function rejectInvalidUrl(url: string): void {
   const mistake = urlMistake(url)?.replace('`webhookUrl`', `The URL "${url}"`);
   if (mistake === undefined) return;
   const whole = `http://${url}`;
@@ -230,9 +239,9 @@ function refuseWrongUrl(url: string): void {
   throw new UsageError(mistake + advice);
 }
 
-/** What `set` changes; what is not named stays as it is. @throws UsageError; Problem `field_invalid` */
+/** The settings that `set` changes. @throws UsageError; Problem `field_invalid` */
 function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookSettings {
-  // Checked here as well: as JSON, a number that is none would be null, which means no limit.
+  // Checked here as well as on the server: JSON turns NaN into null, which means no limit.
   return changesFrom({
     ...(ordered === undefined ? {} : { ordered: ordered === true }),
     ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
@@ -241,7 +250,7 @@ function settingsFrom({ ordered, rate, timeout, header, headers }: Options): Web
   });
 }
 
-/** For how long the old secret also signs. @throws UsageError */
+/** The number of hours during which the old secret also signs. @throws UsageError */
 function overlapHoursFrom({ overlapHours }: Options): number {
   const hours = Number(overlapHours ?? DEFAULT_OVERLAP_HOURS);
   if (hours >= 0 && hours <= MAX_OVERLAP_HOURS) return hours;
@@ -260,15 +269,14 @@ function headersFrom(lines: unknown): Record<string, string> {
   return headers;
 }
 
-/** `active, took one 3 min ago`, `failing for 2 h`, `paused`. */
-function standWords({ state, failingSince, lastSuccessAt }: WebhookDetail, nowMs: number): string {
-  const ago = (iso: string) => durationWords(Math.max(0, nowMs - Date.parse(iso)));
+/** `active, last success 3 min ago`, `failing for 2 h`, `paused`. */
+function stateWords({ state, failingSince, lastSuccessAt }: WebhookDetail, nowMs: number): string {
   if (state === 'paused') return 'paused';
-  if (failingSince !== null) return `failing for ${ago(failingSince)}`;
-  return lastSuccessAt === null ? 'active' : `active, took one ${ago(lastSuccessAt)} ago`;
+  if (failingSince !== null) return `failing for ${elapsedWords(failingSince, nowMs)}`;
+  return lastSuccessAt === null ? 'active' : `active, last success ${relativeWords(lastSuccessAt, nowMs)}`;
 }
 
 function headerWords(names: readonly string[] | null): string | null {
-  if (names === null) return 'cannot be opened with this encryption key: set them anew with --header';
+  if (names === null) return 'unreadable with this encryption key: set them again with --header';
   return names.length === 0 ? null : names.join(', ');
 }

@@ -16,11 +16,11 @@ import { print, say, warn } from '../terminal.ts';
 export function addApply(program: Command): void {
   const command = program
     .command('apply')
-    .description('apply the workflow files to the database; a running server uses them at once')
+    .description('apply the workflow files to the database; a running server uses them immediately')
     .option('--prune', 'archive workflows whose file is missing')
-    .option('--force', 'let --prune archive more than half of the workflows');
+    .option('--force', 'allow --prune to archive more than half of the workflows');
   addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
-    // First: in a directory without workflow files, probably the wrong one, no database is created.
+    // Fails first in a wrong directory, before a database is created there.
     await findWorkflowFiles(configOf(options).workflowsDirectory);
     await withStore(options, { make: true }, async (store, config) => {
       const report = await applyWorkflows(store, {
@@ -28,7 +28,7 @@ export function addApply(program: Command): void {
         prune: options.prune === true,
         force: options.force === true,
         runAs: config.runAs,
-        // The log would say the same as the report.
+        // The log would repeat the report.
         log: silentLogger,
       });
       const changes = (['created', 'changed', 'restored', 'archived', 'missing'] as const).flatMap((what) =>
@@ -39,7 +39,9 @@ export function addApply(program: Command): void {
         warn(`${file}${line === null ? '' : `:${line}`}: ${message}`);
       }
       if (report.missing.length > 0) {
-        say('Missing files only warn; `flowhook apply --prune` archives their workflows.');
+        say(
+          'Workflows whose file is missing were not changed. To archive them, run `flowhook apply --prune`',
+        );
       }
       if (report.mistakes.length > 0) process.exitCode = 1;
     });
@@ -82,7 +84,7 @@ async function checkFiles(files: readonly string[], options: Options): Promise<C
   const mistakes: Mistake[] = [];
   const directory = resolve(configOf(options).workflowsDirectory);
   for (const file of files) {
-    // Elsewhere a file may be tried before it gets a team.
+    // Outside the workflows directory, a file without a team may be checked.
     if (dirname(resolve(file)) === directory && existsSync(file)) {
       const teams = (await findWorkflowFiles(directory)).files.map(({ team }) => team);
       mistakes.push({ file, line: null, message: strayMessage(basename(file), [...new Set(teams)]) });

@@ -1,4 +1,4 @@
-/** `flowhook workflows`: lists, shows, pauses and resumes workflows; what works on their files is beside this file. */
+/** `flowhook workflows`: lists, shows, pauses and resumes workflows. Subcommands on files are in files next to this one. */
 import type { Command } from 'commander';
 import { Forbidden, type Job, type Workflow } from 'flowhook-client';
 import type { Definition, Schedule } from '../../model/workflow.ts';
@@ -7,15 +7,16 @@ import { oneLine, resultWords, stateWords } from '../job-words.ts';
 import { addStoreOptions } from '../open.ts';
 import { addSettings, type Options, repeated } from '../options.ts';
 import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
-import { columns, type Head, print, say, table } from '../terminal.ts';
+import { fields, type Head, print, say, table } from '../terminal.ts';
+import { dateWords, elapsedWords, relativeWords } from '../times.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
     .command('workflows')
-    .description('workflows: list, show, pause and resume them; validate, test and propose their files');
+    .description('list, show, pause and resume workflows; validate, test and propose workflow files');
   const list = workflows
     .command('list')
-    .description('list workflows with their schedule and their last job')
+    .description('list workflows with their schedules and last jobs')
     .option('--team <slug>', 'only workflows of this team');
   onTarget(list, listWorkflows);
 
@@ -28,34 +29,34 @@ export function addWorkflows(program: Command): void {
       workflows
         .command(name)
         .description(description)
-        .argument('<workflow>', 'its id')
-        .option('--team <slug>', 'its team, if several have a workflow with this id'),
+        .argument('<workflow>', 'id of the workflow')
+        .option('--team <slug>', 'team of the workflow, if several teams have a workflow with this id'),
       (target, workflow: string, options: Options) =>
         onWorkflow(target, workflow, (team, id) => action(team, id, options)),
     );
-  one('show', 'show one workflow: source, schedule, limits, records, jobs', showWorkflow);
+  one('show', 'show a workflow: source, schedule, limits, records and last job', showWorkflow);
   addFileCommands(workflows);
   one(
     'pause',
-    'pause a workflow: no job is queued or started; running ones continue',
+    'pause a workflow: no job is queued or started, but running jobs continue',
     async ({ client }, id, options) => print(options, await client.workflows.pause(id), [`paused ${id}`]),
   );
   one(
     'resume',
-    'end the pause; scheduled runs that were missed are not made up for',
+    'end the pause of a workflow; missed scheduled runs are skipped',
     async ({ client }, id, options) => {
       const workflow = await client.workflows.resume(id);
-      print(options, workflow, [[`resumed ${id}`, ...timeWords(workflow)].join(', ')]);
+      print(options, workflow, [[`resumed ${id}`, ...scheduleCells(workflow)].join(', ')]);
     },
   );
 }
 
-/** Those on files. What they need (YAML, sources, runs) is loaded by their actions: it would slow all the others. */
+/** The subcommands on files. Their actions load the code for YAML, sources and runs, which would slow the other commands. */
 function addFileCommands(workflows: Command): void {
   const validate = workflows
     .command('validate')
-    .description('check workflow files without a database: every mistake with its file and line')
-    .argument('[files...]', 'files `<team>/<id>.yaml` or `.mts` (default: all in the workflows directory)')
+    .description('check workflow files without a database, and list every mistake with its file and line')
+    .argument('[files...]', 'files <team>/<id>.yaml or .mts (default: all files in the workflows directory)')
     .option('--json', 'print JSON');
   addSettings(validate, ['workflows']).action(async (files: string[], options: Options) =>
     (await import('./workflow-files.ts')).validate(files, options),
@@ -64,24 +65,24 @@ function addFileCommands(workflows: Command): void {
   const test = workflows
     .command('test')
     .description(
-      'run the source of a file without publishing: first records, what would change, where the time went',
+      'run the source of a workflow file without publishing, and show the first records, the changes and the timing',
     )
-    .argument('<file>', '<team>/<id>.yaml or .mts; it need not be applied, and no database is needed')
+    .argument('<file>', 'file <team>/<id>.yaml or .mts, applied or not')
     .action(async (file: string, options: Options) =>
       (await import('./try-workflow.ts')).testFile(file, options),
     );
   addStoreOptions(test).addHelpText(
     'after',
-    '\nIf there is a database with this workflow, the records are compared with the published ones.\n' +
-      'Modules and taps start with an empty state. The log goes to standard error.',
+    '\nIf a database contains this workflow, the records are compared with the published ones.\n' +
+      'Modules and taps start with an empty state. The log is printed to standard error.',
   );
 
   const preview = workflows
     .command('preview')
-    .description('try the paths of an http source on its first page, or on a saved response')
-    .argument('<file>', '<team>/<id>.yaml')
-    .option('--from <file>', 'a saved response: no request is sent')
-    .option('--pages <count>', 'how many pages of each URL to read', '1')
+    .description('test the paths of an http source on its first page, or on a saved response')
+    .argument('<file>', 'file <team>/<id>.yaml')
+    .option('--from <file>', 'saved response to read instead of sending requests')
+    .option('--pages <number>', 'number of pages to read of each URL', '1')
     .option('--json', 'print JSON');
   addSettings(preview, ['allowNetworks']).action(async (file: string, options: Options) =>
     (await import('./preview-workflow.ts')).preview(file, options),
@@ -89,10 +90,10 @@ function addFileCommands(workflows: Command): void {
 
   const propose = workflows
     .command('new')
-    .description('look at a page or an API and propose a workflow file for it, with its first records')
-    .argument('<url>', 'the URL of a list: a page, a JSON response, a CSV or NDJSON file')
-    .option('--header <name: value>', 'a header of the requests (may be repeated)', repeated)
-    .option('--out <file>', 'write it to this new file (default: print it)')
+    .description('propose a workflow file for a web page or an API, and show its first records')
+    .argument('<url>', 'URL of a list: a web page, a JSON response, a CSV or NDJSON file')
+    .option('--header <name: value>', 'header to send with requests (repeatable)', repeated)
+    .option('--out <file>', 'write the proposal to this new file (default: print it)')
     .option('--json', 'print JSON');
   addSettings(propose, ['allowNetworks', 'workflows']).action(async (url: string, options: Options) =>
     (await import('./preview-workflow.ts')).propose(url, options),
@@ -122,12 +123,12 @@ async function listWorkflows({ teams }: Target, options: Options): Promise<void>
       workflow.source.type,
       version === 0 ? 'no records yet' : `version ${version}, ${countWords(records, 'record')}`,
       job === null ? 'never run' : jobWords(job),
-      timeWords(workflow).join(workflow.pausedAt === null ? ', next ' : ', '),
+      scheduleCells(workflow).join(workflow.pausedAt === null ? ', next ' : ', '),
     ];
   });
   print(options, found, table(rows, process.stdout.columns, HEADS));
   if (found.length > 0 || options.json === true) return;
-  say('There are no workflows yet: write one to <team>/<id>.yaml and say `flowhook apply`');
+  say('There are no workflows yet. Write a file <team>/<id>.yaml and run `flowhook apply`');
 }
 
 async function showWorkflow({ client, slug }: TargetTeam, id: string, options: Options): Promise<void> {
@@ -136,13 +137,13 @@ async function showWorkflow({ client, slug }: TargetTeam, id: string, options: O
   const definition = await client.workflows.definition(id).then(
     (found) => found.definition as unknown as Definition,
     (error) => {
-      // Definitions are for keys with the scope `admin`.
+      // Only a key with the scope `admin` may read definitions.
       if (error instanceof Forbidden) return undefined;
       throw error;
     },
   );
   const job = workflow.currentJob ?? workflow.lastJob;
-  const [schedule, next] = timeWords(workflow);
+  const [schedule, next] = scheduleCells(workflow);
   const rows: (readonly [string, string | null | undefined])[] = [
     ['workflow', `${team}/${id}`],
     ['name', workflow.name],
@@ -153,16 +154,13 @@ async function showWorkflow({ client, slug }: TargetTeam, id: string, options: O
         ] as const)
       : definitionRows(definition)),
     ['schedule', schedule],
-    ['next run', next],
+    ['next run', workflow.pausedAt === null ? next : null],
+    ['paused', dateWords(workflow.pausedAt, Date.now())],
     ...(definition === undefined ? [] : limitRows(definition)),
     ['records', `version ${workflow.version}: ${countWords(workflow.records, 'record')}`],
     ['last job', job === null ? 'never run' : `${job.id} ${jobWords(job)}`],
   ];
-  print(
-    options,
-    { team, ...workflow, ...(definition === undefined ? {} : { definition }) },
-    columns(rows.flatMap(([name, text]) => (text === null || text === undefined ? [] : [[name, text]]))),
-  );
+  print(options, { team, ...workflow, ...(definition === undefined ? {} : { definition }) }, fields(rows));
 }
 
 function definitionRows({ source, mode, key, overlap, priority }: Definition) {
@@ -185,14 +183,14 @@ function limitRows({ source, guards, limits, retries }: Definition) {
       `${durationWords(limits.timeoutMs)}, ${bytesWords(limits.memoryBytes)} of memory, ` +
         `${countWords(limits.records, 'record')}, ${bytesWords(limits.outputBytes)} of output`,
     ],
-    ['retries', `${retries.max}, the first after up to ${durationWords(retries.backoffMs)}`],
+    ['retries', `${retries.max}, the first within ${durationWords(retries.backoffMs)}`],
   ] as const;
 }
 
-/** The schedule in words, and the next run or that it is paused. */
-function timeWords({ nextRunAt, pausedAt, ...workflow }: Workflow): string[] {
+/** The schedule, and the next run or the pause: `every hour`, `paused for 2 h`. */
+function scheduleCells({ nextRunAt, pausedAt, ...workflow }: Workflow): string[] {
   const schedule = workflow.schedule as Schedule | null;
-  const paused = pausedAt === null ? [] : [`paused since ${pausedAt}`];
+  const paused = pausedAt === null ? [] : [`paused for ${elapsedWords(pausedAt, Date.now())}`];
   if (schedule === null) return paused.length === 0 ? [] : ['no schedule', ...paused];
   const next = nextRunAt === null ? null : Date.parse(nextRunAt);
   return [
@@ -206,7 +204,7 @@ function jobWords(job: Job): string {
   const nowMs = Date.now();
   const state = stateWords(job);
   if (job.finishedAt === null) return [state, oneLine(resultWords(job, nowMs), 60)].join(' ').trim();
-  const ago = `${state} ${durationWords(nowMs - Date.parse(job.finishedAt))} ago`;
+  const ago = `${state} ${relativeWords(job.finishedAt, nowMs)}`;
   return job.state === 'failed' ? `${ago}: ${oneLine(resultWords(job, nowMs), 60)}` : ago;
 }
 
@@ -223,7 +221,7 @@ function sourceWords(source: Definition['source']): string {
   return source.type === 'http' ? `http ${source.urls.join(' ')}` : source.type;
 }
 
-/** `every 6 hours`, `cron 0 6 * * 1-5 (Europe/Berlin)`: the next run, which stands beside it, shows what that means. */
+/** `every 6 hours`, `cron 0 6 * * 1-5 (Europe/Berlin)`. */
 export function scheduleWords(schedule: Schedule): string {
   if (!('everyMs' in schedule)) return `cron ${schedule.cron} (${schedule.timezone})`;
   const units = { day: 86_400_000, hour: 3_600_000, minute: 60_000, second: 1_000 };
@@ -232,7 +230,7 @@ export function scheduleWords(schedule: Schedule): string {
   return everyMs === size ? `every ${noun}` : `every ${everyMs / size} ${noun}s`;
 }
 
-/** `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`; a schedule without a time zone is shown in that of this machine. */
+/** `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`, in the time zone of the schedule, or of this machine. */
 export function nextRunWords(schedule: Schedule, nextRunAt: number | null, nowMs: number): string {
   if (nextRunAt === null) return 'never again';
   const { timeZone } =

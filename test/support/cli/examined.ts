@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { type Config, readConfig } from '../../../src/config/config.ts';
-import { misspeltVariables } from '../../../src/config/sources.ts';
+import { misspelledVariables } from '../../../src/config/sources.ts';
 import { applyWorkflows } from '../../../src/definitions/apply.ts';
 import { CHECKS } from '../../../src/doctor/checks.ts';
 import { examineInstallation } from '../../../src/doctor/doctor.ts';
@@ -97,7 +97,7 @@ export async function makeInstallation(
   }
   const look: Installation['look'] = async (names, other = {}) => {
     const { settings = config, online = null, isFull = false } = other;
-    const doubts = misspeltVariables(settings.environment);
+    const doubts = misspelledVariables(settings.environment);
     const checks = CHECKS.filter(({ name }) => names.includes(name));
     return (await examineInstallation({ settings, doubts, online, isFull }, { checks })).findings;
   };
