@@ -1,4 +1,4 @@
-/** The audit through the front door: every call that changes something leaves a line that says who, what, from where. */
+/** The audit log of the whole service: every change leaves a line that says who changed what, and from where. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { startService, type TestService } from '../support/service.ts';
 
 type Json = Record<string, unknown>;
 
-/** What must not be found in any line. */
+/** Texts that no line may contain. */
 const EMAIL = 'ada.lovelace@example.com';
 const SECRETS = ['hook-password', 'query-token', 'header-token', EMAIL];
 const URL_WITH_SECRETS = 'http://user:hook-password@127.0.0.1:9/hook?token=query-token';
@@ -64,7 +64,7 @@ async function call(method: string, path: string, body?: unknown, headers: Recor
 const newest = async (count: number): Promise<AuditLine[]> =>
   (await service.store.audit.list({ limit: count })).lines;
 
-/** Everything, of the largest id: what comes later is after it. */
+/** The lines with a larger ID. */
 async function linesAfter(id: string | undefined): Promise<AuditLine[]> {
   return (await newest(1_000)).filter((line) => id === undefined || line.id > id);
 }
@@ -82,7 +82,7 @@ const makeWorkflow = () => call('PUT', '/v1/workflows/of-api', { source: { type:
 
 const hooks = '/v1/integrations/webhooks';
 
-/** For each operation what it needs, and a call that changes something; and the action that is told. */
+/** By operation: the expected action, and a function that prepares a call which changes something. */
 const CASES: Record<string, [action: string, prepare: () => Promise<() => Promise<unknown>>]> = {
   subscribeWebhook: [
     'webhooks.subscribe',
@@ -242,13 +242,13 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
   beginSession: ['sessions.begin', async () => () => signIn({ key: admin.key })],
 };
 
-/** Operations that leave no line, and why; nor does what others send to an inspector. */
+/** Operations that leave no line, with the reason. */
 const NOT_OURS: Readonly<Record<string, string>> = {
   ...UNAUDITED,
-  endSession: 'it ends only what the one who asks has begun',
+  endSession: 'ends only the session of the caller',
 };
 
-/** One that has failed once, and waits for minutes. */
+/** Creates a job that has failed once and waits several minutes for its next attempt. */
 async function makeWaitingJob(): Promise<string> {
   const id = await makeJob('failing');
   const end = Date.now() + 300_000;
@@ -269,7 +269,7 @@ const changing = [...routes, ...new SessionRoutes({} as never).routes()].filter(
     method !== 'GET' && !path.startsWith('/inspect/') && !(operation.id in NOT_OURS),
 );
 
-test('every route that changes something has a case here, or a reason why it leaves no line', () => {
+test('every route that changes something has a case, or a reason to leave no line', () => {
   assert.deepEqual(
     [...new Set(changing.map(({ operation }) => operation.id))].sort(),
     Object.keys(CASES).sort(),
@@ -277,7 +277,7 @@ test('every route that changes something has a case here, or a reason why it lea
 });
 
 for (const { operation } of changing) {
-  test(`${operation.id} leaves a line that says who has called, and from where`, async () => {
+  test(`${operation.id} leaves a line with the caller and the address`, async () => {
     const [action, prepare] = CASES[operation.id] ?? [];
     const change = await prepare?.();
     const [last] = await newest(1);
@@ -301,7 +301,7 @@ for (const { operation } of changing) {
   });
 }
 
-test('what is done in the dashboard is told as done by the key that was signed in with', async () => {
+test('a change in the dashboard names the key that signed in', async () => {
   const cookie = (await signIn({ key: admin.key })).headers.get('set-cookie')?.split(';')[0] ?? '';
   const id = await makeWebhook();
   const answer = await fetch(`${service.url}/ui/api/v1/integrations/webhooks/${id}/pause`, {
@@ -317,7 +317,7 @@ test('what is done in the dashboard is told as done by the key that was signed i
   assert.equal(line?.author.requestId, 'seen-in-the-log');
 });
 
-test('a repeated call, a dry run and a call that is refused leave no line', async () => {
+test('repeated calls, dry runs and refused calls leave no line', async () => {
   const id = await makeWebhook();
   const again = { 'idempotency-key': 'once' };
   await call('POST', `${hooks}/${id}/test`, undefined, again);
@@ -332,7 +332,7 @@ test('a repeated call, a dry run and a call that is refused leave no line', asyn
   assert.deepEqual(await linesAfter(last?.id), []);
 });
 
-test('sign-ins that are refused are told, a few of them, without what was shown', async () => {
+test('records a limited number of refused sign-ins, without the key', async () => {
   const [last] = await newest(1);
   for (let count = 0; count < 3; count += 1) await signIn({ key: `wrong-${EMAIL}` });
   await signIn({ token: 'no link' });
@@ -343,7 +343,7 @@ test('sign-ins that are refused are told, a few of them, without what was shown'
   );
 });
 
-test('an admin reads the audit of the own team, an operator that of all and of the instance', async () => {
+test('an admin reads the audit log of the own team, an operator that of all teams and the instance', async () => {
   const foreign = await keyOf('other', ['admin']);
   const ofForeign = { 'x-api-key': foreign.key };
   await call('POST', '/v1/keys', { name: 'theirs' }, ofForeign);
@@ -359,7 +359,7 @@ test('an admin reads the audit of the own team, an operator that of all and of t
   const { key: reader } = await keyOf('default', ['read', 'webhooks']);
   assert.equal((await service.call('GET', '/v1/audit', undefined, { 'x-api-key': reader })).status, 403);
 
-  // The bootstrap key is an operator's.
+  // The bootstrap key has the scope `operator`.
   const all = ((await service.call('GET', '/v1/audit?team=*&limit=1000')).body as { lines: Json[] }).lines;
   assert.deepEqual(new Set(all.map(({ team }) => team)), new Set(['default', 'other', null]));
   const other = (await service.call('GET', '/v1/audit?team=other')).body as { lines: Json[] };
@@ -367,7 +367,7 @@ test('an admin reads the audit of the own team, an operator that of all and of t
   assert.equal((await service.call('GET', '/v1/audit?team=nobody')).status, 404);
 });
 
-test('lines are found by operation, key, target and time, page by page', async () => {
+test('filters lines by operation, key, target and time, page by page', async () => {
   const id = await makeWebhook();
   await call('POST', `${hooks}/${id}/pause`);
   await call('POST', `${hooks}/${id}/resume`);
@@ -392,7 +392,7 @@ test('lines are found by operation, key, target and time, page by page', async (
   }
 });
 
-test('what files say, the start and commands are told as such', async () => {
+test('changes by files, by the start and by commands have their own kinds of actors', async () => {
   const lines = await newest(1_000);
   const by = (kind: string) => lines.filter(({ author }) => author.kind === kind);
   assert.deepEqual(
@@ -413,7 +413,7 @@ test('what files say, the start and commands are told as such', async () => {
   assert.deepEqual([line?.action, line?.summary, line?.author.id], ['sessions.begin', 'by a link', admin.id]);
 });
 
-test('a command is told with the user of the system, and the audit can be read at a shell', async () => {
+test('a command is recorded with the system user, and the audit log can be read at a shell', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-audit-cli-'));
   const flowhook = async (...args: string[]) => {
     const done = await runCommand(args, { directory, environment: { SUDO_USER: 'grace' } });
@@ -445,7 +445,7 @@ test('a command is told with the user of the system, and the audit can be read a
   }
 });
 
-test('the audit of a server can be read at a shell', async () => {
+test('the audit log of a server can be read at a shell', async () => {
   const id = await makeWebhook();
   const args = ['audit', 'list', '--url', service.url, '--target', id, '--limit', '5', '--json'];
   const environment = { FLOWHOOK_KEY: admin.key };
@@ -456,7 +456,7 @@ test('the audit of a server can be read at a shell', async () => {
   assert.deepEqual(others, []);
 });
 
-test('behind a proxy that is believed the address is the one that it has seen, without its port', async () => {
+test('behind a trusted proxy, the address is the one that the proxy reports, without the port', async () => {
   const behind = await startService({ settings: { FLOWHOOK_TRUST_PROXY: 'loopback' } });
   try {
     const from = { 'x-forwarded-for': '198.51.100.9, 192.0.2.7:51234' };
@@ -468,7 +468,7 @@ test('behind a proxy that is believed the address is the one that it has seen, w
   }
 });
 
-test('no line holds a secret, an address or what a record held', async () => {
+test('no line contains a secret, an email address or the content of a record', async () => {
   const text = JSON.stringify(await newest(1_000));
   assert.ok(text.length > 5_000);
   for (const secret of [...SECRETS, admin.key, service.key]) assert.ok(!text.includes(secret), secret);

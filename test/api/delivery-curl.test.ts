@@ -1,4 +1,4 @@
-/** A delivery as a command: what a shell makes of it is what a receiver believes. */
+/** A delivery as a curl command, which receivers accept. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';
@@ -17,20 +17,20 @@ after(async () => {
   await receiver.stop();
 });
 
-/** A test event whose first sending has arrived. */
+/** Sends a test event and waits until it has arrived. */
 async function delivered(webhookId: string): Promise<string> {
   const { eventId, deliveryId } = await flowhook.webhooks.test(webhookId);
   await receiver.until((all) => all.some(({ event }) => event.id === eventId), 'the delivery');
   return deliveryId;
 }
 
-/** What the shell would call `curl` with: not every machine has one. */
+/** The arguments that a shell passes to `curl`, which not every machine has. */
 async function argumentsOf(command: string): Promise<string[]> {
   const { stdout } = await run('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${command}`]);
   return stdout.split('\0').slice(0, -1);
 }
 
-test('run in a shell it is accepted by verifiers, with secrets and with the public key', async () => {
+test('verifiers accept the request, with the secret and with the public key', async () => {
   const url = `${receiver.url}/it's?[a]={1,2}&b=$HOME`;
   const { id } = await flowhook.webhooks.subscribeToAll({ url, events: ['workflow_finished'] });
   const { command, hidden, validUntil } = await flowhook.deliveries.curl(await delivered(id));
@@ -61,7 +61,7 @@ test('run in a shell it is accepted by verifiers, with secrets and with the publ
   assert.equal(last.headers['webhook-event'], 'webhook_test');
 });
 
-test('shows no value of a header that the webhook has of its own, and no password of its URL', async () => {
+test('hides values of custom headers, and the password in the URL', async () => {
   const url = receiver.url.replace('http://', 'http://ada:hush-password@');
   const { id } = await flowhook.webhooks.subscribeToAll({
     url,

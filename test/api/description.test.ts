@@ -1,4 +1,4 @@
-/** The description as people and programs find it: the page, the YAML, and the JSON say the same. */
+/** The API description as a page, as YAML and as JSON. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { parse } from 'yaml';
@@ -13,16 +13,16 @@ const fetchText = async (path: string) => {
   return { text: await response.text(), headers: response.headers };
 };
 
-test('the YAML says what the JSON says', async () => {
+test('the YAML equals the JSON', async () => {
   const { text, headers } = await fetchText('/openapi.yaml');
   assert.equal(headers.get('content-type'), 'application/yaml; charset=utf-8');
   const document = JSON.parse((await fetchText('/openapi.json')).text) as unknown;
   assert.deepEqual(parse(text), document);
-  // Most parsers elsewhere are of YAML 1.1, to which `Yes` is true and 2026-11-21 a date.
+  // Many parsers read YAML 1.1, in which `Yes` is true and 2026-11-21 a date.
   assert.deepEqual(parse(text, { version: '1.1' }), document);
 });
 
-test('the page shows every operation, runs no script and asks for nothing elsewhere', async () => {
+test('the page shows every operation, runs no script and loads nothing', async () => {
   const { text, headers } = await fetchText('/docs');
   const { paths } = JSON.parse((await fetchText('/openapi.json')).text) as {
     paths: Record<string, Record<string, { operationId: string }>>;

@@ -1,4 +1,4 @@
-/** What stands in `openapi.json` as an example of a request is taken by a service that has such data. */
+/** The service accepts the example requests in `openapi.json` if it has the data that they name. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Answer, startService } from '../support/service.ts';
@@ -30,7 +30,7 @@ async function made(method: string, path: string, body?: unknown): Promise<Answe
   return answer as Answer & { body: Json };
 }
 
-/** One that has ended is not in the way of another one. */
+/** A job in this state. An ended job is returned only if no other job is unfinished. */
 async function jobIn(workflowId: string, state: string): Promise<string> {
   for (;;) {
     const { body } = await made('GET', `/v1/jobs?workflowId=${workflowId}&state=${state}`);
@@ -41,7 +41,7 @@ async function jobIn(workflowId: string, state: string): Promise<string> {
   }
 }
 
-/** What the examples name, made anew for each request, because requests use things up: ids by what stands there. */
+/** Creates what the examples name for each request, because requests consume it. Returns real IDs by example ID. */
 async function world(): Promise<[example: string, real: string][]> {
   await made('PUT', '/v1/workflows/people', { source: { type: 'push' } });
   const { body } = await made('GET', '/v1/workflows/people');
@@ -70,17 +70,17 @@ async function world(): Promise<[example: string, real: string][]> {
   ];
 }
 
-/** Where what the examples name does not fit an operation: other workflows and jobs. */
+/** Workflows and jobs for operations that cannot use those of the examples. */
 const OTHERWISE: Record<string, (text: string) => Promise<string>> = {
   queueWorkflowJob: async (text) => text.replace('/people/', '/quick/'),
   cancelJob: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
   runJobNow: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
 };
 
-/** Means something only beside another one. */
+/** Parameters that require another parameter. */
 const NOT_ALONE = ['unsubscribeWebhook workflowId'];
 
-/** Never ends, or is told by its inspector what to answer. */
+/** Operations that never end, or whose status an inspector chooses. */
 const LEFT_OUT = /^(openStream|inspect[A-Z]\w+)$/;
 
 async function send(method: string, path: string, operation: Described, only?: string) {
@@ -96,7 +96,7 @@ async function send(method: string, path: string, operation: Described, only?: s
   const found = await world();
   const real = (text: string) => found.reduce((all, [example, id]) => all.replaceAll(example, id), text);
   const sent = [];
-  // A body that may be left out says the same in another way.
+  // Optional bodies are omitted: they repeat the parameter.
   const bodies = only === undefined || requestBody?.required === true ? requestBody?.content : undefined;
   for (const [type, { example }] of Object.entries(bodies ?? { '': { example: undefined } })) {
     const text = type.endsWith('/json') ? JSON.stringify(example) : String(example ?? '');
@@ -122,7 +122,7 @@ for (const [path, methods] of Object.entries(paths)) {
   for (const [method, operation] of Object.entries(methods)) {
     const { operationId, parameters = [] } = operation;
     if (LEFT_OUT.test(operationId)) continue;
-    test(`${operationId} takes what its examples are`, async () => {
+    test(`${operationId} accepts its examples`, async () => {
       const statuses = await send(method, path, operation);
       assert.ok(statuses.includes(200), `${statuses}`);
       for (const { name, required } of parameters) {

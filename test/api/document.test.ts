@@ -1,7 +1,7 @@
 /**
- * The service and its document agree: requests made out of `/openapi.json` at random, valid, damaged and hostile,
- * are answered with what the document says, never with a 5xx, and of another team's things as of unknown ones.
- * `DOCUMENT_REQUESTS=100000` is the long form; FUZZ_SEED repeats a failure.
+ * The service and its document agree: responses to random requests, generated from `/openapi.json` as valid, damaged and
+ * hostile, match the document, are never 5xx, and do not distinguish resources of other teams from unknown ones.
+ * `DOCUMENT_REQUESTS=100000` is the long form; `FUZZ_SEED` repeats a failure.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -16,7 +16,7 @@ type Json = Record<string, unknown>;
 const REQUESTS = Number(process.env.DOCUMENT_REQUESTS ?? 1_500);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 4;
-/** New things of both teams come in from time to time, because requests use them up. */
+/** New resources of both teams are created regularly, because requests consume them. */
 const REFRESH_EVERY = 250;
 
 const service = await startService({
@@ -37,7 +37,7 @@ const otherKey = (
 const document = (await service.call('GET', '/openapi.json')).body as ApiDocument;
 const check = createSchemaCheck(document);
 
-/** Ids by the name of the parameter: of the caller's team, and of the other. */
+/** IDs by parameter name: of the caller's team, and of the other team. */
 type Ids = Record<string, string>;
 
 async function makeIds(key: string, workflowId: string): Promise<Ids> {
@@ -86,8 +86,8 @@ const UNKNOWN: Ids = {
   eventType: 'workflow_finished',
 };
 /**
- * Two that `makeIds` sees done well, one that only an instance with one team does, and those that need a job or a body
- * in a state that chance does not always bring about.
+ * Operations that random requests may never call successfully: `makeIds` calls two of them, one needs the team `default`,
+ * and the others need a job or a body in a certain state.
  */
 const HARD_TO_MEET = [
   'pushWorkflowRecords',
@@ -96,7 +96,7 @@ const HARD_TO_MEET = [
   'runJobNow',
   'cancelJob',
   'rerunJob',
-  // At the address of an inspector, which may answer anything: here there is none.
+  // An inspector may return any status: here there is none.
   ...['Get', 'Post', 'Put', 'Patch', 'Delete', 'Options'].map((method) => `inspect${method}`),
 ];
 const HOSTILE_IDS = [
@@ -134,12 +134,12 @@ async function send(request: Request, ids: Ids): Promise<Got> {
   return { status: response.status, type, code: response.headers.get('x-error-code'), text };
 }
 
-/** What is wrong with an answer by the document, or nothing. */
+/** How a response violates the document; undefined if it does not. */
 function mistake({ operation }: Request, got: Got): string | undefined {
   if (got.status >= 500) return 'a 5xx';
   const described = operation.responses[String(got.status)];
   if (described === undefined) {
-    // An id that is empty, or that the path does not take, makes another path.
+    // An empty ID, or one that the path does not match, results in another path.
     if (got.code === 'route_not_found' || got.code === 'method_not_allowed') return undefined;
     return `the status is not described: there are ${Object.keys(operation.responses).join(', ')}`;
   }
@@ -150,7 +150,7 @@ function mistake({ operation }: Request, got: Got): string | undefined {
   return check(content.schema, JSON.parse(got.text));
 }
 
-/** Jobs that have not ended, or may be repeated: the latest of each workflow. */
+/** The latest job of each workflow. */
 async function latestJobs(): Promise<string[]> {
   const ids: string[] = [];
   for (const workflowId of ['quick', 'held', 'broken']) {
@@ -161,7 +161,7 @@ async function latestJobs(): Promise<string[]> {
   return ids;
 }
 
-test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
+test(`${REQUESTS} requests generated from the document (FUZZ_SEED=${SEED})`, {
   timeout: 3_600_000,
 }, async () => {
   const random = seeded(SEED);
@@ -192,7 +192,7 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
     const dice = random();
     const name = /\{(\w+)\}(?!.*\{)/.exec(request.path)?.[1] ?? '';
     const hostile = HOSTILE_IDS[Math.floor(random() * HOSTILE_IDS.length)] ?? '';
-    // A PUT would make what is theirs here as well.
+    // A PUT would create the resource in the caller's team.
     const ids =
       dice < 0.6 || request.method === 'PUT' ? some() : dice < 0.7 ? { ...mine, [name]: hostile } : theirs;
     const sent = () => JSON.stringify({ ...request, operation: request.operation.operationId, ids });
@@ -201,7 +201,7 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
     assert.equal(found, undefined, `${sent()}\n${got.status} ${got.type} ${got.text.slice(0, 6_000)}`);
     const key = `${request.operation.operationId} ${got.status}`;
     statuses.set(key, (statuses.get(key) ?? 0) + 1);
-    // A team's signing keys are for everybody, and so are the types of events.
+    // Signing keys and event types are public.
     if (ids !== theirs || ['', 'teamId', 'eventType'].includes(name)) return;
     const unknown = await send(request, UNKNOWN);
     assert.deepEqual([got.status, got.code, got.text], [unknown.status, unknown.code, unknown.text], sent());
@@ -215,7 +215,7 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
       await Promise.all(Array.from({ length: AT_ONCE }, one));
     }
   }
-  // Of few requests chance leaves some out.
+  // A few random requests do not reach every operation.
   if (REQUESTS < 20_000) return;
   const wellDone = new Set(
     [...statuses.keys()].filter((key) => key.endsWith(' 200')).map((key) => key.split(' ')[0]),
@@ -223,5 +223,5 @@ test(`${REQUESTS} requests made out of the document (FUZZ_SEED=${SEED})`, {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   const never = operations.map(({ operationId }) => operationId).filter((id) => !wellDone.has(id));
   for (const id of HARD_TO_MEET) if (never.includes(id)) never.splice(never.indexOf(id), 1);
-  assert.deepEqual(never, [], 'operations that no request got a 200 from');
+  assert.deepEqual(never, [], 'operations that never returned 200');
 });

@@ -1,4 +1,4 @@
-/** The catalogue of events over HTTP, and that the service keeps to it. */
+/** The event catalog over HTTP, which the events of the service match. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { EVENT_TYPES, type EventType } from '../../src/model/event.ts';
@@ -10,7 +10,7 @@ import { startService, type TestService } from '../support/service.ts';
 type Json = Record<string, unknown>;
 type ShownKind = EventKind & { aliases: string[] };
 
-/** Its second run changes one record and removes another. */
+/** The second run changes one record and removes another. */
 const PEOPLE = `export default async function* (ctx) {
   const again = ctx.state.get('again') ?? false;
   ctx.state.set('again', true);
@@ -61,18 +61,18 @@ async function seen(jobId: string, type: EventType): Promise<void> {
   assert.fail(`Waited 90 s for ${type} of ${jobId}`);
 }
 
-test('without any event of the team a sample is a typical one', async () => {
+test('the sample is a typical event if the team has none', async () => {
   const sample = await get('/v1/samples/webhook_paused');
   assert.equal(sample.headers.get('x-sample'), 'typical');
   const [event] = sample.body as Json[];
   assert.deepEqual([event?.type, event?.teamId], ['webhook_paused', service.team.id]);
 });
 
-test('every event that the service makes is as the catalogue says, and so is every example', async () => {
+test('every event and every example match the catalog', async () => {
   const check = createSchemaCheck();
-  const catalogue = new Map((await kinds()).map((kind) => [String(kind.type), kind]));
-  assert.deepEqual([...catalogue.keys()], [...EVENT_TYPES]);
-  for (const { schema, example, type } of catalogue.values()) {
+  const catalog = new Map((await kinds()).map((kind) => [String(kind.type), kind]));
+  assert.deepEqual([...catalog.keys()], [...EVENT_TYPES]);
+  for (const { schema, example, type } of catalog.values()) {
     assert.equal(check(schema, example), undefined, `the example of ${type}`);
     assert.notEqual(check(schema, { ...example, more: 1 }), undefined, 'the schemas are exact');
   }
@@ -99,13 +99,13 @@ test('every event that the service makes is as the catalogue says, and so is eve
 
   const made = await events();
   for (const event of made) {
-    const { schema } = catalogue.get(String(event.type)) ?? assert.fail(`No ${event.type} in the catalogue`);
+    const { schema } = catalog.get(String(event.type)) ?? assert.fail(`No ${event.type} in the catalog`);
     assert.equal(check(schema, event), undefined, JSON.stringify(event));
   }
-  assert.deepEqual(new Set(made.map(({ type }) => type)), new Set(EVENT_TYPES), 'each came about');
+  assert.deepEqual(new Set(made.map(({ type }) => type)), new Set(EVENT_TYPES), 'every type was created');
 });
 
-test('the history of a workflow tells of its own jobs, and of no job of another one', async () => {
+test('the history of a workflow contains only events of its own jobs', async () => {
   const jobId = await queue('people', 'workflow_finished');
   const history = (workflowId: string) => get(`/v1/events/history?workflowId=${workflowId}&jobId=${jobId}`);
   const { events } = (await history('people')).body as { events: Json[] };
@@ -114,7 +114,7 @@ test('the history of a workflow tells of its own jobs, and of no job of another 
   assert.deepEqual([other.status, other.headers.get('x-error-code')], [404, 'job_not_found']);
 });
 
-test('a sample is the last event of its type, under any of its names', async () => {
+test('a sample is the newest event of its type, also by alias', async () => {
   const last = (await events()).findLast(({ type }) => type === 'workflow_finished');
   for (const name of ['workflow_finished', 'job.completed', 'RUN.SUCCEEDED']) {
     const sample = await get(`/v1/samples/${name}`);
@@ -130,7 +130,7 @@ test('a sample is the last event of its type, under any of its names', async () 
   }
 });
 
-test('the catalogue tells the other names of each type', async () => {
+test('the catalog lists the aliases of each type', async () => {
   const finished = (await kinds()).find(({ type }) => type === 'workflow_finished');
   assert.ok(finished?.aliases.includes('job.completed'));
   assert.ok(!finished?.aliases.includes('workflow_finished'));

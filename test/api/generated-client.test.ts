@@ -1,6 +1,6 @@
 /**
- * Clients in other languages, generated from `openapi.json` where their generator is installed: they list, queue, read,
- * subscribe and unsubscribe. `sh test/clients.sh` installs the generators first.
+ * Clients in other languages, generated from `openapi.json` if their generator is installed: they list, queue, read,
+ * subscribe and unsubscribe. `sh test/clients.sh` installs the generators.
  */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
@@ -23,7 +23,7 @@ interface Program {
   args: string[];
 }
 
-/** What is generated goes to a directory of its own, and with the test. */
+/** A directory for the generated client, which is deleted after the test. */
 function directoryFor(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'flowhook-generated-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
@@ -67,7 +67,7 @@ async function use(t: TestContext, { file, args }: Program): Promise<void> {
 }
 
 const PYTHON = 'openapi-python-client';
-test('the client that openapi-python-client makes lists, queues, reads, subscribes and unsubscribes', {
+test('a client from openapi-python-client lists, queues, reads, subscribes and unsubscribes', {
   skip: inPath(PYTHON) === undefined && `${PYTHON} is not in PATH: sh test/clients.sh`,
 }, async (t) => {
   const directory = directoryFor(t);
@@ -87,20 +87,20 @@ test('the client that openapi-python-client makes lists, queues, reads, subscrib
   ];
   const { status, stdout, stderr } = spawnSync(PYTHON, args, { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
-  // Kinds of content that it does not know (CSV, NDJSON, YAML, archives) are lost on it, and nothing else.
+  // It skips content types that it does not support (CSV, NDJSON, YAML), and nothing else.
   const lost = (stdout + stderr).split(/^(?=WARNING )/m).filter((text) => text.startsWith('WARNING '));
   assert.deepEqual(
     lost.filter((text) => !/Unsupported content[ _]type/.test(text)),
     [],
   );
-  // The interpreter that has what the generator needs: the generated client needs the same.
+  // The interpreter of the generator has the packages that the generated client needs.
   const [, python = ''] = /^#!(.+)/.exec(readFileSync(realpathSync(inPath(PYTHON) ?? ''), 'utf8')) ?? [];
   cpSync(join(FIXTURES, 'use.py'), join(directory, 'use.py'));
   await use(t, { file: python, args: [join(directory, 'use.py')] });
 });
 
 const GO = 'oapi-codegen';
-test('the client that oapi-codegen makes lists, queues, reads, subscribes and unsubscribes', {
+test('a client from oapi-codegen lists, queues, reads, subscribes and unsubscribes', {
   skip:
     (inPath(GO) === undefined || inPath('go') === undefined) &&
     `${GO} and go are not in PATH: sh test/clients.sh`,
@@ -111,10 +111,10 @@ test('the client that oapi-codegen makes lists, queues, reads, subscribes and un
   const output = join(directory, 'api', 'api.go');
   execFileSync(GO, ['-generate', 'types,client', '-package', 'api', '-o', output, DOCUMENT]);
   const program = join(directory, 'use');
-  // A test fetches nothing.
+  // Tests download nothing.
   const env = { ...process.env, GOPROXY: 'off', GOFLAGS: '-mod=mod' };
   if (spawnSync('go', ['mod', 'download'], { cwd: directory, env }).status !== 0) {
-    return t.skip('the Go modules that it builds upon are not there: sh test/clients.sh');
+    return t.skip('the required Go modules are not installed: sh test/clients.sh');
   }
   execFileSync('go', ['build', '-o', program, '.'], { cwd: directory, env });
   await use(t, { file: program, args: [] });

@@ -1,4 +1,4 @@
-/** Inspectors through the client: what they keep, what they make of signatures, and what they answer. */
+/** Inspectors: the requests they store, the signatures they check, and the responses they send. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => service.stop());
 
-/** Asks for the newest request again and again until there is one with this number. */
+/** Polls until there is a request with this number. */
 async function received(id: string, number: number) {
   const deadline = performance.now() + 90_000;
   while (performance.now() < deadline) {
@@ -27,12 +27,12 @@ async function received(id: string, number: number) {
   return assert.fail(`Waited 90 s for request ${number}`);
 }
 
-/** A webhook of all workflows at an inspector. */
+/** Subscribes an inspector to events of all workflows. */
 async function subscribed(inspector: Inspector): Promise<string> {
   return (await flowhook.webhooks.subscribeToAll({ url: inspector.url, events: ['workflow_finished'] })).id;
 }
 
-test('a webhook that is sent to one is shown as it came, with who signed it', async () => {
+test('stores a webhook request unchanged, with the signer', async () => {
   const made = await flowhook.inspectors.create();
   assert.equal(made.url, `${service.url}/inspect/${made.id}`);
   assert.deepEqual([made.status, made.delayMs, made.received, made.refusal], [204, 0, 0, null]);
@@ -61,7 +61,7 @@ test('a webhook that is sent to one is shown as it came, with who signed it', as
   assert.equal((await received(made.id, 2)).signature.verdict, 'valid');
 });
 
-test('verdicts: absent, invalid, expired, and by an earlier secret or the key of the team alone', async () => {
+test('verdicts: absent, invalid, expired, and valid by an earlier secret or only by the team key', async () => {
   const made = await flowhook.inspectors.create();
   const webhookId = await subscribed(made);
   const oldSecret = await flowhook.webhooks.secret(webhookId);
@@ -98,7 +98,7 @@ test('verdicts: absent, invalid, expired, and by an earlier secret or the key of
   const long = 'x'.repeat(70_000);
   assert.match((await judge(long, signed(long, oldSecret)))[2], /larger than any that this service sends/);
 
-  // Another team sees in the same message that it is nobody's there.
+  // For another team, the same signature is unknown.
   await flowhook.webhooks.test(webhookId);
   const { body, headers } = await received(made.id, number + 1);
   const { id: teamId } = await service.store.teams.ensure({ slug: 'other' });
@@ -116,7 +116,7 @@ test('verdicts: absent, invalid, expired, and by an earlier secret or the key of
   await assert.rejects(other.inspectors.delete(made.id), NotFound);
 });
 
-test('keeps any method, bytes that are no text, and the beginning of long bodies, and gives them in pages', async () => {
+test('stores any method, binary bodies and the start of long bodies, and lists requests in pages', async () => {
   const made = await flowhook.inspectors.create({ status: 418 });
   const send = async (method: string, body?: RequestInit['body']) => {
     const answer = await fetch(`${made.url}?a=1`, { method, ...(body === undefined ? {} : { body }) });
@@ -130,7 +130,7 @@ test('keeps any method, bytes that are no text, and the beginning of long bodies
   }
   await send('POST', Buffer.from([0xff, 0x00, 0x41]));
   await send('POST', 'ä'.repeat(50_000));
-  // Longer than anybody reads.
+  // Longer than the service reads.
   assert.equal((await send('POST', Buffer.alloc(2_000_000, 'x'))).headers.get('connection'), 'close');
   const all = await flowhook.inspectors.requests(made.id, { limit: 4 }).take(20);
   assert.deepEqual(
@@ -146,7 +146,7 @@ test('keeps any method, bytes that are no text, and the beginning of long bodies
   assert.equal((await flowhook.inspectors.requests(made.id, { after: 8 }).take(9)).length, 2);
 });
 
-test('what it answers can be changed: a 410 unsubscribes, a late answer is a timeout', async () => {
+test('its response can be changed: a 410 unsubscribes, a late response is a timeout', async () => {
   const made = await flowhook.inspectors.create({ delayMs: 20_000 });
   const webhookId = await subscribed(made);
   await flowhook.webhooks.update(webhookId, { timeoutMs: 1_000 });
@@ -163,7 +163,7 @@ test('what it answers can be changed: a 410 unsubscribes, a late answer is a tim
   }
 });
 
-test('erasing a person reaches what was sent about them', async () => {
+test('erasing a person also erases stored requests', async () => {
   const made = await flowhook.inspectors.create();
   const { webhookId } = await flowhook.webhooks.subscribe({
     workflowId: 'people',
@@ -180,7 +180,7 @@ test('erasing a person reaches what was sent about them', async () => {
   assert.equal((await flowhook.inspectors.requests(made.id).take(2))[1]?.body, '[erased]');
 });
 
-test('one that is removed, and one that never was, take nothing', async () => {
+test('deleted and unknown inspectors accept no requests', async () => {
   const made = await flowhook.inspectors.create();
   await fetch(made.url, { method: 'POST' });
   assert.equal((await flowhook.inspectors.delete(made.id)).message, 'Inspector removed');
@@ -191,7 +191,7 @@ test('one that is removed, and one that never was, take nothing', async () => {
   await assert.rejects(flowhook.inspectors.delete(made.id), NotFound);
 });
 
-test('a team has so many, and one takes only so many in a row', async () => {
+test('limits the inspectors of a team and the request rate of an inspector', async () => {
   const left = MAX_INSPECTORS - (await flowhook.inspectors.list()).length;
   for (let n = 0; n < left; n++) await flowhook.inspectors.create();
   await assert.rejects(flowhook.inspectors.create(), { name: 'Conflict', code: 'inspector_limit' });
@@ -203,7 +203,7 @@ test('a team has so many, and one takes only so many in a row', async () => {
   assert.equal(refused?.headers.get('retry-after'), '1');
 });
 
-test('the stream tells of what comes in', async () => {
+test('the stream reports new requests', async () => {
   const [one] = await flowhook.inspectors.list();
   assert.ok(one);
   await flowhook.inspectors.update(one.id, { delayMs: 0 });
@@ -220,14 +220,14 @@ test('the stream tells of what comes in', async () => {
   abort.abort();
 });
 
-test('where policy lets nothing through to this machine it is said beforehand, in the delivery as well', async () => {
+test('reports that the network policy blocks deliveries, also in the delivery', async () => {
   const closed = await startService({ settings: { FLOWHOOK_ALLOW_NETWORKS: 'none' } });
   try {
     const client = new Flowhook({ url: closed.url, key: closed.key });
     const made = await client.inspectors.create();
     assert.match(made.refusal ?? '', /^Deliveries will be refused: 127\.0\.0\.1 .*FLOWHOOK_ALLOW_NETWORKS/);
     assert.equal((await client.inspectors.list())[0]?.refusal, made.refusal);
-    // Others reach it all the same.
+    // Other senders are not affected.
     assert.equal((await fetch(made.url, { method: 'POST' })).status, 204);
   } finally {
     await closed.stop();

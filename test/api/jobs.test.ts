@@ -1,4 +1,4 @@
-/** Jobs and workflows over HTTP: listing, following, canceling, repeating, pausing. */
+/** Jobs and workflows over HTTP: listing, following, canceling, rerunning, pausing. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { mintKey } from '../../src/teams/keys.ts';
@@ -10,7 +10,7 @@ const service = await startService({
   settings: { FLOWHOOK_MAX_RUNNING_JOBS: '8' },
   workflows: {
     'default/people.yaml': `name: People\nschedule: { cron: "0 6 * * 1-5", timezone: Europe/Berlin }\n${shell('echo one >&2; echo two >&2; echo "{\\"id\\":1}"; echo three >&2')}`,
-    'default/held.yaml': shell('echo begun >&2; echo "{\\"id\\":1}"; exec sleep 600'),
+    'default/held.yaml': shell('echo started >&2; echo "{\\"id\\":1}"; exec sleep 600'),
     'default/broken.yaml': `retries: { max: 1, backoff: 10m }\n${shell('echo no such host >&2; exit 7')}`,
     'default/buffered.yaml': `overlap: buffer\n${shell('exec sleep 600')}`,
     'default/pushed.yaml': 'source: { type: push }\n',
@@ -38,14 +38,14 @@ type Json = Record<string, unknown>;
 const get = (path: string, headers = {}) => service.call('GET', path, undefined, headers);
 const post = (path: string, headers = {}) => service.call('POST', path, undefined, headers);
 
-/** Queues a job and answers its id. */
+/** Queues a job and returns its ID. */
 async function queue(workflowId: string): Promise<string> {
   const answer = await post(`/v1/workflows/${workflowId}/queue`);
   assert.equal(answer.status, 200);
   return answer.headers.get('x-job-id') ?? '';
 }
 
-/** Asks until the answer is as it should be. */
+/** Polls until the response is as expected. */
 async function until(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
   const deadline = performance.now() + 90_000;
   let body: Json = {};
@@ -64,9 +64,9 @@ const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) =
   assert.match(String((body as Json).error), sentence);
 };
 
-test('a job that runs shows its progress and its log, and canceling it publishes nothing', async () => {
+test('a running job shows its progress and log, and publishes nothing if it is canceled', async () => {
   const id = await queue('held');
-  await until(`/v1/jobs/${id}/logs`, 'its line', ({ lines }) => /begun/.test(JSON.stringify(lines)));
+  await until(`/v1/jobs/${id}/logs`, 'its line', ({ lines }) => /started/.test(JSON.stringify(lines)));
   const job = await inState(id, 'running');
   assert.deepEqual([job.attempt, job.priority, job.nextAttemptAt, job.cancelRequestedAt], [1, 0, null, null]);
   await until(`/v1/jobs/${id}`, 'progress', ({ progress }) => (progress as Json | null)?.records === 1);
@@ -90,13 +90,13 @@ test('a job that runs shows its progress and its log, and canceling it publishes
   refused(await post(`/v1/jobs/${id}/run-now`), 409, /is not waiting.*Rerun the job/);
 });
 
-test('a log is read on from a line, in parts, as text and as NDJSON', async () => {
+test('reads a log from any line, in pages, as text and as NDJSON', async () => {
   const id = await queue('people');
   await inState(id, 'finished');
   const path = `/v1/jobs/${id}/logs`;
   const texts = (lines: unknown) => (lines as Json[]).map(({ text }) => text);
   const all = (await get(path)).body as Json;
-  // The first line and the last are the engine's own.
+  // The engine writes the first and the last line.
   const [begun, ...written] = texts(all.lines);
   assert.deepEqual([written.slice(0, 3), all.next], [['one', 'two', 'three'], null]);
   const first = (await get(`${path}?limit=2`)).body as { lines: Json[]; next: number };
@@ -121,7 +121,7 @@ test('a log is read on from a line, in parts, as text and as NDJSON', async () =
   }
 });
 
-test('a job that waits for its next attempt says when and why, is brought forward, and can be repeated', async () => {
+test('a retrying job shows when and why, can run now, and can be rerun after it has failed', async () => {
   const id = await queue('broken');
   const job = await inState(id, 'retrying');
   assert.equal(job.attempt, 1);
@@ -147,7 +147,7 @@ test('a job that waits for its next attempt says when and why, is brought forwar
   assert.equal(((await post(`/v1/jobs/${next}/cancel`)).body as Json).message, 'Job canceled');
 });
 
-test('jobs are listed newest first, filtered, and page by page', async () => {
+test('lists jobs newest first, with filters, page by page', async () => {
   const running = await queue('buffered');
   const waiting = await queue('buffered');
   await inState(running, 'running');
@@ -221,7 +221,7 @@ test('a workflow shows its source, schedule, records and jobs', async () => {
   refused(await get('/v1/workflows/ghost'), 404, /^No workflow found$/);
 });
 
-test('a paused workflow takes no jobs until it is resumed; that needs the scope admin', async () => {
+test('a paused workflow accepts no jobs until it is resumed; pausing requires the scope admin', async () => {
   const paused = await post('/v1/workflows/idle/pause');
   const { workflow } = paused.body as { workflow: Json };
   assert.deepEqual([paused.status, workflow.paused, workflow.nextRunAt], [200, true, null]);
@@ -237,7 +237,7 @@ test('a paused workflow takes no jobs until it is resumed; that needs the scope 
   assert.ok(Date.parse(String(again.workflow.nextRunAt)) > Date.now());
 });
 
-test('what belongs to another team is answered as what is not there', async () => {
+test('resources of another team are handled like unknown ones', async () => {
   const id = (await post('/v1/workflows/private/queue', { 'x-api-key': otherKey })).headers.get('x-job-id');
   const unknown = 'job_01kadz8v3s7v0s8e1c3q5m2n4p';
   for (const [method, action] of [

@@ -1,4 +1,4 @@
-/** Keys over HTTP: who one is, making, rotating and revoking them, and what nobody can give himself. */
+/** Keys over HTTP: reading the caller, creating, rotating and revoking keys, and scopes that callers cannot grant. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request as openRequest } from 'node:http';
@@ -40,12 +40,12 @@ const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) =
   assert.equal(status, expected);
 };
 
-test('a key of any scope learns who it is, and no key learns nothing', async () => {
+test('a key of any scope can read the caller; without a key this fails', async () => {
   const { key, id } = await keyOf('default', ['webhooks']);
   const me = (await as(key, 'GET', '/v1/me')).body as Json;
   const { id: teamId } = await service.store.teams.ensure({ slug: 'default' });
   const { maxRunningJobs } = (me as { limits: { maxRunningJobs: number } }).limits;
-  assert.ok(maxRunningJobs >= 2, 'as many as there are processors');
+  assert.ok(maxRunningJobs >= 2, 'the number of processors');
   assert.deepEqual(me, {
     team: { id: teamId, slug: 'default' },
     key: { id, name: 'test', prefix: key.slice(0, 7), scopes: ['webhooks'], expiresAt: null },
@@ -65,7 +65,7 @@ test('a key of any scope learns who it is, and no key learns nothing', async () 
   refused(await as('nobody', 'GET', '/v1/me'), 401, /Unauthorized/);
 });
 
-test('a key is made with a name, scopes and an expiry, is shown once, and works at once', async () => {
+test('creates a key with a name, scopes and an expiry, which is shown once and works immediately', async () => {
   const expiresAt = new Date(Date.now() + 60_000).toISOString();
   const made = await make({ name: 'Zapier', scopes: ['webhooks', 'read'], expiresAt });
   assert.equal(made.status, 200, JSON.stringify(made.body));
@@ -89,7 +89,7 @@ test('a key is made with a name, scopes and an expiry, is shown once, and works 
   assert.deepEqual(keyIn(await make(undefined)).scopes, ['read', 'queue', 'webhooks']);
 });
 
-test('an idempotency key makes one key, which is shown once', async () => {
+test('an idempotency key creates one key, which is shown once', async () => {
   const count = async () => ((await as(admin.key, 'GET', '/v1/keys')).body as { keys: Json[] }).keys.length;
   const once = (body: unknown, key = 'once') =>
     service.call('POST', '/v1/keys', body, { 'x-api-key': admin.key, 'idempotency-key': key });
@@ -107,7 +107,7 @@ test('an idempotency key makes one key, which is shown once', async () => {
   assert.equal(await count(), before + 1);
 });
 
-test('a key is refused from its expiry on', async () => {
+test('refuses a key after its expiry', async () => {
   const made = await make({ expiresAt: new Date(service.store.now() + 3_600_000).toISOString() });
   const { apiKey } = made.body as Json;
   assert.ok(await works(apiKey));
@@ -116,7 +116,7 @@ test('a key is refused from its expiry on', async () => {
   refused(await as(admin.key, 'POST', `/v1/keys/${keyIn(made).id}/rotate`), 404, /No key found/);
 });
 
-test('fields that are wrong are refused with a sentence each', async () => {
+test('refuses invalid fields, each with a sentence', async () => {
   for (const [body, sentence] of [
     [{ name: 5 }, /`name` must be a string of at most 200/],
     [{ name: 'x'.repeat(201) }, /`name`/],
@@ -135,7 +135,7 @@ test('fields that are wrong are refused with a sentence each', async () => {
   }
 });
 
-test('keys without the scope `admin` touch no keys, and nobody makes an operator over the API', async () => {
+test('only keys with the scope `admin` manage keys, and no key can create an operator', async () => {
   for (const scopes of [['read'], ['queue', 'webhooks']] as Scope[][]) {
     const { key } = await keyOf('default', scopes);
     for (const [method, path] of [
@@ -156,7 +156,7 @@ test('keys without the scope `admin` touch no keys, and nobody makes an operator
   assert.ok(await works(operator.key));
 });
 
-test('rotating ends the old key at once, or after the overlap', async () => {
+test('rotating ends the old key immediately, or after the overlap', async () => {
   const first = await make({ name: 'worker', scopes: ['queue'] });
   const second = await as(admin.key, 'POST', `/v1/keys/${keyIn(first).id}/rotate`);
   assert.equal(second.headers.get('cache-control'), 'private, no-store');
@@ -179,7 +179,7 @@ test('rotating ends the old key at once, or after the overlap', async () => {
   }
 });
 
-test('a revoked key stops at once; revoking twice is harmless; a key revokes itself only when it says so', async () => {
+test('a revoked key stops immediately; revoking twice is harmless; a key revokes itself only with `self`', async () => {
   const made = await make({ scopes: ['admin'] });
   const { apiKey } = made.body as { apiKey: string };
   const path = `/v1/keys/${keyIn(made).id}`;
@@ -193,7 +193,7 @@ test('a revoked key stops at once; revoking twice is harmless; a key revokes its
   assert.deepEqual((await as(admin.key, 'DELETE', path)).body, revoked.body);
 });
 
-test('the keys of another team are as unknown ones', async () => {
+test('keys of another team are handled like unknown ones', async () => {
   for (const [method, path] of [
     ['DELETE', (id: string) => `/v1/keys/${id}`],
     ['POST', (id: string) => `/v1/keys/${id}/rotate`],
@@ -211,7 +211,7 @@ test('the keys of another team are as unknown ones', async () => {
   );
 });
 
-test('the list leads from page to page', async () => {
+test('lists keys page by page', async () => {
   const whole = ((await as(admin.key, 'GET', '/v1/keys')).body as { keys: Json[] }).keys;
   const pages: Json[] = [];
   let next: string | undefined = '/v1/keys?limit=2';
@@ -226,7 +226,7 @@ test('the list leads from page to page', async () => {
   refused(await as(admin.key, 'GET', '/v1/keys?cursor=x'), 400, /`cursor`/);
 });
 
-/** A key that ends in one of these ways while a call of it is under way. */
+/** How a key ends while a call with it is in progress. */
 const ENDS: readonly [how: string, scopes: Scope[], end: (id: string) => Promise<unknown>][] = [
   ['is revoked over the API', ['read', 'queue'], (id) => as(admin.key, 'DELETE', `/v1/keys/${id}`)],
   ['is revoked by another process', ['read', 'queue'], revokeElsewhere],
@@ -251,18 +251,18 @@ for (const [how, scopes, end] of ENDS) {
     return { key: String((made.body as Json).apiKey), id: String(keyIn(made).id) };
   };
 
-  test(`a long poll ends with 401, and without what happens then, when its key ${how}`, async () => {
+  test(`a long poll ends with 401, and without later events, when its key ${how}`, async () => {
     await as(admin.key, 'PUT', '/v1/workflows/pushed', { source: { type: 'push' } });
     const { key, id } = await endingKey();
     const poll = as(key, 'GET', '/v1/events?after=now&wait=25');
-    // It waits by the time that later calls of its key are answered.
+    // Once later calls with its key return, the long poll is waiting.
     for (let call = 0; call < 5; call += 1) assert.ok(await works(key));
     await end(id);
     assert.equal((await push([{ id: how }])).status, 200);
     refused(await poll, 401, /was revoked or expired during the call/);
   });
 
-  test(`a push whose key ${how} while the records arrive is answered with 401, and publishes nothing`, async () => {
+  test(`a push whose key ${how} while the records arrive returns 401 and publishes nothing`, async () => {
     await as(admin.key, 'PUT', '/v1/workflows/pushed', { source: { type: 'push' } });
     const { key, id } = await endingKey();
     const request = openRequest(`${service.url}/v1/workflows/pushed/push`, {
@@ -272,7 +272,7 @@ for (const [how, scopes, end] of ENDS) {
     const answered = once(request, 'response') as Promise<[IncomingMessage]>;
     request.write('{"id":"late"}\n');
     let jobId = '';
-    await until('the push to have begun', async () => {
+    await until('the push to start', async () => {
       const { body } = await as(admin.key, 'GET', '/v1/jobs?workflowId=pushed&state=running');
       jobId = String((body as { jobs: Json[] }).jobs[0]?.id ?? '');
       return jobId !== '';
@@ -289,7 +289,7 @@ for (const [how, scopes, end] of ENDS) {
   });
 }
 
-test('the signing keys without a team are those of `default`, and do not tell whether there are others', async () => {
+test('signing keys without a team are those of `default`, and do not reveal whether other teams exist', async () => {
   const read = async (path = '') => {
     const answer = await fetch(`${service.url}/.well-known/webhook-signing-keys${path}`);
     return { status: answer.status, body: await answer.text() };
@@ -301,7 +301,7 @@ test('the signing keys without a team are those of `default`, and do not tell wh
   assert.deepEqual(await read(), before);
 });
 
-test('a key that expires makes and rotates no key that lives longer', async () => {
+test('a key that expires cannot create or rotate keys that live longer', async () => {
   const until = Date.now() + ahead + 3_600_000;
   const expiresAt = new Date(until).toISOString();
   const { key } = (await make({ scopes: ['admin'], expiresAt })).body as { key: { id: string } };
@@ -316,10 +316,10 @@ test('a key that expires makes and rotates no key that lives longer', async () =
   const lasting = keyIn(await make({}));
   refused(await as(short, 'POST', `/v1/keys/${lasting.id}/rotate`), 400, /expires later than itself/);
   assert.equal((await as(short, 'POST', `/v1/keys/${key.id}/rotate`)).status, 200);
-  assert.equal(keyIn(await make({ expiresAt: null })).expiresAt, null, 'one that does not expire may');
+  assert.equal(keyIn(await make({ expiresAt: null })).expiresAt, null, 'a key without expiry may');
 });
 
-test('a team has as many keys as its quota, and pages through them', async () => {
+test('a team can have as many keys as its quota, and lists them in pages', async () => {
   const few = await keyOf('few', ['admin']);
   const { id: teamId } = await service.store.teams.ensure({ slug: 'few' });
   await service.store.teams.setQuotas({ teamId, quotas: { keys: 3 } });

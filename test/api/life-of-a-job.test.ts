@@ -1,4 +1,4 @@
-/** The whole story through the front door: subscribe → queue → run → data → signed deliveries. */
+/** The whole life of a job, over HTTP: subscribe → queue → run → data → signed deliveries. */
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -51,7 +51,7 @@ async function runToItsEnd(
   const ofJob = () => receiver.received.filter(({ event }) => event.jobId === jobId);
   const end = () => ofJob().find(({ event }) => /^workflow_(finished|failed)$/.test(event.type));
   await receiver.until(() => end() !== undefined, `the end of ${workflowId}`);
-  // The end can overtake an earlier event on the way: deliveries are told in order of sequence, not of arrival.
+  // Deliveries can arrive out of order: they are sorted by sequence.
   const last = end()?.event;
   const before = await service.store.events.list({
     teamId: service.team.id,
@@ -63,7 +63,7 @@ async function runToItsEnd(
   return { jobId, types: mine.map(({ type }) => type), data: last?.data ?? {} };
 }
 
-test('a run publishes its records, tells what changed, and every delivery is signed', async () => {
+test('a run publishes its records and reports changes, and every delivery is signed', async () => {
   const { jobId, types, data } = await runToItsEnd('people');
   assert.deepEqual(types, [
     'workflow_queued',
@@ -115,14 +115,14 @@ test('a run publishes its records, tells what changed, and every delivery is sig
   }
 });
 
-test('a run that finds nothing new publishes no version and tells of no change', async () => {
+test('a run without changes publishes no version and reports no change', async () => {
   const { types, data } = await runToItsEnd('people');
   assert.deepEqual(types, ['workflow_queued', 'workflow_started', 'workflow_finished']);
   assert.equal(data.version, 1);
   assert.deepEqual(data.records, { total: 2, added: 0, changed: 0, removed: 0 });
 });
 
-test('a failed run says why, with its exit code and what it wrote last', async () => {
+test('a failed run reports the reason, its exit code and its last output', async () => {
   const { types, data } = await runToItsEnd('broken');
   assert.deepEqual(types, ['workflow_queued', 'workflow_started', 'workflow_failed']);
   assert.equal(data.reason, 'error');
@@ -130,7 +130,7 @@ test('a failed run says why, with its exit code and what it wrote last', async (
   assert.match(String(data.error), /no such host/);
 });
 
-test('an empty run does not erase data: the guard fails it', async () => {
+test('a guard fails an empty run, so that it does not erase data', async () => {
   const { data } = await runToItsEnd('empty');
   assert.equal(data.reason, 'guard');
   assert.match(String(data.error), /minRecords/);
@@ -143,7 +143,7 @@ test('an invalid record fails the run with its position and the field', async ()
   assert.deepEqual((await service.call('GET', '/v1/workflows/invalid/data')).body, []);
 });
 
-test('a run that takes too long is ended, and the sentence names the limit and the setting', async () => {
+test('a run that takes too long is stopped, and the error names the limit and the setting', async () => {
   const { data } = await runToItsEnd('slow');
   assert.equal(data.reason, 'timeout');
   assert.match(String(data.error), /0\.1 s.*`limits\.timeout`/);

@@ -1,4 +1,4 @@
-/** Quotas of teams through the front door: what whoever reaches one is told, and how single teams get others. */
+/** Quotas of teams: the errors when a quota is reached, and how operators change the quotas of one team. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -26,7 +26,7 @@ after(() => service.stop());
 
 const errorOf = ({ body }: { body: unknown }) => (body as { error: string }).error;
 
-/** `flowhook …` beside the server, on its database. */
+/** Runs `flowhook …` on the database of the server. */
 function cli(...args: string[]): Promise<Ended> {
   const environment = {
     FLOWHOOK_DATA: join(service.directory, 'data'),
@@ -36,7 +36,7 @@ function cli(...args: string[]): Promise<Ended> {
   return runCommand(args, { directory: service.directory, environment });
 }
 
-test('files beyond the quota are mistakes, and the others are applied', () => {
+test('reports workflow files beyond the quota as mistakes, and applies the others', () => {
   const { created = [], mistakes = [] } = service.workflows ?? {};
   assert.equal(created.filter((name) => name.startsWith('acme/')).length, 2);
   assert.equal(mistakes.length, 1);
@@ -44,7 +44,7 @@ test('files beyond the quota are mistakes, and the others are applied', () => {
   assert.match(mistakes[0]?.message ?? '', /quota of 2 workflows/);
 });
 
-test('whoever reaches a quota is told which, and how many there may be', async () => {
+test('the error names the quota and its limit', async () => {
   assert.equal((await service.call('PUT', '/v1/workflows/b', PUSH)).status, 200);
   const workflow = await service.call('PUT', '/v1/workflows/c', PUSH);
   assert.deepEqual([workflow.status, workflow.headers.get('x-error-code')], [400, 'quota_reached']);
@@ -85,7 +85,7 @@ test('whoever reaches a quota is told which, and how many there may be', async (
   assert.match(job?.error ?? '', /quota `storedBytes`/);
 });
 
-test('a team is told of its quotas, and gets others at the command line', async () => {
+test('a team can read its quotas, and the command line changes them', async () => {
   const limits = async () => {
     const { body } = await service.call('GET', '/v1/me');
     const { maxWorkflows, maxWebhooks, maxRecords, maxStoredBytes, maxRunningJobs } = (

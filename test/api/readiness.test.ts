@@ -1,4 +1,4 @@
-/** Whether a node can serve, and what it says that this rests on. */
+/** Readiness, and the checks that it depends on. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -27,7 +27,7 @@ const WELL = {
   load: 'noted',
 };
 
-test('says that it is ready, and what that rests on to those who ask', async () => {
+test('is ready, and lists the checks with `?verbose`', async () => {
   assert.deepEqual(await ask('/livez'), { status: 200, body: { status: 'ok' } });
   assert.deepEqual(await ask('/readyz'), { status: 200, body: { status: 'ok' } });
   const verbose = await ask('/readyz?verbose');
@@ -37,7 +37,7 @@ test('says that it is ready, and what that rests on to those who ask', async () 
   assert.match(text, /^ok {5}started {4}Started, and not stopping\nok {5}database {3}Answers\n/);
 });
 
-test('is not ready for an older database that was put in the place of its own', async () => {
+test('is not ready if its database is replaced by an older one', async () => {
   const file = new DatabaseSync(join(service.directory, 'data', 'flowhook.db'), { timeout: 60_000 });
   const { user_version: version } = file.prepare('pragma user_version').get() as { user_version: number };
   file.exec(`pragma user_version = ${version - 1}`);
@@ -53,7 +53,7 @@ test('is not ready for an older database that was put in the place of its own', 
   assert.equal((await ask('/readyz')).status, 200);
 });
 
-test('is not ready without a database, and lives all the same', async () => {
+test('is not ready without a database, but alive', async () => {
   await service.store.close();
   assert.equal((await ask('/readyz')).status, 503);
   const { status, body } = await ask('/readyz?verbose', { accept: 'text/plain' });

@@ -1,4 +1,4 @@
-/** Streams: what changes is told as it changes, to those who may know, and resumed where it broke off. */
+/** Streams report changes to the team as they happen, and can be resumed. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Scope } from '../../src/model/team.ts';
@@ -55,7 +55,7 @@ const tells = (kind: string, id?: unknown) => (message: Message) => {
   );
 };
 
-test('jobs, workflows and versions are told of by id when they change, and to nobody else', async () => {
+test('reports changed jobs, workflows and versions by ID, and only to their team', async () => {
   const source = await open();
   const other = await open({ key: (await keyOf('other', ['read'])).key });
   await hello(source);
@@ -70,7 +70,7 @@ test('jobs, workflows and versions are told of by id when they change, and to no
   );
 });
 
-test('webhooks, deliveries and keys are told of as well', async () => {
+test('reports changed webhooks, deliveries and keys', async () => {
   const receiver = await startReceiver();
   try {
     const source = await open();
@@ -90,12 +90,12 @@ test('webhooks, deliveries and keys are told of as well', async () => {
   }
 });
 
-test('one that comes back is told what it has missed', async () => {
+test('a resumed stream reports what the client has missed', async () => {
   const before = (await hello(await open())).id;
   const jobId = (await post('/v1/workflows/people/queue')).headers.get('x-job-id');
   const source = await open({ lastEventId: before });
   await source.until(tells('jobs', jobId), 'the job');
-  // Of what has no history anything may have changed.
+  // For resources without events, anything may have changed.
   await source.until(({ data }) => (data as Json).kind === 'webhooks' && (data as Json).ids === null, 'any');
   assert.ok(Number((await hello(source)).id) > Number(before));
 
@@ -112,7 +112,7 @@ test('a stream ends when its key is revoked', async () => {
   await source.ended;
 });
 
-test('the log of a job that runs ends for a key that is revoked', async () => {
+test('the log stream of a running job ends when its key is revoked', async () => {
   const jobId = (await post('/v1/workflows/endless/queue')).headers.get('x-job-id');
   const { key, record } = await keyOf('default', ['read']);
   const source = await open({ path: `/v1/jobs/${jobId}/logs`, key });
@@ -123,12 +123,12 @@ test('the log of a job that runs ends for a key that is revoked', async () => {
   await post(`/v1/jobs/${jobId}/cancel`);
 });
 
-test('the scope `read` is needed', async () => {
+test('requires the scope `read`', async () => {
   const { key } = await keyOf('default', ['webhooks']);
   assert.equal((await open({ key })).status, 403);
 });
 
-test('a team has at most 100 streams, and another team still has its own', async () => {
+test('a team can open 100 streams, independently of other teams', async () => {
   const { key } = await keyOf('crowded', ['read']);
   const crowd = await Promise.all(Array.from({ length: 101 }, () => open({ key })));
   const statuses = crowd.map(({ status }) => status).sort();
@@ -137,7 +137,7 @@ test('a team has at most 100 streams, and another team still has its own', async
   for (const source of crowd) source.close();
 });
 
-test('the log of a job is followed to its end, and resumed where it broke off', async () => {
+test('follows the log of a job to its end, and resumes after a disconnect', async () => {
   const jobId = (await post('/v1/workflows/people/queue')).headers.get('x-job-id');
   const path = `/v1/jobs/${jobId}/logs`;
   const source = await open({ path });
@@ -158,7 +158,7 @@ test('the log of a job is followed to its end, and resumed where it broke off', 
   assert.equal((await open({ path: '/v1/jobs/job_0/logs' })).status, 404);
 });
 
-test('HEAD says what a GET would be, and ends', async () => {
+test('HEAD returns the headers of GET, and ends', async () => {
   const { jobs } = (await get('/v1/jobs?limit=1')).body as { jobs: Json[] };
   for (const path of ['/v1/stream', `/v1/jobs/${jobs[0]?.id}/logs`]) {
     const response = await fetch(service.url + path, {

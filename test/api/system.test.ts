@@ -1,4 +1,4 @@
-/** How an instance stands, as whoever runs it is told. */
+/** The state of the instance, for operators. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Flowhook, Unauthorized } from '../../client/src/flowhook-client.ts';
@@ -13,7 +13,7 @@ const service = await startService({
 const flowhook = new Flowhook({ url: service.url, key: service.key });
 after(() => service.stop());
 
-test('tells of versions, the database, this node and its settings, and shows no secret', async () => {
+test('shows versions, the database, this node and its settings, but no secret', async () => {
   const system = await flowhook.system();
   const { port } = new URL(service.url);
   assert.equal(system.node, process.versions.node);
@@ -36,7 +36,7 @@ test('tells of versions, the database, this node and its settings, and shows no 
   assert.ok(!JSON.stringify(system).includes(service.key));
 });
 
-test('shows no password of the address under which others reach it', async (t) => {
+test('hides the password in the public URL', async (t) => {
   const settings = { FLOWHOOK_PUBLIC_URL: 'https://ada:hush@hooks.example.com' };
   const other = await startService({ settings });
   t.after(() => other.stop());
@@ -45,7 +45,7 @@ test('shows no password of the address under which others reach it', async (t) =
   assert.doesNotMatch(JSON.stringify(shown), /hush/);
 });
 
-test('counts what is to be done, and which endpoints are left alone', async () => {
+test('counts unfinished jobs, waiting deliveries and open circuit breakers', async () => {
   await flowhook.workflows.queue('held');
   let system = await flowhook.system();
   while (system.jobs.running === 0) system = await flowhook.system();
@@ -65,7 +65,7 @@ test('counts what is to be done, and which endpoints are left alone', async () =
   await broken.stop();
 });
 
-test('is for operators alone', async () => {
+test('requires the scope `operator`', async () => {
   const { key } = await mintKey(service.store, {
     teamId: service.team.id,
     name: '',

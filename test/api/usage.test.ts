@@ -1,4 +1,4 @@
-/** How much a team has done, over HTTP. */
+/** Usage over HTTP. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startReceiver } from '../support/receiver.ts';
@@ -35,7 +35,7 @@ const usage = async (query: string) => {
   return answer.body as Usage;
 };
 
-test('tells of the team all, of a workflow what it did, of a webhook what it was sent', async () => {
+test('shows all usage of a team, jobs and records of a workflow, and deliveries of a webhook', async () => {
   const webhookUrl = receiver.url;
   const body = { workflowId: 'people', webhookUrl, events: ['workflow_finished'] };
   const subscribed = await service.call('POST', '/v1/integrations/webhooks/subscribe', body);
@@ -44,7 +44,7 @@ test('tells of the team all, of a workflow what it did, of a webhook what it was
   await push('people', [{ id: 2, name: 'Ada' }]);
   await push('orders', [{ id: 1 }]);
   await receiver.until((all) => all.length === 2, 'two deliveries');
-  // Received is not yet written down.
+  // A received delivery may not be stored yet.
   for (let delivered = 0; delivered < 2; ) {
     const path = `/v1/integrations/webhooks/${webhookId}/deliveries?state=delivered`;
     delivered = ((await service.call('GET', path)).body as { deliveries: object[] }).deliveries.length;
@@ -67,7 +67,7 @@ test('tells of the team all, of a workflow what it did, of a webhook what it was
   assert.equal(sent?.deliveries?.delivered, 2);
 });
 
-test('tells every hour or day of the time, also those in which nothing was', async () => {
+test('returns every hour or day of the period, including empty ones', async () => {
   const hours = await usage('?from=2026-01-01T05:59:59.999Z&to=2026-01-01T08:00:00.001Z');
   assert.deepEqual(
     hours.buckets.map(({ start }) => start.slice(11, 16)),
@@ -78,10 +78,10 @@ test('tells every hour or day of the time, also those in which nothing was', asy
   assert.deepEqual(hours.buckets[0]?.deliveries?.latencyMs, { p50: null, p95: null });
   assert.equal((await usage('')).buckets.length, 24);
   const ahead = await usage('?by=day&to=9999-12-31T23:59:59Z');
-  assert.equal(ahead.buckets.length, 30, 'what has not come yet is left out');
+  assert.equal(ahead.buckets.length, 30, 'omits buckets in the future');
 });
 
-test('refuses times that make no sense, and what is another team’s as if it were not there', async () => {
+test('refuses invalid periods, and handles resources of another team like unknown ones', async () => {
   for (const [query, sentence] of [
     ['?from=2026-02-01T00:00Z&to=2026-01-01T00:00Z', /`from` must be before `to`/],
     ['?from=9999-01-01T00:00Z', /in the past/],

@@ -14,7 +14,7 @@ const ONE_RECORD = `source: { type: command, command: [printf, '{"id":1}\\n'] }\
 let service: TestService;
 let receiver: Receiver;
 let otherKey: string;
-/** What the receiver answers. */
+/** The status that the receiver returns. */
 let status = 204;
 
 before(async () => {
@@ -37,7 +37,7 @@ const post = (path: string, body?: unknown, headers = {}) => service.call('POST'
 const patch = (path: string, body: unknown) => service.call('PATCH', path, body);
 
 let urls = 0;
-/** Subscribes an address of its own at the receiver, so that deliveries can be told apart. */
+/** Subscribes a separate path of the receiver, to distinguish deliveries. */
 async function subscribe(events: string[], workflowId = 'people', headers = {}): Promise<string> {
   urls += 1;
   const webhookUrl = `${receiver.url}/${urls}`;
@@ -46,7 +46,7 @@ async function subscribe(events: string[], workflowId = 'people', headers = {}):
   return answer.headers.get('x-webhook-id') ?? '';
 }
 
-/** Sends a test event and waits until its delivery is in this state, or has had an attempt. */
+/** Sends a test event and waits until its delivery is in this state, or has been attempted. */
 async function testEvent(id: string): Promise<Json> {
   const made = (await post(`${WEBHOOKS}/${id}/test`)).body as Json;
   return until(`/v1/deliveries/${made.deliveryId}`, 'an attempt', ({ attempt }) => attempt === 1);
@@ -67,7 +67,7 @@ const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) =
   assert.equal(status, expected);
 };
 
-test('settings are changed one by one, checked with a sentence each, and headers keep their values to themselves', async () => {
+test('changes single settings, refuses invalid ones with a sentence, and hides header values', async () => {
   const path = `${WEBHOOKS}/${await subscribe(['workflow_finished'])}`;
   const { settings, ...webhook } = (await get(path)).body as Json;
   assert.deepEqual(settings, { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] });
@@ -101,7 +101,7 @@ test('settings are changed one by one, checked with a sentence each, and headers
   }
 });
 
-test('a webhook that is held back says why and until when, and so does a test event', async () => {
+test('a webhook that is held back shows why and until when, and so does a test event', async () => {
   const id = await subscribe(['workflow_failed']);
   const path = `${WEBHOOKS}/${id}`;
   const shown = async () => ((await get(path)).body as { breaker: Json }).breaker;
@@ -120,7 +120,7 @@ test('a webhook that is held back says why and until when, and so does a test ev
   const { since, nextAttemptAt, reason } = await shown();
   assert.match(String(reason), /^The endpoint has failed \d+ times in a row$/);
   const restMs = Date.parse(String(nextAttemptAt)) - Date.parse(String(since));
-  assert.ok(restMs >= 29_000, `It rests ${restMs} ms`);
+  assert.ok(restMs >= 29_000, `held back for ${restMs} ms`);
   const { message } = (await post(`${path}/test`)).body as Json;
   assert.equal(message, `The test is waiting. ${reason}. Next attempt: ${nextAttemptAt}`);
   const listed = ((await get(WEBHOOKS)).body as { webhooks: Json[] }).webhooks.find((one) => one.id === id);
@@ -129,12 +129,12 @@ test('a webhook that is held back says why and until when, and so does a test ev
   await post(`${path}/pause`);
   assert.equal((await shown()).nextAttemptAt, null, 'nothing is sent while it is paused');
   assert.deepEqual((await post(`${path}/resume`)).status, 200);
-  await until(path, 'a good answer', ({ breaker, failingSince }) => {
+  await until(path, 'a success', ({ breaker, failingSince }) => {
     return failingSince === null && (breaker as Json).reason === null;
   });
 });
 
-test('headers that cannot be opened hide nothing else, and are replaced by new ones', async () => {
+test('shows a webhook whose headers cannot be decrypted, and replaces them', async () => {
   const id = await subscribe(['workflow_finished']);
   const path = `${WEBHOOKS}/${id}`;
   const team = await service.store.teams.bySlug({ slug: 'default' });
@@ -149,7 +149,7 @@ test('headers that cannot be opened hide nothing else, and are replaced by new o
   assert.deepEqual(headersOf(await patch(path, { headers: { 'x-token': 'hush' } })), [200, ['x-token']]);
 });
 
-test('a webhook without a workflow hears of all of them, and stands in the lists as the others do', async () => {
+test('a webhook without a workflow receives events of all workflows, and is listed like others', async () => {
   const webhookUrl = `${receiver.url}/wide`;
   const body = { webhookUrl, events: ['job.queued'], settings: { ordered: true, headers: { 'x-a': 'b' } } };
   const made = await post(WEBHOOKS, body);
@@ -196,7 +196,7 @@ test('a webhook without a workflow hears of all of them, and stands in the lists
   assert.deepEqual([ended.status, Object.keys(ended.body as Json)], [200, ['message']]);
 });
 
-test('methods that a webhook does not take are told with exactly those it takes', async () => {
+test('405 lists exactly the allowed methods', async () => {
   const path = `${WEBHOOKS}/${await subscribe(['workflow_finished'])}`;
   const wrong = await service.call('PUT', path);
   assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, PATCH, OPTIONS']);
@@ -215,7 +215,7 @@ test('methods that a webhook does not take are told with exactly those it takes'
   assert.equal((await patch(`${WEBHOOKS}/else`, {})).status, 404);
 });
 
-test('a test event is delivered with the headers of the webhook, and its delivery tells all of the attempt', async () => {
+test('delivers a test event with the custom headers, and shows the attempt in detail', async () => {
   const id = await subscribe(['workflow_failed']);
   await patch(`${WEBHOOKS}/${id}`, { headers: { 'x-token': 'hush' } });
   const delivery = await testEvent(id);
@@ -245,7 +245,7 @@ test('a test event is delivered with the headers of the webhook, and its deliver
   assert.deepEqual([read.status, read.body], [200, received?.event]);
 });
 
-test('a rotated secret is shown once, uncached, and the old one signs along', async () => {
+test('a rotated secret is returned uncached, and the old secret also signs during the overlap', async () => {
   const id = await subscribe(['workflow_failed']);
   const before = ((await get(`${WEBHOOKS}/${id}/secret`)).body as { secret: string }).secret;
   const rotated = await post(`${WEBHOOKS}/${id}/rotate`, { overlapHours: 1 });
@@ -278,7 +278,7 @@ test('a rotated secret is shown once, uncached, and the old one signs along', as
   }
 });
 
-test('a paused webhook says since when and why, and what has waited comes when it is resumed', async () => {
+test('a paused webhook shows since when and why, and sends waiting deliveries when it is resumed', async () => {
   const id = await subscribe(['workflow_failed']);
   refused(await post(`${WEBHOOKS}/${id}/pause`, { reason: '' }), 400, /`reason` must be a string/);
   const paused = (await post(`${WEBHOOKS}/${id}/pause`, { reason: 'Moving house' })).body as {
@@ -298,7 +298,7 @@ test('a paused webhook says since when and why, and what has waited comes when i
   await until(`/v1/deliveries/${made.deliveryId}`, 'delivery', ({ state }) => state === 'delivered');
 });
 
-test('deliveries are listed newest first, by state and time, page by page', async () => {
+test('lists deliveries newest first, by state and time, page by page', async () => {
   const id = await subscribe(['workflow_failed']);
   const path = `${WEBHOOKS}/${id}/deliveries`;
   const ids: unknown[] = [];
@@ -336,7 +336,7 @@ test('deliveries are listed newest first, by state and time, page by page', asyn
 
 const isDelivered = ({ state }: Json) => state === 'delivered';
 
-test('a delivery that waits is sent now itself, and a replay says what arrived and what failed with what', async (t) => {
+test('replaying a waiting delivery sends it now, and a replay shows its results', async (t) => {
   t.after(() => {
     status = 204;
   });
@@ -357,7 +357,7 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
   assert.equal(sent.attempt, 2);
   assert.equal(receiver.received.filter(({ event }) => event.id === first.event.id).length, 2);
   const { deliveries } = (await get(`${WEBHOOKS}/${id}/deliveries`)).body as { deliveries: Json[] };
-  assert.equal(deliveries.length, 1, 'no other delivery was made');
+  assert.equal(deliveries.length, 1, 'no other delivery was created');
 
   const copy = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
   assert.deepEqual([copy.retried, copy.attempt], [false, 0]);
@@ -409,7 +409,7 @@ test('a delivery that waits is sent now itself, and a replay says what arrived a
   );
 });
 
-test('a delivery, some, or all since a time are sent once more with the same event id', async () => {
+test('replays one delivery, several, or all of a period, with the same event IDs', async () => {
   const id = await subscribe(['workflow_failed']);
   const first = (await testEvent(id)) as Json & { event: Json };
   const second = (await testEvent(id)) as Json & { event: Json };
@@ -471,7 +471,7 @@ test('a delivery, some, or all since a time are sent once more with the same eve
   refused(elsewhere, 404, /^No delivery found$/);
 });
 
-test('a receiver that was away reads the events after the last one it knows, and can wait for the next', async () => {
+test('a receiver reads the events after the last one it knows, and can wait for the next', async () => {
   const id = await subscribe(['workflow_failed']);
   const { next } = (await get('/v1/events?after=now')).body as { next: number };
   const waiting = get(`/v1/events?after=${next}&wait=25`);
@@ -491,7 +491,7 @@ test('a receiver that was away reads the events after the last one it knows, and
   refused(await get('/v1/events?limit=0'), 400, /`limit`/);
 });
 
-test('only so many calls of a team wait, and those that do are let go when the service stops', async () => {
+test('limits the waiting calls of a team, and ends them when the service stops', async () => {
   const own = await startService();
   try {
     const calls = Array.from({ length: 21 }, () => own.call('GET', '/v1/events?wait=25'));
@@ -506,7 +506,7 @@ test('only so many calls of a team wait, and those that do are let go when the s
   }
 });
 
-test('what belongs to another team is answered as what is not there', async () => {
+test('resources of another team are handled like unknown ones', async () => {
   const headers = { 'x-api-key': otherKey };
   const webhook = await subscribe(['workflow_failed'], 'private', headers);
   const made = (await post(`${WEBHOOKS}/${webhook}/test`, undefined, headers)).body as Json;
@@ -550,7 +550,7 @@ test('what belongs to another team is answered as what is not there', async () =
       for (const id of ids) {
         const answer = await service.call(method, path(String(id)), body);
         const got = [method, path(String(id)), answer.status, answer.body];
-        // A value that cannot be decoded is no webhook's path.
+        // A value that cannot be decoded matches no webhook route.
         if (id === 'wh_%ZZ0') assert.equal(answer.status, 404);
         else assert.deepEqual(got, [method, path(String(id)), 404, { error }]);
       }
@@ -561,7 +561,7 @@ test('what belongs to another team is answered as what is not there', async () =
   assert.equal((await get(`${WEBHOOKS}/${webhook}`, headers)).status, 200);
 });
 
-test('webhooks and events are listed in pages, each with a link to the next', async () => {
+test('lists webhooks and events in pages, each with a link to the next', async () => {
   for (const [path, name] of [
     [WEBHOOKS, 'webhooks'],
     ['/v1/events', 'events'],
@@ -582,7 +582,7 @@ test('webhooks and events are listed in pages, each with a link to the next', as
   }
 });
 
-test('no webhook is missing from the pages when the clock was set back between two of them', async (t) => {
+test('lists every webhook in pages after the clock was set back', async (t) => {
   let behind = 0;
   const other = await startService({ clock: () => Date.now() - behind });
   t.after(() => other.stop());
@@ -601,7 +601,7 @@ test('no webhook is missing from the pages when the clock was set back between t
   assert.deepEqual(listed, made);
 });
 
-test('a test or a replay that is asked for again with its idempotency key is answered as it was', async () => {
+test('repeating a test or a replay with its idempotency key returns the first result', async () => {
   const made = (await post(WEBHOOKS, { webhookUrl: `${receiver.url}/keyed`, events: ['workflow_failed'] }))
     .body as Json;
   const path = `${WEBHOOKS}/${made.id}`;
@@ -617,14 +617,14 @@ test('a test or a replay that is asked for again with its idempotency key is ans
   ] as const) {
     const [first, second] = [await post(to, body, key), await post(to, body, key)];
     assert.equal(first.status, 200, JSON.stringify(first.body));
-    // How far a replay is may be another thing by then.
+    // The progress of the replay may have changed.
     const [one, other] = [first, second].map((answer) => answer.body as { replay?: Json });
     assert.deepEqual({ ...other, replay: other?.replay?.id }, { ...one, replay: one?.replay?.id });
     for (const bad of ['', 'x'.repeat(256)]) {
       assert.equal((await post(to, body, { 'idempotency-key': bad })).status, 400);
     }
   }
-  // The order of keys is no difference.
+  // The order of fields does not matter.
   const selection = { since: new Date(0).toISOString(), states: ['dead', 'waiting'] };
   const turned = Object.fromEntries(Object.entries(selection).reverse());
   const [straight, reordered] = [selection, turned].map((body) =>

@@ -1,4 +1,4 @@
-/** Workflows of kind `http` made over HTTP: they run, and what they may do with the secrets of the operator. */
+/** Workflows of type `http` created over the API: their runs, and their use of the operator's secrets. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -12,7 +12,7 @@ type Json = Record<string, unknown>;
 const TOKEN = 'tok-5f1e8c';
 let service: TestService;
 let origin: string;
-/** The headers of each request that came, by its path. */
+/** The headers of received requests by path. */
 const came = new Map<string, IncomingHttpHeaders>();
 
 const site = createServer((request, response) => {
@@ -53,12 +53,12 @@ async function run(id: string): Promise<{ state: string; error: string | null }>
   const log = await fetch(`${service.url}/v1/jobs/${jobId}/logs`, {
     headers: { 'x-api-key': service.key, accept: 'text/event-stream' },
   });
-  // It ends with the job.
+  // The stream ends with the job.
   await log.text();
   return (await service.call('GET', `/v1/jobs/${jobId}`)).body as { state: string; error: string | null };
 }
 
-test('an http workflow is made, has its schedule, and brings records with a secret that is meant for it', async () => {
+test('creates an http workflow with a schedule, which reads records with an allowed secret', async () => {
   const headers = { authorization: `Bearer ${secret('TOKEN')}`, 'x-second': secret('FROM_SETTING') };
   const made = await put('people', { url: `${origin}/people`, headers }, { schedule: { every: '1h' } });
   assert.equal(made.status, 200, JSON.stringify(made.body));
@@ -70,7 +70,7 @@ test('an http workflow is made, has its schedule, and brings records with a secr
   assert.equal(came.get('/people')?.['x-second'], 'set-77aa');
 });
 
-test('a secret that is not marked, or would go elsewhere, is refused by its place', async () => {
+test('refuses secrets that are not marked or would be sent to other hosts, and names the setting', async () => {
   const headers = { authorization: secret('TOKEN') };
   const url = `${origin}/x`;
   for (const [source, sentence, more] of [
@@ -128,7 +128,7 @@ test('a secret that is not marked, or would go elsewhere, is refused by its plac
   assert.equal(status, 404);
 });
 
-test('what the file no longer allows is not sent by the next run', async () => {
+test('the next run does not send a secret that the file no longer allows', async () => {
   const sent = { url: `${origin}/later`, auth: { type: 'bearer', token: secret('TOKEN') } };
   assert.equal((await put('later', sent, { retries: { max: 0 } })).status, 200);
   await secrets('[api.example.com]');
@@ -143,7 +143,7 @@ test('what the file no longer allows is not sent by the next run', async () => {
 
 const errorOf = ({ body }: { body: unknown }) => String((body as { error: unknown }).error);
 
-test('a definition of any content is refused by its first mistakes, and of any pattern within a limit', async () => {
+test('refuses huge and deeply nested definitions with short errors', async () => {
   const url = `${origin}/x`;
   const unknown = Object.fromEntries(Array.from({ length: 6_000 }, (_, at) => [`k${at}`, 1]));
   const many = await put('many', { url, ...unknown });

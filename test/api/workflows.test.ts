@@ -1,4 +1,4 @@
-/** Workflows made over HTTP: what may be made, changed and deleted, and what belongs to files. */
+/** Workflows created over the API, and those that belong to files. */
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) =
   assert.equal(status, expected);
 };
 
-test('a workflow is made, takes records, is changed, deleted, and comes back with its records', async () => {
+test('creates, pushes to, changes, deletes and restores a workflow with its records', async () => {
   const made = await put('Größe 1', { ...PUSH, name: 'Sizes', key: ['email'] });
   assert.equal(made.status, 200, JSON.stringify(made.body));
   const { message, workflow } = made.body as { message: string; workflow: Json };
@@ -60,7 +60,7 @@ test('a workflow is made, takes records, is changed, deleted, and comes back wit
   assert.equal(((await get(`${path}/data`)).body as Json[]).length, 1);
 });
 
-test('what is wrong with a definition is said by the name of the setting', async () => {
+test('names the setting of each mistake in a definition', async () => {
   for (const [body, sentence] of [
     [{ ...PUSH, mood: 'x' }, /mood/],
     [{ ...PUSH, mode: 'replcae' }, /`mode` .*replace/],
@@ -91,13 +91,13 @@ test('what is wrong with a definition is said by the name of the setting', async
   refused(await put('a/b', PUSH), 404, /1 to 200 characters without slashes/);
 });
 
-test('a workflow that a file defines is changed there', async () => {
+test('refuses to change a workflow that a file defines', async () => {
   refused(await put('filed', PUSH), 409, /default\/filed\.yaml/);
   refused(await put('coded', PUSH), 409, /default\/coded\.mts/);
   refused(await service.call('DELETE', '/v1/workflows/filed'), 409, /default\/filed\.yaml/);
 });
 
-test('applying the files, also with prune, leaves what was made over the API', async () => {
+test('applying files, also with prune, keeps workflows created over the API', async () => {
   assert.equal((await put('kept', PUSH)).status, 200);
   await rm(join(service.directory, 'workflows/default/coded.mts'));
   const directory = join(service.directory, 'workflows');
@@ -112,17 +112,17 @@ test('applying the files, also with prune, leaves what was made over the API', a
   assert.equal((await get('/v1/workflows/kept')).status, 200);
 });
 
-test('a change with If-Match is made only to the definition that was seen', async () => {
+test('If-Match allows a change only if the definition is unchanged', async () => {
   await put('tagged', PUSH);
   const tag = (await get('/v1/workflows/tagged')).headers.get('etag') ?? '';
   await service.call('POST', '/v1/workflows/tagged/push', [{ id: 1 }]);
-  // Another version of its records is no other definition.
+  // A new version of the records does not change the definition.
   assert.equal((await put('tagged', { ...PUSH, mode: 'upsert' }, { 'if-match': tag })).status, 200);
   refused(await put('tagged', { ...PUSH, mode: 'append' }, { 'if-match': tag }), 412, /read it again/);
   refused(await put('nothing', PUSH, { 'if-match': tag }), 412, /does not exist yet/);
 });
 
-test('the scope `admin` is needed, and each team has its own', async () => {
+test('requires the scope `admin`, and separates teams', async () => {
   const { id: teamId } = await service.store.teams.ensure({ slug: 'other' });
   const key = async (scopes: ('admin' | 'queue')[]) =>
     (await mintKey(service.store, { teamId, name: 'x', scopes, expiresAt: null })).key;
@@ -132,7 +132,7 @@ test('the scope `admin` is needed, and each team has its own', async () => {
   assert.equal(((await put('kept', PUSH, admin)).body as Json).message, 'Workflow created');
 });
 
-test('workflows are found by a text in their id or name, in any letter case, page by page', async () => {
+test('searches workflows by ID or name, case-insensitively, page by page', async () => {
   for (const [id, name] of [
     ['search-1', 'Orders'],
     ['search-2', 'old orders'],
@@ -152,7 +152,7 @@ test('workflows are found by a text in their id or name, in any letter case, pag
   assert.deepEqual(await ids(query), ['search-2']);
 });
 
-test('a definition is shown as it was written and with every default, to admin keys alone', async () => {
+test('shows a definition as written and with every default, only to admin keys', async () => {
   const { directory } = service;
   const of = async (id: string) => (await get(`/v1/workflows/${id}/definition`)).body as Json;
 
@@ -190,7 +190,7 @@ test('a definition is shown as it was written and with every default, to admin k
   refused(await get('/v1/workflows/nothing/definition'), 404, /No workflow found/);
 });
 
-test('a dry run says whether a definition could be taken, and changes nothing', async () => {
+test('a dry run checks a definition and changes nothing', async () => {
   const dry = (body: unknown, query = 'dryRun=true') =>
     service.call('PUT', `/v1/workflows/dry?${query}`, body);
   const { status, body } = await dry(PUSH);

@@ -48,13 +48,13 @@ async function closed() {
   for (const sent of Object.values(OPERATIONS)) {
     const path = sent.method === 'DELETE' ? `${UNSUBSCRIBE}/wh_01kadz8v3s7v0s8e1c3q5m2n4p` : sent.path;
     is(await ask({ ...sent, path }), 503);
-    is(await ask({ ...sent, path }, 'a key that has to be looked up'), 503);
+    is(await ask({ ...sent, path }, 'a key that is not cached'), 503);
   }
   is(await get('/readyz'), 503);
   is(await get('/livez'), 200, { status: 'ok' });
 }
 
-/** On SQLite: another process does not let go of the file. */
+/** On SQLite: another process keeps the database locked. */
 async function lockedForTooLong() {
   const lock = new DatabaseSync(join(service.directory, 'data', 'flowhook.db'));
   lock.exec('begin immediate');

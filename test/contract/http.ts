@@ -129,7 +129,7 @@ export function httpRows({ ask, askInBytes, exchange, get, post, remove, keys }:
         for (const sent of Object.values(OPERATIONS)) {
           const plain = await ask(sent);
           const got = await ask({ ...sent, headers: [...(sent.headers ?? []), ['accept', accept]] });
-          // Queueing is refused from the second time on: only its first answer may differ.
+          // Only the first queue call succeeds, so only its response may differ.
           is(got, sent.path === queue('busy') ? 400 : plain.status);
         }
       },
@@ -149,7 +149,7 @@ export function httpRows({ ask, askInBytes, exchange, get, post, remove, keys }:
         ],
         async (text) => is(await askInBytes(text), 400),
       ),
-      'what was asked before it, in the same packet, is answered first': async () => {
+      'an earlier request in the same packet gets its response first': async () => {
         const asked = `GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-api-key: ${keys.good}\r\n\r\n`;
         const got = await exchange(`${asked}\u0001nonsense\r\n\r\n`);
         assert.equal(got.status, 200, report(got));

@@ -15,7 +15,7 @@ export function queueRows({ ask, askInBytes, get, post, keys, letFinish }: World
   };
 
   return {
-    'POST queue (of a workflow whose run is held open): first / again at once / 20 in parallel → 200 / 400 / exactly one 200':
+    'POST queue (of a workflow whose run is held open): first / again immediately / 20 in parallel → 200 / 400 / exactly one 200':
       {
         'first and again': async () => {
           const first = is(await post(queue('first')), 200, QUEUED);

@@ -7,7 +7,7 @@ export function unsubscribeRows(world: World): Rows {
   const { ask, get, post, remove, keys, subscribe, listed, newUrl, newWebhook } = world;
   const isListed = async (id: string) => (await listed()).some((one) => one.id === id);
 
-  /** Subscribes a webhook, takes it away as told, and looks whether it has gone. */
+  /** Subscribes a webhook, unsubscribes it as given, and checks that it is no longer listed. */
   async function gone(unsubscribe: (id: string) => Promise<Got>): Promise<void> {
     const id = await newWebhook();
     assert.ok(await isListed(id));
@@ -17,7 +17,7 @@ export function unsubscribeRows(world: World): Rows {
   }
 
   return {
-    'DELETE unsubscribe with the id in path, query or JSON body → 200 {message}, gone from the list at once':
+    'DELETE unsubscribe with the id in path, query or JSON body → 200 {message}, gone from the list immediately':
       {
         path: () => gone((id) => remove(`${UNSUBSCRIBE}/${id}`)),
         'path, percent-encoded': () => gone((id) => remove(`${UNSUBSCRIBE}/${id.replace('_', '%5F')}`)),

@@ -1,4 +1,4 @@
-/** What the rows of the matrix need: the real service with two teams, good and bad keys, and held workflows. */
+/** The test environment of the matrix: the real service with two teams, valid and invalid keys, and blocked workflows. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { mintKey } from '../../src/teams/keys.ts';
 import { startContractService } from '../support/api/contract-service.ts';
 import { assertAnswer, type Got, parsed, report, type Sent, send, sendBytes } from '../support/net/wire.ts';
 
-/** By the row's words, then by the case's. */
+/** By the name of the row, then of the case. */
 export type Rows = Record<string, Record<string, () => Promise<unknown>>>;
 export type Headers = [name: string, value: string][];
 export type World = Awaited<ReturnType<typeof openWorld>>;
@@ -32,11 +32,11 @@ export const NO_WEBHOOK = { error: 'No webhook found' };
 export const QUEUED = { message: 'Job queued' };
 export const IN_THE_WAY = { error: 'A job is already queued for this workflow' };
 
-/** A subscription that is accepted; nothing ever fires for it. */
+/** A valid subscription to an event that never occurs. */
 const VALID = { workflowId: 'quiet', webhookUrl: 'http://127.0.0.1:9/', events: ['x'] };
 export const VALID_BODY = JSON.stringify(VALID);
 
-/** Requests that a good key makes succeed, or be refused by the look-up alone. */
+/** Requests that succeed with a valid key, or fail only because a resource does not exist. */
 export const OPERATIONS: Readonly<Record<string, Sent>> = {
   'GET data': { method: 'GET', path: data('quiet') },
   'POST queue': { method: 'POST', path: queue('busy') },
@@ -156,16 +156,16 @@ export async function openWorld() {
   }
 
   let made = 0;
-  /** A URL that nothing else uses. */
+  /** Returns a unique URL. */
   const newUrl = () => `http://127.0.0.1:9/${++made}`;
 
-  /** Subscribes; answers the webhook's id. */
+  /** Subscribes and returns the ID of the webhook. */
   async function newWebhook(workflowId = 'quiet', key?: string): Promise<string> {
     const got = is(await subscribe({ workflowId, webhookUrl: newUrl() }, key), 200);
     return got.headers['x-webhook-id'] as string;
   }
 
-  /** Lets the run that an answer named read its records and end; resolves when its job has finished. */
+  /** Writes the records of the run in a queue response, and waits until its job has finished. */
   async function letFinish(id: string, queued: Got, records = '{"id":"1"}\n'): Promise<void> {
     await writeFile(pipe(id), records);
     const jobId = queued.headers['x-job-id'] as string;
@@ -187,7 +187,7 @@ export async function openWorld() {
     keys,
     ask,
     askInBytes,
-    /** Everything that comes back for some bytes, however many answers it holds. */
+    /** Sends bytes and returns everything that comes back, which may be several responses. */
     exchange: (text: string) => sendBytes(url, text),
     get: (path: string, headers: Headers = []) => ask({ method: 'GET', path, headers }),
     post: (path: string, headers: Headers = []) => ask({ method: 'POST', path, headers }),
