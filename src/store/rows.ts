@@ -1,5 +1,5 @@
 /** The rows of jobs and workflows, and how they become the model's. */
-import type { AfterAttempt, FailureReason, Job, JobOrigin } from '../model/job.ts';
+import type { AfterAttempt, FailureReason, Job } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
 import { Part } from './sql.ts';
@@ -22,158 +22,127 @@ export interface AttemptEnd {
   crashes?: number;
 }
 
-export interface JobRow {
-  team_id: string;
-  id: string;
-  workflow_id: string;
-  slot: number;
-  state: Job['state'];
-  origin: JobOrigin;
-  attempt: number;
-  failures: number;
-  crashes: number;
-  priority: number;
-  /** 1 while the workflow is paused or archived: then it is not claimed. */
-  parked: number;
-  run_at: number;
-  node_id: string | null;
-  lease_until: number | null;
-  cancel_requested_at: number | null;
-  process_pid: number | null;
-  process_started_at: string | null;
-  reason: Job['reason'];
-  error: string | null;
-  progress: string | null;
-  version: number | null;
-  records: string | null;
-  created_at: number;
-  started_at: number | null;
-  finished_at: number | null;
-  trace: string | null;
+/** Columns for `select` and `returning`, under their names in camel case; `from` is their table, followed by a dot. */
+function columns(names: string, from = ''): Part {
+  return new Part(names.replace(/\w+/g, (name) => `${from}${name} as "${camelCase(name)}"`));
 }
 
-export function toJob(row: JobRow): Job {
+/** `run_at` becomes `runAt`. */
+export function camelCase(column: string): string {
+  return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** A row of the table `job`. The model does not have the fields listed here; JSON is text. */
+export interface JobRow extends Omit<Job, 'progress' | 'records'> {
+  /** 1 while the workflow is paused or archived: the job is then not claimed. */
+  parked: number;
+  nodeId: string | null;
+  leaseUntil: number | null;
+  processPid: number | null;
+  processStartedAt: string | null;
+  progress: string | null;
+  records: string | null;
+}
+
+const JOB_COLUMNS = `
+  team_id, id, workflow_id, slot, state, origin, attempt, failures, crashes, priority, parked, run_at, node_id, lease_until,
+  cancel_requested_at, process_pid, process_started_at, reason, error, progress, version, records, created_at, started_at,
+  finished_at, trace`;
+export const JOB = columns(JOB_COLUMNS);
+/** For statements that read other tables as well. */
+export const OF_JOB = columns(JOB_COLUMNS, 'job.');
+
+export function toJob({
+  parked: _parked,
+  nodeId: _node,
+  leaseUntil: _lease,
+  processPid: _pid,
+  processStartedAt: _started,
+  ...row
+}: JobRow): Job {
   return {
-    teamId: row.team_id,
-    id: row.id,
-    workflowId: row.workflow_id,
-    slot: row.slot,
-    state: row.state,
-    origin: row.origin,
-    attempt: row.attempt,
-    failures: row.failures,
-    crashes: row.crashes,
-    priority: row.priority,
-    runAt: row.run_at,
-    cancelRequestedAt: row.cancel_requested_at,
-    reason: row.reason,
-    error: row.error,
+    ...row,
     progress: row.progress === null ? null : JSON.parse(row.progress),
-    version: row.version,
     records: row.records === null ? null : JSON.parse(row.records),
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-    trace: row.trace,
   };
 }
+
+type NewJob = Pick<Job, 'teamId' | 'workflowId' | 'origin' | 'slot' | 'priority'> &
+  Partial<Pick<Job, 'trace'>>;
 
 /** The row of a job queued now; does not insert it. */
 export function newJob(
   { now }: { now: number },
-  input: {
-    teamId: string;
-    workflowId: string;
-    origin: JobOrigin;
-    slot: number;
-    priority: number;
-    trace?: string | null;
-  },
+  { teamId, workflowId, origin, slot, priority, trace = null }: NewJob,
 ): JobRow {
   return {
-    team_id: input.teamId,
+    teamId,
+    workflowId,
+    origin,
+    slot,
+    priority,
+    trace,
     id: newId('job', now),
-    workflow_id: input.workflowId,
-    slot: input.slot,
     state: 'queued',
-    origin: input.origin,
     attempt: 0,
     failures: 0,
     crashes: 0,
-    priority: input.priority,
     parked: 0,
-    run_at: now,
-    node_id: null,
-    lease_until: null,
-    cancel_requested_at: null,
-    process_pid: null,
-    process_started_at: null,
+    runAt: now,
+    nodeId: null,
+    leaseUntil: null,
+    cancelRequestedAt: null,
+    processPid: null,
+    processStartedAt: null,
     reason: null,
     error: null,
     progress: null,
     version: null,
     records: null,
-    created_at: now,
-    started_at: null,
-    finished_at: null,
-    trace: input.trace ?? null,
+    createdAt: now,
+    startedAt: null,
+    finishedAt: null,
   };
 }
 
-export interface WorkflowRow {
-  team_id: string;
-  id: string;
+/** A row of the table `workflow`. The model does not have most of the fields listed here; JSON is text. */
+export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   definition: string;
-  definition_hash: string;
+  /** The incremental state that the last published run stored, which may be long. */
   state: string | null;
-  paused_at: number | null;
-  archived_at: number | null;
-  current_version: number;
-  oldest_version: number;
-  pruned_version: number;
-  erasures: number;
-  next_run_at: number | null;
-  next_seq: number;
-  staged_added: number;
-  staged_changed: number;
-  staged_removed: number;
-  staged_largest: number;
-  /** By how many bytes the run's writes grow the records; negative if they shrink. */
-  staged_bytes: number;
-  created_at: number;
-  updated_at: number;
+  prunedVersion: number;
+  nextSeq: number;
+  stagedAdded: number;
+  stagedChanged: number;
+  stagedRemoved: number;
+  stagedLargest: number;
+  /** How many bytes the running job adds to the records; negative if they shrink. */
+  stagedBytes: number;
 }
 
-/** The columns that `toWorkflow` needs; without `state`, which may be long. */
-const NAMES = [
-  'team_id',
-  'id',
-  'definition',
-  'definition_hash',
-  'paused_at',
-  'archived_at',
-  'current_version',
-  'oldest_version',
-  'next_run_at',
-  'created_at',
-  'updated_at',
-] as const;
-export const LISTED = new Part(NAMES.join(', '));
-export type ListedRow = Pick<WorkflowRow, (typeof NAMES)[number]>;
+const LISTED_COLUMNS = `
+  team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version, next_run_at,
+  created_at, updated_at`;
+/** The columns that `toWorkflow` needs. */
+export const LISTED = columns(LISTED_COLUMNS);
+export const WORKFLOW =
+  columns(`${LISTED_COLUMNS}, state, pruned_version, next_seq, staged_added, staged_changed,
+  staged_removed, staged_largest, staged_bytes`);
+export type ListedRow = Omit<Workflow, 'definition'> & { definition: string };
 
 export function toWorkflow(row: ListedRow): Workflow {
   return {
-    teamId: row.team_id,
+    teamId: row.teamId,
     id: row.id,
     definition: JSON.parse(row.definition),
-    definitionHash: row.definition_hash,
-    pausedAt: row.paused_at,
-    archivedAt: row.archived_at,
-    currentVersion: row.current_version,
-    oldestVersion: row.oldest_version,
-    nextRunAt: row.next_run_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    definitionHash: row.definitionHash,
+    pausedAt: row.pausedAt,
+    archivedAt: row.archivedAt,
+    currentVersion: row.currentVersion,
+    oldestVersion: row.oldestVersion,
+    nextRunAt: row.nextRunAt,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }
 

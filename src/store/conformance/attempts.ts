@@ -44,7 +44,7 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
-  it('gives a job to one of several that claim at the same moment', async ({ store }) => {
+  it('gives each job to one of several simultaneous claims', async ({ store }) => {
     const ids: string[] = [];
     for (const id of ['a', 'b', 'c']) ids.push((await makeJob(store, await makeWorkflow(store, { id }))).id);
     const claimed = await Promise.all(
@@ -55,7 +55,7 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(claimed.flatMap((jobs) => jobs.map(({ job }) => job.id)).sort(), ids);
   });
 
-  it('says that a job has started once, whatever its attempts', async ({ store, advance }) => {
+  it('reports the start of a job once, whatever its number of attempts', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { id } = await makeJob(store, at);
     advance(5);
@@ -105,7 +105,7 @@ export function testAttempts(open: Open): void {
     assert.ok(Buffer.byteLength(event?.body ?? '') < 20_000);
   });
 
-  it('renews leases and names the attempts that are lost', async ({ store, advance }) => {
+  it('renews leases and lists the lost attempts', async ({ store, advance }) => {
     const held: AttemptLease[] = [];
     for (const id of ['a', 'b']) held.push(await makeRunning(store, await makeWorkflow(store, { id })));
     advance(20_000);
@@ -126,7 +126,7 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(stolen.lost, held);
   });
 
-  it('names what a node has left behind, with its process', async ({ store }) => {
+  it('lists the running jobs of a node, with their processes', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     const process = { pid: 4_711, startedAt: '12345' };
@@ -140,7 +140,7 @@ export function testAttempts(open: Open): void {
     assert.equal((await store.jobs.abandoned({ nodeId: 'node-a' }))[0]?.process, null);
   });
 
-  it('leaves an attempt alone whose holder has renewed it since it was found', async ({ store, advance }) => {
+  it('does not reclaim an attempt whose lease was renewed after it was found', async ({ store, advance }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     advance(CLAIM.leaseMs + 1);
     const [found] = await store.jobs.abandoned({ nodeId: null });
@@ -156,7 +156,7 @@ export function testAttempts(open: Open): void {
     assert.equal((await reclaim())?.state, 'retrying');
   });
 
-  it('reclaims an abandoned attempt as often as the crash budget allows', async ({ store }) => {
+  it('reclaims abandoned attempts of a job up to the limit of crashes', async ({ store }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer' });
     const { id } = await makeJob(store, at);
     const behind = await makeJob(store, at);
@@ -177,7 +177,7 @@ export function testAttempts(open: Open): void {
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: behind.id }))?.slot, 0);
   });
 
-  it('gives back only the attempts that are still held', async ({ store }) => {
+  it('releases only attempts that are still held', async ({ store }) => {
     const at = await makeWorkflow(store);
     const first = await makeRunning(store, at);
     await store.jobs.release({ held: [first] });
@@ -187,7 +187,7 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
-  it('fences every operation of a run: an earlier attempt and an ended job change nothing', async ({
+  it('fences every operation of a run: an earlier attempt and an ended job cannot change anything', async ({
     store,
   }) => {
     const at = await makeWorkflow(store, { id: 'fenced' });
@@ -209,7 +209,7 @@ export function testAttempts(open: Open): void {
     }
   });
 
-  it('rolls back only the fenced one of many simultaneous operations', async ({ store }) => {
+  it('rolls back only the fenced operations among many simultaneous ones', async ({ store }) => {
     const running: AttemptLease[] = [];
     for (let n = 0; n < 10; n++)
       running.push(await makeRunning(store, await makeWorkflow(store, { id: `w${n}` })));
@@ -229,7 +229,7 @@ export function testAttempts(open: Open): void {
   });
 }
 
-/** Every operation that names an `AttemptLease` and must be refused when it is stale. */
+/** Every operation that takes an `AttemptLease` and must reject a stale one. */
 const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promise<unknown>> = {
   'jobs.setProcess': (store, held) => store.jobs.setProcess({ held, process: { pid: 1, startedAt: '1' } }),
   'jobs.fail': (store, held) => failAttempt(store, held),
@@ -250,7 +250,7 @@ const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promi
   'records.publish': (store, held) => publish(store, held, { state: { late: true } }),
 };
 
-/** All that a fenced operation might have changed. */
+/** Everything that a fenced operation might have changed. */
 async function snapshot(store: Store, { teamId, jobId }: AttemptLease): Promise<unknown> {
   const job = (await store.jobs.get({ teamId, id: jobId })) as Job;
   const running = job.state === 'running';

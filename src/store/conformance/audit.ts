@@ -1,4 +1,4 @@
-/** The audit: which changes write a line, what it says, and how lines are found and pruned. */
+/** The audit log: which changes write a line, its content, and how lines are found and pruned. */
 import assert from 'node:assert/strict';
 import type { Author } from '../../model/audit.ts';
 import { authoredBy } from '../audited.ts';
@@ -11,7 +11,7 @@ const ADA: Author = { kind: 'command', id: null, name: 'ada', address: null, req
 export function testAudit(open: Open): void {
   const it = caseWith(open);
 
-  it('writes down who changed what, and nothing of what is done for nobody', async ({ store }) => {
+  it('audits changes by an author, but not those of the service itself', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const key = await makeKey(store, teamId);
@@ -39,7 +39,7 @@ export function testAudit(open: Open): void {
     assert.deepEqual((await store.audit.list({ teamId: 'team_x', limit: 10 })).lines, []);
   });
 
-  it('writes nothing down that changes nothing', async ({ store, advance }) => {
+  it('writes no line for calls that change nothing', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const ada = authoredBy(store, ADA);
@@ -53,7 +53,7 @@ export function testAudit(open: Open): void {
     await ada.keys.revoke({ id: keyId });
     const before = await actions(store);
     assert.equal(before.length, 5, before.join());
-    // Also within the millisecond of the change: all calls of a batch have one time.
+    // Also within the millisecond of the change: all calls of a batch have the same time.
     for (const laterMs of [0, 1_000]) {
       advance(laterMs);
       await ada.teams.ensure({ slug: 'default' });
@@ -79,7 +79,7 @@ export function testAudit(open: Open): void {
     assert.equal((await actions(store)).length, before.length + 2);
   });
 
-  it('tells what becomes of webhooks, jobs and workflows', async ({ store, advance }) => {
+  it('audits changes of webhooks, jobs and workflows', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const ada = authoredBy(store, ADA);
@@ -116,7 +116,7 @@ export function testAudit(open: Open): void {
     );
   });
 
-  it('says who has signed in by the key, whose the request was not', async ({ store }) => {
+  it('names the key of a sign-in as its author', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const { id: keyId } = await makeKey(store, teamId);
     const author: Author = { kind: 'session', id: null, name: null, address: '192.0.2.7', requestId: 'r-1' };
@@ -137,10 +137,10 @@ export function testAudit(open: Open): void {
     );
   });
 
-  it('keeps the line of a change only when the change is kept', async ({ store }) => {
+  it('writes the line of a change only if the change is committed', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const ada = authoredBy(store, ADA);
-    // Null as a name makes the statement fail, after others of its transaction.
+    // A null name makes the statement fail, after others of its transaction.
     const bad = { teamId, name: 'x', hash: 'h', prefix: '', scopes: [], expiresAt: null };
     const both = await Promise.allSettled([
       ada.keys.create({ ...bad, name: null as unknown as string }),
@@ -153,7 +153,7 @@ export function testAudit(open: Open): void {
     assert.equal((await actions(store)).length, 1);
   });
 
-  it('leaves of a deleted team one line, which belongs to the instance', async ({ store }) => {
+  it('keeps one line about a deleted team, which belongs to the instance', async ({ store }) => {
     const { teamId } = await makeWorkflow(store, { team: 'acme' });
     const ada = authoredBy(store, ADA);
     await makeKey(ada, teamId);
@@ -203,7 +203,7 @@ export function testAudit(open: Open): void {
     assert.deepEqual(await found({ targetId: 'nothing' }), []);
   });
 
-  it('forgets what is old, a little at a time', async ({ store, advance }) => {
+  it('prunes old lines in steps', async ({ store, advance }) => {
     const { teamId, workflowId: id } = await makeWorkflow(store);
     const ada = authoredBy(store, ADA);
     for (let count = 0; count < 3; count += 1) {
@@ -219,7 +219,7 @@ export function testAudit(open: Open): void {
   });
 }
 
-/** Of all teams, in the order in which it happened. */
+/** The actions and summaries of all teams, oldest first. */
 async function actions(store: Store): Promise<string[]> {
   const { lines } = await store.audit.list({ limit: 100 });
   return lines.map(({ action, summary }) => `${action} ${summary}`).reverse();

@@ -1,4 +1,4 @@
-/** Canceling a job, and bringing a waiting one forward. */
+/** Canceling jobs, and making waiting jobs due. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { AttemptLease } from '../../model/job.ts';
@@ -28,7 +28,7 @@ const by = 'Canceled over the API';
 export function testCanceling(open: Open): void {
   const it = caseWith(open);
 
-  it('cancels a waiting job at once, with its event and deliveries', async ({ store, advance }) => {
+  it('cancels a waiting job immediately, with its event and deliveries', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const hook = { url: 'https://a.test/', events: ['workflow_canceled'], secret: 's', limit: 9 };
     const subscribed = await store.webhooks.subscribe({ ...at, ...hook });
@@ -55,7 +55,7 @@ export function testCanceling(open: Open): void {
     await makeJob(store, at);
   });
 
-  it('leaves an ended job as it is, and knows no other team’s', async ({ store }) => {
+  it('does not change ended jobs or jobs of other teams', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     await failAttempt(store, held);
@@ -70,7 +70,7 @@ export function testCanceling(open: Open): void {
     assert.equal((await allEvents(store, at.teamId)).length, 3);
   });
 
-  it('forgets why a retry failed when it is canceled', async ({ store }) => {
+  it('clears the reason of a failed attempt when its retry is canceled', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     await failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() + 1 } });
@@ -79,7 +79,7 @@ export function testCanceling(open: Open): void {
     assert.deepEqual([state, reason, error, failures], ['canceled', null, by, 1]);
   });
 
-  it('moves the job behind up when the first is canceled, and leaves the first when the other is', async ({
+  it('moves the waiting job into the first slot only when the job in that slot is canceled', async ({
     store,
   }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer' });
@@ -95,7 +95,7 @@ export function testCanceling(open: Open): void {
     assert.equal(last.slot, 1);
   });
 
-  it('notes the wish on a running job and tells its holder, whoever asks first', async ({ store }) => {
+  it('stores the first request to cancel a running job, and notifies its node', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     const at = { teamId: held.teamId, id: held.jobId };
     assert.equal((await store.jobs.cancel({ ...at, by }))?.outcome, 'canceling');
@@ -109,7 +109,7 @@ export function testCanceling(open: Open): void {
     assert.equal((await allEvents(store, held.teamId)).length, 2);
   });
 
-  it('ends a run as canceled only for its holder, and only when somebody asked', async ({ store }) => {
+  it('ends a run as canceled only for its node, and only after a request', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store, { overlap: 'buffer' }));
     await assert.rejects(store.jobs.endCanceled({ held }), /Nobody has canceled/);
     await store.jobs.cancel({ teamId: held.teamId, id: held.jobId, by });
@@ -120,7 +120,7 @@ export function testCanceling(open: Open): void {
   });
 
   for (const [name, end] of Object.entries(ENDS)) {
-    it(`ends a job that somebody wants canceled as that when its attempt ${name}`, async ({ store }) => {
+    it(`ends a job as canceled after a request when its attempt ${name}`, async ({ store }) => {
       const at = await makeWorkflow(store, { overlap: 'buffer' });
       const held = await makeRunning(store, at);
       const behind = await makeJob(store, at);
@@ -138,7 +138,7 @@ export function testCanceling(open: Open): void {
     });
   }
 
-  it('cancels a push through its holder, and ends it as that when it is released or its holder is gone', async ({
+  it('cancels a push through its node, and ends it as canceled when it is released or its node is gone', async ({
     store,
   }) => {
     const at = await makeWorkflow(store, { source: { type: 'push' } });
@@ -153,7 +153,7 @@ export function testCanceling(open: Open): void {
     }
   });
 
-  it('fails a push that is given back: nobody else could run it', async ({ store }) => {
+  it('fails a push that is released, because no other node could run it', async ({ store }) => {
     const at = await makeWorkflow(store, { source: { type: 'push' } });
     const held = await beginPush(store, at);
     await store.jobs.release({ held: [held] });
@@ -161,7 +161,7 @@ export function testCanceling(open: Open): void {
     assert.deepEqual([state, reason], ['failed', 'lost']);
   });
 
-  it('brings a waiting job forward, and no other', async ({ store, advance }) => {
+  it('makes a waiting job due, and no other', async ({ store, advance }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     const at = { teamId: held.teamId, id: held.jobId };
     assert.equal((await store.jobs.runNow(at))?.outcome, 'not_waiting');
@@ -179,18 +179,18 @@ export function testCanceling(open: Open): void {
   });
 }
 
-/** Every way in which an attempt ends, once somebody wants its job canceled. */
+/** Every way in which an attempt can end after a request to cancel its job. */
 const ENDS: Record<string, (store: Store, held: AttemptLease) => Promise<unknown>> = {
-  'is ended by its holder': (store, held) => store.jobs.endCanceled({ held }),
-  'fails for good': (store, held) => failAttempt(store, held),
+  'is ended by its node': (store, held) => store.jobs.endCanceled({ held }),
+  'fails without retries': (store, held) => failAttempt(store, held),
   'fails and would be retried': (store, held) =>
     failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() } }),
-  'is given back': (store, held) => store.jobs.release({ held: [held] }),
+  'is released': (store, held) => store.jobs.release({ held: [held] }),
   'is lost': async (store, held) => {
     const job = await store.jobs.reclaim({ held, nodeId: 'node-a', error: 'The process is gone' });
     assert.equal(job?.state, 'canceled');
   },
-  'wants to publish': async (store, held) => {
+  'tries to publish': async (store, held) => {
     const guards = { minRecords: 99, maxDropPercent: null };
     assert.deepEqual(await publish(store, held, { guards, state: { late: true } }), { outcome: 'canceled' });
   },

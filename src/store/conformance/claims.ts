@@ -9,7 +9,7 @@ const BACKLOG = 200;
 export function testClaims(open: Open): void {
   const it = caseWith(open);
 
-  it('gives slots to the team with the fewest running jobs', async ({ store, advance }) => {
+  it('claims for the team with the fewest running jobs', async ({ store, advance }) => {
     await makeJobs(store, 'a', 4);
     advance(1);
     await makeJobs(store, 'b', 2);
@@ -23,7 +23,7 @@ export function testClaims(open: Open): void {
     assert.deepEqual(await teams(9), ['a', 'a']);
   });
 
-  it('gives no team more than its share, and what is left to nobody', async ({ store }) => {
+  it('claims no more than `perTeam` for a team, even if places are left', async ({ store }) => {
     await makeJobs(store, 'a', 4);
     await makeJobs(store, 'b', 1);
     assert.equal((await claim(store, { limit: 10, perTeam: 2 })).length, 3);
@@ -34,7 +34,7 @@ export function testClaims(open: Open): void {
     assert.equal((await claim(store, { limit: 10, perTeam: 3 })).length, 1);
   });
 
-  it('lets a large backlog delay another team’s first job by one slot at most', async ({
+  it('delays the first job of another team by at most one slot, however large a backlog is', async ({
     store,
     advance,
   }) => {
@@ -55,11 +55,11 @@ export function testClaims(open: Open): void {
     }
   });
 
-  it('leaves the last place of a node for teams that run nothing there', async ({ store }) => {
+  it('reserves the last place of a node for teams without running jobs there', async ({ store }) => {
     await makeJobs(store, 'flood', 5);
     const [flood] = [...(await slugsOf(store)).keys()] as [string];
     const [first] = await claim(store, { limit: 1, busy: [flood] });
-    assert.ok(first, 'a team that is alone may have all');
+    assert.ok(first, 'a single team may use all places');
     await failAttempt(store, heldOf(first));
     await makeWorkflow(store, { team: 'other' });
     assert.equal((await claim(store, { limit: 3, busy: [] })).length, 2);
@@ -70,7 +70,7 @@ export function testClaims(open: Open): void {
     assert.deepEqual([(await slugsOf(store)).get(other?.teamId ?? ''), more.length], ['other', 0]);
   });
 
-  it('gives the last place to a team that runs nothing there, even if it runs more elsewhere', async ({
+  it('gives the last place to a team without running jobs there, even if it has more elsewhere', async ({
     store,
   }) => {
     await makeJobs(store, 'far', 3);
@@ -99,7 +99,7 @@ export function testClaims(open: Open): void {
     assert.deepEqual(order, ['a', 'b', 'a', 'b', 'a', 'a']);
   });
 
-  it('goes on at once, and stays fair, when the clock was set back', async ({ store, advance }) => {
+  it('continues without delay, and fairly, after the clock was set back', async ({ store, advance }) => {
     await makeJobs(store, 'a', 2);
     const slugs = await slugsOf(store);
     const [first] = await claim(store, { limit: 1 });
@@ -109,7 +109,7 @@ export function testClaims(open: Open): void {
     const order: unknown[] = [];
     for (let n = 0; n < 4; n++) {
       const [job] = await claim(store, { limit: 1 });
-      assert.ok(job, 'what was queued before is due all the same');
+      assert.ok(job, 'jobs queued before are still due');
       order.push((await slugsOf(store)).get(job.teamId));
       await failAttempt(store, heldOf(job));
       advance(1);
@@ -119,7 +119,7 @@ export function testClaims(open: Open): void {
     assert.notEqual(order.indexOf('a'), 3);
   });
 
-  it('says since when a claimed job was due, also one that waited behind another', async ({
+  it('returns when a claimed job was due, also for one that waited for another', async ({
     store,
     advance,
   }) => {
@@ -142,10 +142,7 @@ export function testClaims(open: Open): void {
     assert.equal((await claim(store, { limit: 1 }))[0]?.runAt, runAt);
   });
 
-  it('takes the highest priority first, and of one priority what is due longest', async ({
-    store,
-    advance,
-  }) => {
+  it('claims by priority, then the job that has been due longest', async ({ store, advance }) => {
     const ids: string[] = [];
     for (const priority of [0, 5, -1, 5, 0]) {
       const job = await makeJob(store, await makeWorkflow(store, { id: `w${ids.length}`, priority }));
@@ -173,7 +170,7 @@ export function testClaims(open: Open): void {
     );
   });
 
-  it('leaves jobs of excepted workflows to others, and takes what waits behind them', async ({ store }) => {
+  it('skips jobs of excluded workflows, and claims those behind them', async ({ store }) => {
     const mine = await makeWorkflow(store, { id: 'mine' });
     const others = await makeWorkflow(store, { id: 'others', priority: 9 });
     const namesake = await makeWorkflow(store, { team: 'b', id: 'others' });
@@ -188,7 +185,7 @@ export function testClaims(open: Open): void {
     assert.equal((await claim(store, { limit: 5 }))[0]?.id, left.id);
   });
 
-  it('steps over what is paused or archived, also after a retry, and takes it when it is back', async ({
+  it('skips jobs of paused and archived workflows, also after a retry, until they are resumed', async ({
     store,
   }) => {
     const paused = await makeWorkflow(store, { id: 'paused', priority: 9, overlap: 'buffer' });
@@ -208,7 +205,7 @@ export function testClaims(open: Open): void {
     await store.jobs.release({ held: [heldOf(running as Job)] });
     assert.deepEqual(await claim(store, { limit: 5 }), []);
     await store.jobs.cancel({ teamId: paused.teamId, id: first.id, by: 'Canceled by a test' });
-    assert.deepEqual(await claim(store, { limit: 5 }), [], 'the one behind has moved up, and is paused too');
+    assert.deepEqual(await claim(store, { limit: 5 }), [], 'the waiting job has moved up, and is paused too');
     await store.workflows.resume({ teamId: paused.teamId, id: 'paused', nextRunAt: null });
     await makeWorkflow(store, { id: 'archived', priority: 9 });
     assert.deepEqual(
@@ -230,7 +227,7 @@ async function claim(
   return (await store.jobs.claim({ ...CLAIM, ...changes })).map(({ job }) => job);
 }
 
-/** So many workflows of a team, each with a job. */
+/** Makes `count` workflows of a team, each with a job. */
 async function makeJobs(store: Store, team: string, count: number): Promise<void> {
   const at = await makeMany(count, (n) => makeWorkflow(store, { team, id: `w${n}` }));
   await makeMany(count, (n) => makeJob(store, at[n] as (typeof at)[number]));

@@ -9,7 +9,7 @@ import { allEvents, caseWith, claimOne, makeJob, makeMany, makeWorkflow, type Op
 export function testDeliveries(open: Open): void {
   const it = caseWith(open);
 
-  it('fans an event out to those who are subscribed at that moment', async ({ store }) => {
+  it('delivers an event to the webhooks that are subscribed at that moment', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     const foreign = await makeWorkflow(store, { team: 'foreign' });
@@ -63,13 +63,13 @@ export function testDeliveries(open: Open): void {
     });
     assert.match(due?.body ?? '', new RegExp(job.id));
 
-    // What happened while it was paused is sent when it is resumed.
+    // Events during a pause are sent after it.
     await subscribe(store, at, ['all']);
     assert.equal((await load(store, at.teamId, paused)).length, 1);
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 4);
   });
 
-  it('loads what is due longest first, as many as asked for', async ({ store, advance }) => {
+  it('loads due deliveries up to a limit, longest due first', async ({ store, advance }) => {
     const { teamId, webhookId } = await oneDelivery(store);
     advance(10);
     await claimOne(store);
@@ -95,7 +95,7 @@ export function testDeliveries(open: Open): void {
     );
   });
 
-  it('writes down every attempt and its outcome', async ({ store }) => {
+  it('stores every attempt and its outcome', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     const nextAt = store.now() + 5_000;
     await settle(store, due, 1, { state: 'waiting', nextAt }, FAILED);
@@ -121,9 +121,7 @@ export function testDeliveries(open: Open): void {
     assert.equal(await store.deliveries.get({ teamId: 'team_x', id: due.id }), undefined);
   });
 
-  it('takes a success always and twice, and a failure only from the attempt whose turn it is', async ({
-    store,
-  }) => {
+  it('accepts every success, even twice, and a failure only from the next attempt', async ({ store }) => {
     const { teamId, due } = await oneDelivery(store);
     const get = () => store.deliveries.get({ teamId, id: due.id });
     await settle(store, due, 2, { state: 'dead' }, FAILED);
@@ -131,14 +129,14 @@ export function testDeliveries(open: Open): void {
     await settle(store, due, 1, { state: 'waiting', nextAt: store.now() }, FAILED);
     await settle(store, due, 1, { state: 'dead' }, FAILED);
     assert.equal((await get())?.state, 'waiting');
-    // The first request was answered after all: it takes the place of the failure that was noted.
+    // The first request succeeded after all, which replaces the stored failure.
     await settle(store, due, 1, { state: 'delivered' });
     await settle(store, due, 1, { state: 'delivered' });
     await settle(store, due, 2, { state: 'dead' }, FAILED);
     assert.deepEqual([(await get())?.state, (await get())?.attempts], ['delivered', [OK]]);
   });
 
-  it('takes the success of a delivery that was canceled meanwhile', async ({ store }) => {
+  it('accepts the success of a delivery that was canceled meanwhile', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     await settle(store, due, 1, { state: 'waiting', nextAt: store.now() }, FAILED);
@@ -147,7 +145,7 @@ export function testDeliveries(open: Open): void {
     assert.equal((await store.deliveries.get({ teamId, id: due.id }))?.state, 'delivered');
   });
 
-  it('leaves a dead delivery alone', async ({ store }) => {
+  it('never sends a dead delivery again', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     await settle(store, due, 1, { state: 'dead' }, FAILED);
     assert.equal((await store.deliveries.get({ teamId, id: due.id }))?.state, 'dead');
@@ -155,7 +153,7 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual(await store.deliveries.lanes(HOLDER), []);
   });
 
-  it('unsubscribes a webhook that answers 410 and cancels what waits for it', async ({ store }) => {
+  it('unsubscribes a webhook that returns 410, and cancels its waiting deliveries', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     await claimOne(store);
     assert.equal((await load(store, teamId, webhookId)).length, 2);
@@ -173,7 +171,7 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual((await store.deliveries.get({ teamId, id: due.id }))?.attempts, [gone]);
   });
 
-  it('unsubscribes a webhook whose 410 comes when the delivery was given up meanwhile', async ({
+  it('unsubscribes a webhook that returns 410 even if the delivery has expired meanwhile', async ({
     store,
     advance,
   }) => {
@@ -187,10 +185,8 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual(await store.webhooks.list({ teamId, limit: 100 }), []);
   });
 
-  it('never loads what waits for a removed webhook, and cancels all of a large backlog', async ({
-    store,
-  }) => {
-    // More than twice as many as are canceled in one step.
+  it('never loads deliveries of a removed webhook, and cancels all of a large backlog', async ({ store }) => {
+    // More than twice as many as one step cancels.
     const backlog = 1_024;
     const { teamId, webhookId } = await oneDelivery(store);
     await makeMany(backlog - 1, () => store.webhooks.test({ teamId, id: webhookId }));
@@ -202,12 +198,12 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual(await load(store, teamId, webhookId), []);
     const deadline = performance.now() + 60_000;
     while ((await waiting()) > 0) {
-      assert.ok(performance.now() < deadline, 'the rest was never canceled');
+      assert.ok(performance.now() < deadline, 'the rest is canceled');
       await new Promise(setImmediate);
     }
   });
 
-  it('cancels with old deliveries what a process that ended has left waiting for a removed webhook', async ({
+  it('cancels deliveries of removed webhooks that an ended process left, together with old ones', async ({
     store,
     another,
   }) => {
@@ -221,7 +217,7 @@ export function testDeliveries(open: Open): void {
     const waiting = async () =>
       (await store.deliveries.list({ teamId, webhookId, states: ['waiting'], limit: backlog })).length;
     for (let round = 0; (await waiting()) > 0; round += 1) {
-      assert.ok(round < backlog, 'the rest is never canceled');
+      assert.ok(round < backlog, 'the rest is canceled');
       await store.deliveries.expire({ olderMs: 86_400_000, limit: 100 });
     }
   });
@@ -240,13 +236,13 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual(await store.deliveries.lanes(HOLDER), []);
   });
 
-  it('lists by state and time, in pages, the newest first', async ({ store, advance }) => {
+  it('lists by state and time in pages, newest first', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['workflow_failed']);
     const ids: string[] = [];
     const times: number[] = [];
-    // Two of each moment, so that the time alone does not say where a page ends.
+    // Two deliveries have the same time, so that the time alone does not determine where a page ends.
     for (let n = 0; n < 12; n++) {
       if (n % 2 === 0) advance(10);
       times.push(store.now());
@@ -279,6 +275,6 @@ export function testDeliveries(open: Open): void {
     assert.deepEqual(await pages({ webhookId: 'wh_x' }), []);
     assert.deepEqual(await pages({ teamId: 'team_x' }), []);
     const foreign = { teamId, webhookId, before: 'dlv_x', limit: 9 };
-    assert.deepEqual(await store.deliveries.list(foreign), [], 'a page behind nothing is empty');
+    assert.deepEqual(await store.deliveries.list(foreign), [], 'a page after an unknown delivery is empty');
   });
 }

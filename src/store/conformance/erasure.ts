@@ -33,7 +33,7 @@ export function testErasure(open: Open): void {
     assert.deepEqual(await found(['bob', 'countess'], []), ['a 2-3', 'b 1-']);
   });
 
-  it('ends a search, and begins where it is told', async ({ store }) => {
+  it('ends a search, and continues from a cursor', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });
     const first = await store.erasure.scanRecords({ ...at, needles: ['ada'], ids: [], after: null });
@@ -42,7 +42,7 @@ export function testErasure(open: Open): void {
     assert.deepEqual(second, { rows: [], next: null });
   });
 
-  it('removes a record from every version as if it had never been', async ({ store, inspect }) => {
+  it('removes a record from every version as if it had never existed', async ({ store, inspect }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cy' });
     await publishRun(store, at, { a: 'Ada King', b: 'Bob', d: 'Di' });
@@ -53,7 +53,7 @@ export function testErasure(open: Open): void {
     const seqs = [...new Set(rows.map(({ seq }) => seq))];
     assert.equal(seqs.length, 2, 'an id that returns is a new record');
     assert.equal(await store.erasure.remove({ ...at, seqs }), 3);
-    assert.equal(await store.erasure.remove({ ...at, seqs }), 0, 'a second time there is nothing');
+    assert.equal(await store.erasure.remove({ ...at, seqs }), 0, 'removing twice finds nothing');
 
     const counts: unknown[] = [];
     for (const { number, records } of await store.records.versions({ ...at, limit: 10 })) {
@@ -90,7 +90,7 @@ export function testErasure(open: Open): void {
     assert.deepEqual(changed, ['d', 'b', 'c']);
   });
 
-  it('makes a run that is under way start over, and leaves the counts of the next version true', async ({
+  it('makes a running job start over, and keeps the counts of the next version correct', async ({
     store,
     inspect,
   }) => {
@@ -129,7 +129,7 @@ export function testErasure(open: Open): void {
     assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [{ id: 'b', name: 'Bob' }]);
   });
 
-  it('keeps who is suppressed by team and workflow, once, and makes runs start over', async ({ store }) => {
+  it('suppresses people by team and workflow, once, and makes running jobs start over', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { team: 'other' });
     const held = await makeRunning(store, at);
@@ -147,7 +147,7 @@ export function testErasure(open: Open): void {
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: held.jobId }))?.state, 'retrying');
   });
 
-  it('ends a push that is under way: its sender has to send its records again', async ({ store }) => {
+  it('fails a running push, whose sender must send the records again', async ({ store }) => {
     const at = await makeWorkflow(store, { source: { type: 'push' } });
     const { jobId } = await beginPush(store, at);
     const entries = [{ workflowId: '', kind: 'email' as const, hash: 'h1' }];

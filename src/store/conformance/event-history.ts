@@ -1,4 +1,4 @@
-/** Events from the newest on, with filters, and the deliveries of one event. */
+/** The history of events, newest first, with filters, and the deliveries of one event. */
 import assert from 'node:assert/strict';
 import { subscribe } from './sending.ts';
 import { allEvents, caseWith, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
@@ -8,7 +8,7 @@ const idsOf = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 export function testEventHistory(open: Open): void {
   const it = caseWith(open);
 
-  it('reads events from the newest on, a page at a time', async ({ store }) => {
+  it('reads events in pages, newest first', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     for (const name of ['Ada', 'Grace', 'Joan']) await publishRun(store, at, { a: name });
@@ -26,7 +26,7 @@ export function testEventHistory(open: Open): void {
     assert.deepEqual(await store.events.history({ teamId: 'team_x', limit: 5 }), { events: [], next: null });
   });
 
-  it('finds those of a workflow, of a job, of a type and of a time', async ({ store, advance }) => {
+  it('filters by workflow, job, type and time', async ({ store, advance }) => {
     const [at, other] = [await makeWorkflow(store), await makeWorkflow(store, { id: 'other' })];
     const { teamId } = at;
     await publishRun(store, other, { a: 'Ada' });
@@ -59,7 +59,7 @@ export function testEventHistory(open: Open): void {
     assert.ok(then.length > 0 && then.length < all.length);
   });
 
-  it('finds the deliveries of an event, whichever webhooks they go to', async ({ store }) => {
+  it('finds the deliveries of an event to any webhook', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const [first, second] = [

@@ -1,4 +1,4 @@
-/** The outbox: the order and numbers of events, who gets them, and how long they are kept. */
+/** The outbox: the order and numbers of events, who receives them, and how long they are kept. */
 import assert from 'node:assert/strict';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
 import type { Store } from '../store.ts';
@@ -18,34 +18,32 @@ import {
 export function testOutbox(open: Open): void {
   const it = caseWith(open);
 
-  it('tells of a job in the order in which it went', async ({ store }) => {
+  it('reports the progress of a job in order', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at);
     await publishRun(store, at, { a: 'Ada' });
-    const went = ['workflow_queued', 'workflow_started', 'workflow_data_change', 'workflow_finished'];
+    const expected = ['workflow_queued', 'workflow_started', 'workflow_data_change', 'workflow_finished'];
     const types = async () => (await allEvents(store, teamId)).map(({ type }) => type);
-    assert.deepEqual(await types(), went);
+    assert.deepEqual(await types(), expected);
     assert.deepEqual(
       (await load(store, teamId, webhookId)).map(({ eventType }) => eventType),
-      went,
+      expected,
     );
     await publishRun(store, at, { a: 'Ada' });
-    went.push('workflow_queued', 'workflow_started', 'workflow_finished');
-    assert.deepEqual(await types(), went, 'nothing has changed');
+    expected.push('workflow_queued', 'workflow_started', 'workflow_finished');
+    assert.deepEqual(await types(), expected, 'nothing has changed');
     const job = await makeJob(store, at);
     await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
-    went.push('workflow_queued', 'workflow_canceled');
+    expected.push('workflow_queued', 'workflow_canceled');
     const held = await makeRunning(store, at);
     await store.jobs.cancel({ teamId, id: held.jobId, by: 'somebody' });
     await store.jobs.endCanceled({ held });
-    went.push('workflow_queued', 'workflow_started', 'workflow_canceled');
-    assert.deepEqual(await types(), went);
+    expected.push('workflow_queued', 'workflow_started', 'workflow_canceled');
+    assert.deepEqual(await types(), expected);
   });
 
-  it('hands the trace of a job on to its events, each with the attempt that it comes from', async ({
-    store,
-  }) => {
+  it('gives events the trace of their job, each with its attempt', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at);
@@ -72,7 +70,7 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await traces(), [...traced, ['workflow_queued', null]]);
   });
 
-  it('numbers the events of a team without gaps, however many write', async ({ store, another }) => {
+  it('numbers the events of a team without gaps, however many callers write', async ({ store, another }) => {
     const other = await another();
     try {
       const ats = await Promise.all(
@@ -102,7 +100,7 @@ export function testOutbox(open: Open): void {
     }
   });
 
-  it('reads on behind a sequence, and one event by its id', async ({ store }) => {
+  it('reads events after a sequence, and one event by its id', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });
     const { teamId } = at;
@@ -113,7 +111,7 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await store.events.list({ teamId, afterSequence: 4, limit: 2 }), []);
   });
 
-  it('counts a subscription that is one millisecond old, and none that has ended', async ({
+  it('includes a subscription that is one millisecond old, and none that has ended', async ({
     store,
     advance,
   }) => {
@@ -126,7 +124,7 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await store.deliveries.list({ teamId: at.teamId, webhookId: gone, limit: 9 }), []);
   });
 
-  it('gives up what has waited too long and was tried, or belongs to a paused webhook, a few at a time', async ({
+  it('expires old deliveries that were attempted or belong to a paused webhook, in steps', async ({
     store,
     advance,
   }) => {
@@ -155,7 +153,7 @@ export function testOutbox(open: Open): void {
     const waiting = (await load(store, teamId, active)).map(({ id }) => id);
     const [newest] = await store.deliveries.list({ teamId, webhookId: active, limit: 1 });
     const expected = [second, ...more, newest].map((due) => due?.id);
-    assert.deepEqual(waiting, expected, 'nobody has tried these');
+    assert.deepEqual(waiting, expected, 'these were never attempted');
     assert.deepEqual(await states(paused), ['waiting', 'dead', 'dead', 'dead', 'dead']);
     assert.deepEqual(await states(wide), ['waiting', 'delivered']);
     await settle(store, untried, 1, later, FAILED);
@@ -166,7 +164,7 @@ export function testOutbox(open: Open): void {
     assert.equal((await store.deliveries.get({ teamId, id: second?.id ?? '' }))?.state, 'dead');
   });
 
-  it('gives up at once, not in the next round, what stands behind much that was never tried', async ({
+  it('expires deliveries after many that were never attempted in the same round', async ({
     store,
     advance,
   }) => {
@@ -203,7 +201,7 @@ export function testOutbox(open: Open): void {
     }
   });
 
-  it('forgets attempts that are old, and keeps their deliveries', async ({ store }) => {
+  it('prunes old attempts, and keeps their deliveries', async ({ store }) => {
     const { teamId, due } = await oneDelivery(store);
     const now = store.now();
     const attempts = [1, 2, 3].map((days) => ({ ...FAILED, startedAt: now - (4 - days) * DAY }));
@@ -218,7 +216,7 @@ export function testOutbox(open: Open): void {
     assert.equal((await store.deliveries.get({ teamId, id: due.id }))?.last, null);
   });
 
-  it('forgets old events with their deliveries, except what waits and the newest', async ({
+  it('prunes old events with their deliveries, except the newest event and those with waiting deliveries', async ({
     store,
     advance,
   }) => {
@@ -259,7 +257,7 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await sequences(), [4, 5]);
   });
 
-  it('forgets webhooks that were removed a while ago, once they have no delivery left', async ({
+  it('prunes removed webhooks after a while, once they have no deliveries left', async ({
     store,
     advance,
   }) => {
@@ -275,7 +273,7 @@ export function testOutbox(open: Open): void {
         const { pruned, done } = await store.webhooks.prune({ olderMs: DAY, limit });
         all += pruned;
         if (done) return all;
-        assert.ok(steps < 9, 'it never ends');
+        assert.ok(steps < 9, 'pruning ends');
       }
     };
     assert.equal(await forget(), 0, 'not yet');
@@ -295,7 +293,7 @@ export function testOutbox(open: Open): void {
     );
   });
 
-  it('forgets old events behind one that is dated ahead', async ({ store, advance }) => {
+  it('prunes old events after one that is dated in the future', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const makeAndCancel = async () => {
       const job = await makeJob(store, at);
@@ -312,7 +310,7 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(left, [1, 2, 5, 6], 'the first two are from next year');
   });
 
-  it('deletes an event with more deliveries than one step may, and ends', async ({ store, advance }) => {
+  it('deletes an event with more deliveries than one step deletes', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const ids = await Promise.all(
@@ -333,7 +331,7 @@ export function testOutbox(open: Open): void {
 
 const DAY = 86_400_000;
 
-/** Answers how many steps it took. */
+/** Returns the number of steps. */
 async function pruneAll(
   store: Store,
   keep: { attemptsMs: number; eventsMs: number },
@@ -341,6 +339,6 @@ async function pruneAll(
 ): Promise<number> {
   for (let steps = 1; ; steps++) {
     if ((await store.deliveries.prune({ ...keep, limit })).done) return steps;
-    assert.ok(steps < 100, 'it never ends');
+    assert.ok(steps < 100, 'pruning ends');
   }
 }

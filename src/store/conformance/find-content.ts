@@ -1,4 +1,4 @@
-/** Texts that may name a person, wherever they are kept: finding and replacing them. */
+/** Finding and replacing texts that may name a person. */
 import assert from 'node:assert/strict';
 import type { AttemptDetails } from '../../model/delivery.ts';
 import type { TextPlace } from '../operations/find-content.ts';
@@ -22,7 +22,7 @@ const OTHER_PLACES: readonly TextPlace[] = [
 export function testHeldTexts(open: Open): void {
   const it = caseWith(open);
 
-  it('finds texts in every place, and replaces only what is still the same', async ({ store }) => {
+  it('finds texts in every place, and replaces only unchanged ones', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     await failAttempt(store, await makeRunning(store, at), { error: 'No ADA@x.test here' });
@@ -52,7 +52,7 @@ export function testHeldTexts(open: Open): void {
     );
   });
 
-  it('finds a person in the log and the progress of a job, and replaces them there', async ({ store }) => {
+  it('finds and replaces a person in the log and the progress of a job', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     const said = ['Hello', 'No ADA@x.test here', 'Good-bye'];
@@ -81,7 +81,7 @@ export function testHeldTexts(open: Open): void {
     assert.equal(job?.progress?.message, '[erased]');
   });
 
-  it('finds answers by the event that they answer', async ({ store }) => {
+  it('finds responses by the events that they belong to', async ({ store }) => {
     const at = await makeWorkflow(store);
     const webhookId = await subscribe(store, at);
     await publishRun(store, at, { a: 'Ada' });
@@ -105,7 +105,7 @@ export function testHeldTexts(open: Open): void {
     assert.match(texts[0]?.about ?? '', /"differences"/);
   });
 
-  it('keeps no answer to what was loaded before its event was rewritten', async ({ store }) => {
+  it('stores no response to an event that was rewritten after it was loaded', async ({ store }) => {
     const { teamId, workflowId, webhookId, due: before } = await oneDelivery(store);
     const place = 'event';
     const [event] = await allTexts(store, { teamId, workflowId, place, needles: ['workflow_queued'] });
@@ -130,7 +130,7 @@ export function testHeldTexts(open: Open): void {
     assert.deepEqual(attempts[1]?.details, OK.details);
   });
 
-  it('finds a person in the headers of an attempt and in why a webhook is paused', async ({ store }) => {
+  it('finds a person in the headers of an attempt and in the reason of a pause', async ({ store }) => {
     const { teamId, workflowId, webhookId, due } = await oneDelivery(store);
     const details = { ...(OK.details as AttemptDetails), responseHeaders: { 'x-for': 'Ada@x.test' } };
     await settle(store, due, 1, { state: 'delivered' }, { ...OK, details });

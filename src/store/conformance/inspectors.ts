@@ -1,4 +1,4 @@
-/** Inspectors and the requests that they keep. */
+/** Inspectors and the requests that they store. */
 import assert from 'node:assert/strict';
 import type { InspectedRequest } from '../../model/inspector.ts';
 import type { Store } from '../store.ts';
@@ -19,7 +19,7 @@ const REQUEST: InspectedRequest = {
 export function testInspectors(open: Open): void {
   const it = caseWith(open);
 
-  it('makes as many inspectors of a team as it may have, for a day', async ({ store, advance }) => {
+  it('creates inspectors up to the limit of a team, for a day', async ({ store, advance }) => {
     const { teamId } = await makeWorkflow(store);
     const first = await make(store, teamId, 'insp_1', 2);
     assert.deepEqual(first, {
@@ -45,13 +45,13 @@ export function testInspectors(open: Open): void {
     assert.notEqual(await make(store, teamId, 'insp_3', 2), undefined);
   });
 
-  it('makes no more than it may when many are made at once', async ({ store }) => {
+  it('creates no more than the limit in simultaneous calls', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const made = await Promise.all([1, 2, 3, 4].map((n) => make(store, teamId, `insp_${n}`, 2)));
     assert.equal(made.filter((one) => one !== undefined).length, 2);
   });
 
-  it('changes what one answers, of its own team alone', async ({ store }) => {
+  it('changes the response of an inspector of the same team only', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const { teamId: other } = await makeWorkflow(store, { team: 'other' });
     await make(store, teamId, 'insp_1');
@@ -64,7 +64,7 @@ export function testInspectors(open: Open): void {
     assert.equal(await store.inspectors.remove({ teamId: other, id: 'insp_1' }), false);
   });
 
-  it('keeps the newest requests, each whole, and gives them in pages', async ({ store }) => {
+  it('stores the newest requests completely, and returns them in pages', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     await make(store, teamId, 'insp_1');
     const numbers = await Promise.all([1, 2, 3, 4, 5].map(() => keep(store, teamId, 'insp_1', { most: 3 })));
@@ -80,10 +80,7 @@ export function testInspectors(open: Open): void {
     assert.deepEqual(newest, { ...REQUEST, body: 'ä💥\n"', number: 6, receivedAt: store.now() });
   });
 
-  it('removes one with what it was sent, and what has expired a little at a time', async ({
-    store,
-    advance,
-  }) => {
+  it('removes an inspector with its requests, and expired ones in steps', async ({ store, advance }) => {
     const { teamId } = await makeWorkflow(store);
     for (const id of ['insp_1', 'insp_2', 'insp_3']) {
       await make(store, teamId, id);
@@ -101,7 +98,7 @@ export function testInspectors(open: Open): void {
     assert.notEqual(await make(store, teamId, 'insp_2'), undefined);
   });
 
-  it('names who may have signed: the webhooks of an event and those of a URL, with both secrets', async ({
+  it('lists possible signers: the webhooks of an event and those of a URL, with both secrets', async ({
     store,
     advance,
   }) => {
@@ -129,7 +126,7 @@ export function testInspectors(open: Open): void {
     assert.deepEqual(await of(made?.eventId ?? '', url, 'team_x'), []);
   });
 
-  it('finds a person in what was sent, by the workflow of the event', async ({ store }) => {
+  it('finds a person in stored requests, by the workflow of the event', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     await make(store, teamId, 'insp_1');
     const body = '{"data":{"differences":[{"id":"a"}]}}';

@@ -1,4 +1,4 @@
-/** What runs report in the model check of jobs: each report must be accepted exactly while its attempt runs. */
+/** Reports of runs in the model check of jobs: each must be accepted exactly while its attempt is running. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import { type AttemptLease, afterFailure } from '../../model/job.ts';
@@ -7,16 +7,16 @@ import { jobOf, publish, stageRecords } from './setup.ts';
 
 export const RETRIES = { max: 2, backoffMs: 1_000 };
 
-/** Lets a run say something, which must be refused exactly when its attempt no longer runs. */
-export async function say(world: World, held: AttemptLease, b: number): Promise<void> {
+/** Sends one report of a run, which must be refused exactly if its attempt is no longer running. */
+export async function report(world: World, held: AttemptLease, b: number): Promise<void> {
   const before = await jobOf(world.store, held);
   const holds = before.state === 'running' && before.attempt === held.attempt;
   try {
-    await (ANSWERS[b % ANSWERS.length] as (typeof ANSWERS)[number])(world, held);
-    assert.ok(holds, 'An attempt that does not run any more was heard');
+    await (REPORTS[b % REPORTS.length] as (typeof REPORTS)[number])(world, held);
+    assert.ok(holds, 'A report of an attempt that is no longer running was accepted');
   } catch (error) {
     if (!(error instanceof FencedError)) throw error;
-    assert.ok(!holds, 'An attempt that runs was refused');
+    assert.ok(!holds, 'A report of a running attempt was refused');
   }
   const after = await jobOf(world.store, held);
   if (after.state !== 'running' || after.attempt !== held.attempt) forget(world, held);
@@ -27,10 +27,10 @@ export function forget(world: World, held: AttemptLease): void {
   if (!world.ghosts.includes(held)) world.ghosts.push(held);
 }
 
-const ANSWERS = [published, published, failed, failedForGood, stage, endIfCanceled, reported, mark];
-/** Places in `ANSWERS`. */
-export const PUBLISHES = ANSWERS.indexOf(published);
-export const ENDS_CANCELED = ANSWERS.indexOf(endIfCanceled);
+const REPORTS = [published, published, failed, failedWithoutRetry, stage, endIfCanceled, reported, mark];
+/** Places in `REPORTS`. */
+export const PUBLISHES = REPORTS.indexOf(published);
+export const ENDS_CANCELED = REPORTS.indexOf(endIfCanceled);
 
 async function published(world: World, held: AttemptLease): Promise<void> {
   const { store } = world;
@@ -66,7 +66,7 @@ async function failed({ store }: World, held: AttemptLease): Promise<void> {
   await store.jobs.fail({ held, reason: 'error', error: 'It failed', failures: failures + 1, then });
 }
 
-async function failedForGood({ store }: World, held: AttemptLease): Promise<void> {
+async function failedWithoutRetry({ store }: World, held: AttemptLease): Promise<void> {
   const then = { state: 'failed' } as const;
   await store.jobs.fail({ held, reason: 'timeout', error: 'It took too long', failures: 1, then });
 }
@@ -78,8 +78,8 @@ async function endIfCanceled(world: World, held: AttemptLease): Promise<void> {
 }
 
 async function reported({ store }: World, held: AttemptLease): Promise<void> {
-  const progress = { records: 1, bytes: 1, pages: null, message: 'At work' };
-  const lines = [{ seq: 1, at: store.now(), level: 'info' as const, text: 'At work' }];
+  const progress = { records: 1, bytes: 1, pages: null, message: 'Working' };
+  const lines = [{ seq: 1, at: store.now(), level: 'info' as const, text: 'Working' }];
   await store.jobs.report({ held, progress, lines });
 }
 

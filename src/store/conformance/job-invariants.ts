@@ -1,4 +1,4 @@
-/** What must hold of jobs at every moment, checked through the Store as any node could. */
+/** What must be true of jobs at every moment, checked through the Store as any node could. */
 import assert from 'node:assert/strict';
 import { type AttemptLease, hasEnded, type Job } from '../../model/job.ts';
 import type { Store } from '../store.ts';
@@ -13,25 +13,25 @@ export interface Workflow {
   restore(): Promise<unknown>;
 }
 
-/** What the check knows of a store. */
+/** What the check knows about a store. */
 export interface World {
   opened: Opened;
   store: Store;
   workflows: readonly Workflow[];
   nodes: { id: string; held: AttemptLease[] }[];
-  /** Attempts that nobody holds any more; they may still answer, late. */
+  /** Attempts that no node holds any more; late reports of them may still arrive. */
   ghosts: AttemptLease[];
   /** The team of every job so far, by the job's id. */
   jobs: Map<string, string>;
-  /** Ended jobs, as they were when they were first seen to have ended. */
+  /** Ended jobs, as they were first found ended. */
   ended: Map<string, Job>;
   /** The types of the events of each job, in order. */
-  told: Map<string, string[]>;
+  events: Map<string, string[]>;
   /** The sequence of the last event that was read, by team. */
   seen: Map<string, number>;
   /** The records that were last published, by team and workflow. */
   published: Map<string, { version: number; records: unknown[] }>;
-  /** The version up to which `checkRecords` has looked for the jobs of versions, by team and workflow. */
+  /** The version up to which `checkRecords` has checked the jobs of versions, by team and workflow. */
   versionsChecked: Map<string, number>;
 }
 
@@ -44,7 +44,7 @@ export function newWorld(opened: Opened, workflows: readonly Workflow[]): World 
     ghosts: [],
     jobs: new Map(),
     ended: new Map(),
-    told: new Map(),
+    events: new Map(),
     seen: new Map(),
     published: new Map(),
     versionsChecked: new Map(),
@@ -63,19 +63,19 @@ export async function checkInvariants(world: World): Promise<void> {
   for (const at of world.workflows) if (!at.isArchived) await checkRecords(world, at);
 }
 
-async function readEvents({ store, jobs, told, seen }: World, teamId: string): Promise<void> {
+async function readEvents({ store, jobs, events: seenEvents, seen }: World, teamId: string): Promise<void> {
   const after = seen.get(teamId) ?? 0;
   const events = await store.events.list({ teamId, afterSequence: after, limit: 1_000 });
   for (const [place, { jobId, type, sequence }] of events.entries()) {
     assert.equal(sequence, after + place + 1);
     if (jobId === null) continue;
     jobs.set(jobId, teamId);
-    told.set(jobId, [...(told.get(jobId) ?? []), type]);
+    seenEvents.set(jobId, [...(seenEvents.get(jobId) ?? []), type]);
   }
   seen.set(teamId, after + events.length);
 }
 
-/** Of a workflow at most one job runs, and a second one waits only behind a first. */
+/** At most one job of a workflow runs, and a second one waits only behind the first. */
 function checkSlots(jobs: readonly Job[]): void {
   const unfinished = jobs.filter(({ state }) => !hasEnded(state));
   for (const ofWorkflow of Map.groupBy(unfinished, (job) => job.workflowId).values()) {
@@ -85,19 +85,19 @@ function checkSlots(jobs: readonly Job[]): void {
   }
 }
 
-/** A job has one outcome, which has one event and never changes. */
+/** A job has one outcome, with one event, which never changes. */
 function checkJob(world: World, job: Job): void {
-  const told = world.told.get(job.id) ?? [];
-  const outcomes = told.filter((type) => /_(finished|failed|canceled)$/.test(type));
-  assert.deepEqual(told.slice(0, 1), ['workflow_queued']);
-  assert.equal(told.filter((type) => type === 'workflow_started').length, job.startedAt === null ? 0 : 1);
+  const events = world.events.get(job.id) ?? [];
+  const outcomes = events.filter((type) => /_(finished|failed|canceled)$/.test(type));
+  assert.deepEqual(events.slice(0, 1), ['workflow_queued']);
+  assert.equal(events.filter((type) => type === 'workflow_started').length, job.startedAt === null ? 0 : 1);
   if (!hasEnded(job.state)) {
     assert.deepEqual(outcomes, []);
     assert.ok(job.cancelRequestedAt === null || job.state === 'running');
     return;
   }
   assert.deepEqual(outcomes, [`workflow_${job.state}`]);
-  assert.equal(told.at(-1), outcomes[0]);
+  assert.equal(events.at(-1), outcomes[0]);
   assert.equal(job.progress?.message ?? null, null);
   if (job.cancelRequestedAt !== null) assert.equal(job.state, 'canceled');
   const before = world.ended.get(job.id);
@@ -105,7 +105,7 @@ function checkJob(world: World, job: Job): void {
   world.ended.set(job.id, job);
 }
 
-/** Readers see what was last published and nothing else, and every version belongs to a job that finished. */
+/** Readers see only what was last published, and every version belongs to a finished job. */
 async function checkRecords(world: World, at: Workflow): Promise<void> {
   const { store, published, ended, versionsChecked } = world;
   const key = `${at.teamId} ${at.workflowId}`;

@@ -1,4 +1,4 @@
-/** Lists and counts of jobs, and pruning old ones. */
+/** Lists and counts of jobs, and pruning. */
 import assert from 'node:assert/strict';
 import type { Job, JobState } from '../../model/job.ts';
 import type { Store } from '../store.ts';
@@ -14,14 +14,14 @@ import {
 } from './setup.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** More than one step of pruning looks at. */
+/** More workflows than one step of pruning visits. */
 const WORKFLOWS = 110;
 const KEEP = { keepJobs: 50, keepMs: 30 * DAY_MS, limit: 100 };
 
 export function testJobHistory(open: Open): void {
   const it = caseWith(open);
 
-  it('lists a team’s jobs, newest first, a page at a time', async ({ store }) => {
+  it('lists a team’s jobs in pages, newest first', async ({ store }) => {
     const ids: string[] = [];
     for (let n = 0; n < 7; n++) {
       ids.unshift((await makeJob(store, await makeWorkflow(store, { id: `w${n}` }))).id);
@@ -40,7 +40,7 @@ export function testJobHistory(open: Open): void {
     assert.deepEqual(job, await store.jobs.get({ teamId, id: ids[0] as string }));
   });
 
-  it('tells the newest jobs of each of many workflows', async ({ store }) => {
+  it('returns the newest jobs of each of many workflows', async ({ store }) => {
     const a = await makeWorkflow(store, { id: 'a' });
     const b = await makeWorkflow(store, { id: 'b' });
     const { teamId } = a;
@@ -58,7 +58,7 @@ export function testJobHistory(open: Open): void {
     assert.equal((await store.jobs.recent({ teamId, workflowIds: [], each: 2 })).size, 0);
   });
 
-  it('counts jobs by their state, of those that have ended only among the newest', async ({ store }) => {
+  it('counts jobs by state, ended ones only among the newest', async ({ store }) => {
     const at = await makeWorkflow(store, { id: 'a', overlap: 'buffer' });
     const other = await makeWorkflow(store, { id: 'b' });
     const { teamId } = at;
@@ -107,7 +107,7 @@ export function testJobHistory(open: Open): void {
     assert.equal((await store.jobs.list({ ...before, workflowId: 'a' })).length, 2);
   });
 
-  it('keeps the newest jobs of each workflow, and none that ended long ago but the newest', async ({
+  it('keeps the newest jobs of each workflow and, of old ones, only the newest', async ({
     store,
     advance,
   }) => {
@@ -122,10 +122,10 @@ export function testJobHistory(open: Open): void {
     const [young] = await endJobs(store, often, 1);
     await prune(store, KEEP);
     assert.deepEqual(await idsOf(store, often), [young]);
-    assert.equal((await idsOf(store, once)).length, 1, 'its last run is still to be seen');
+    assert.equal((await idsOf(store, once)).length, 1, 'the last run stays visible');
   });
 
-  it('prunes no job that has not ended', async ({ store, advance }) => {
+  it('does not prune unfinished jobs', async ({ store, advance }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer' });
     const running = await makeRunning(store, at);
     const behind = await makeJob(store, at);
@@ -138,7 +138,7 @@ export function testJobHistory(open: Open): void {
     assert.deepEqual(await idsOf(store, at), [behind.id]);
   });
 
-  it('prunes the logs with the jobs', async ({ store }) => {
+  it('prunes logs with their jobs', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     await store.jobs.report({ held, lines: [{ seq: 1, at: 1, level: 'info', text: 'hello' }] });
@@ -152,7 +152,7 @@ export function testJobHistory(open: Open): void {
     assert.equal(await store.jobs.get({ teamId: at.teamId, id: held.jobId }), undefined);
   });
 
-  it('keeps a job that an idempotency key still answers', async ({ store, advance }) => {
+  it('keeps a job that an idempotency key refers to', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const keyed = { ...at, origin: 'api', idempotencyKey: 'k' } as const;
     await store.jobs.enqueue(keyed);
@@ -167,7 +167,7 @@ export function testJobHistory(open: Open): void {
     assert.equal((await idsOf(store, at)).length, 1);
   });
 
-  it('goes through many workflows a few at a time', async ({ store }) => {
+  it('visits many workflows in steps', async ({ store }) => {
     const all = await Promise.all(
       Array.from({ length: WORKFLOWS }, (_, n) => makeWorkflow(store, { id: `w${n}` })),
     );
@@ -183,7 +183,7 @@ export function testJobHistory(open: Open): void {
   });
 }
 
-/** So many jobs of a workflow, one after the other, oldest first. */
+/** Runs `count` jobs of a workflow in sequence; returns their ids, oldest first. */
 async function endJobs(
   store: Store,
   at: { teamId: string; workflowId: string },
@@ -202,10 +202,10 @@ async function idsOf(store: Store, at: { teamId: string; workflowId: string }): 
   return (await store.jobs.list({ ...at, limit: 100 })).map(({ id }) => id);
 }
 
-/** Answers how many calls it took. */
+/** Returns the number of calls. */
 async function prune(store: Store, input: typeof KEEP): Promise<number> {
   for (let calls = 1; ; calls++) {
     if ((await store.jobs.prune(input)).done) return calls;
-    assert.ok(calls < 100, 'it ends');
+    assert.ok(calls < 100, 'pruning ends');
   }
 }

@@ -19,7 +19,7 @@ const MIB = 1_048_576;
 export function testJobLog(open: Open): void {
   const it = caseWith(open);
 
-  it('keeps the lines of an attempt, and pages them', async ({ store }) => {
+  it('stores the lines of an attempt, and returns them in pages', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     const all = lines(1, 50, 'a line, “quoted”\nand broken');
     for (let start = 0; start < all.length; start += 7) {
@@ -32,7 +32,7 @@ export function testJobLog(open: Open): void {
     assert.deepEqual(await readLog(store, { ...held, teamId: 'team_x' }, 9), []);
   });
 
-  it('takes a report that is sent again only once', async ({ store }) => {
+  it('stores a repeated report once', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     await store.jobs.report({ held, lines: lines(1, 3, 'x') });
     await store.jobs.report({ held, lines: lines(1, 3, 'x') });
@@ -40,7 +40,9 @@ export function testJobLog(open: Open): void {
     assert.deepEqual(await readLog(store, held, 9), lines(1, 5, 'x'));
   });
 
-  it('keeps the first and the last MiB of a long log, in whatever pieces it comes', async ({ store }) => {
+  it('keeps the first and the last MiB of a long log, whatever the size of its reports', async ({
+    store,
+  }) => {
     for (const [id, text, count, atOnce] of [
       ['short', 'x'.repeat(99), 30_000, 4_000],
       ['long', 'y'.repeat(30_000), 120, 3],
@@ -55,12 +57,15 @@ export function testJobLog(open: Open): void {
       const gap = kept.findIndex((line, place) => line.seq !== place + 1);
       const [head, tail] = [kept.slice(0, gap), kept.slice(gap)];
       assert.deepEqual(kept, [...all.slice(0, head.length), ...all.slice(count - tail.length)]);
-      assert.ok(bytesOf(head) <= MIB && bytesOf(head) > MIB - 40_000, `${id}: ${bytesOf(head)} at first`);
-      assert.ok(bytesOf(tail) >= MIB && bytesOf(tail) < MIB + 80_000, `${id}: ${bytesOf(tail)} at last`);
+      assert.ok(
+        bytesOf(head) <= MIB && bytesOf(head) > MIB - 40_000,
+        `${id}: ${bytesOf(head)} in the beginning`,
+      );
+      assert.ok(bytesOf(tail) >= MIB && bytesOf(tail) < MIB + 80_000, `${id}: ${bytesOf(tail)} in the end`);
     }
   });
 
-  it('replaces what stands behind the first MiB on request', async ({ store }) => {
+  it('replaces everything after the first MiB on request', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     await store.jobs.report({ held, lines: lines(1, 1_500, 'x'.repeat(1_000)) });
     const kept = Math.floor(MIB / logLineBytes('x'.repeat(1_000)));
@@ -75,7 +80,7 @@ export function testJobLog(open: Open): void {
     );
   });
 
-  it('keeps the logs of attempts apart', async ({ store }) => {
+  it('separates the logs of attempts', async ({ store }) => {
     const first = await makeRunning(store, await makeWorkflow(store));
     await store.jobs.report({ held: first, lines: lines(1, 2, 'one') });
     await store.jobs.release({ held: [first] });
@@ -85,7 +90,7 @@ export function testJobLog(open: Open): void {
     assert.deepEqual(await readLog(store, second, 9), lines(1, 1, 'two'));
   });
 
-  it('shows progress while a job runs; when the attempt ends its counts stay', async ({ store }) => {
+  it('shows progress while a job runs, and only its counts after the attempt', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     assert.equal((await jobOf(store, held)).progress, null);
@@ -105,7 +110,7 @@ export function testJobLog(open: Open): void {
   });
 }
 
-/** Lines from a number on. */
+/** `count` lines, numbered from `first`. */
 function lines(first: number, count: number, text: string): LogLine[] {
   return Array.from({ length: count }, (_, n) => ({
     seq: first + n,

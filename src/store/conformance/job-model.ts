@@ -1,20 +1,20 @@
 /**
- * A model check of jobs: two nodes, their operators and the clock take random steps; nodes forget what they hold, come
- * back and answer late. After every step `job-invariants.ts` checks everything, and at the end two healthy nodes must
- * bring every job to its end. Each call takes another seed; a failure prints it, with the fewest steps that fail.
+ * A model check of jobs: two nodes, their operators and the clock take random steps; nodes forget their attempts, return
+ * and report late. After every step `job-invariants.ts` checks everything, and at the end two healthy nodes must finish
+ * every job. Each call uses another seed; a failure prints the seed, with the fewest steps that fail.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type AttemptLease, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
 import type { Schedule } from '../../model/workflow.ts';
-import { ENDS_CANCELED, forget, PUBLISHES, RETRIES, say } from './job-answers.ts';
+import { ENDS_CANCELED, forget, PUBLISHES, RETRIES, report } from './job-answers.ts';
 import { checkInvariants, newWorld, type Workflow, type World } from './job-invariants.ts';
 import { CLAIM, caseWith, heldOf, jobOf, makeWorkflow, type Open, type Opened } from './setup.ts';
 
 const STEPS = 60;
 
 const HOURLY: Schedule = { everyMs: 3_600_000, missed: 'run' };
-/** Each with the settings that make a difference; the last of a team takes pushes. */
+/** Workflows with the settings that make a difference; the last workflow of a team receives pushes. */
 const WORKFLOWS = [
   { team: 'a', id: 'reject', retries: RETRIES },
   { team: 'a', id: 'buffer', overlap: 'buffer', priority: 5 },
@@ -85,9 +85,9 @@ const step = fc.record({
       arbitrary: fc.constant(kind as keyof typeof STEP_KINDS),
     })),
   ),
-  /** Which one, of whatever there is at the moment. */
+  /** Selects one of the existing things. */
   a: fc.nat({ max: 11 }),
-  /** In which way. */
+  /** Selects a variant. */
   b: fc.nat({ max: 11 }),
 });
 
@@ -131,19 +131,19 @@ async function answer(world: World, a: number, b: number): Promise<void> {
     world.nodes.flatMap((node) => node.held),
     a,
   );
-  if (held !== undefined) await say(world, held, b);
+  if (held !== undefined) await report(world, held, b);
 }
 
-/** What a node holds that was taken for dead, or what has ended since. */
+/** Reports of attempts of a node that was considered dead, or of attempts that have ended. */
 async function answerLate(world: World, a: number, b: number): Promise<void> {
   const held = pick(world.ghosts, a);
-  if (held !== undefined) await say(world, held, b);
+  if (held !== undefined) await report(world, held, b);
 }
 
 async function beat(world: World, a: number, b: number): Promise<void> {
   const node = pick(world.nodes, a) as World['nodes'][number];
   const held = [...node.held];
-  const told = await world.store.jobs.beat({ nodeId: node.id, held, leaseMs: LEASE_MS });
+  const result = await world.store.jobs.beat({ nodeId: node.id, held, leaseMs: LEASE_MS });
   const jobs = await Promise.all(held.map((one) => jobOf(world.store, one)));
   const isHeld = (job: Job, { attempt }: AttemptLease) => job.state === 'running' && job.attempt === attempt;
   const lost = held.filter((one, n) => !isHeld(jobs[n] as Job, one));
@@ -151,15 +151,15 @@ async function beat(world: World, a: number, b: number): Promise<void> {
     const job = jobs[n] as Job;
     return isHeld(job, one) && job.cancelRequestedAt !== null;
   });
-  assert.deepEqual(told, { lost, canceled });
+  assert.deepEqual(result, { lost, canceled });
   for (const one of held) {
     if (lost.includes(one)) forget(world, one);
-    else if (canceled.includes(one) && b % 2 === 0) await say(world, one, ENDS_CANCELED);
+    else if (canceled.includes(one) && b % 2 === 0) await report(world, one, ENDS_CANCELED);
   }
 }
 
 async function cancel({ store, jobs }: World, a: number): Promise<void> {
-  // Rather one of the last.
+  // Preferably a recent one.
   const [id, teamId] = pick([...jobs].reverse(), a) ?? [];
   if (id === undefined || teamId === undefined) return;
   const before = await jobOf(store, { teamId, jobId: id });
@@ -175,12 +175,12 @@ async function runNow({ store, jobs }: World, a: number): Promise<void> {
 
 async function release(world: World, a: number): Promise<void> {
   const { held } = pick(world.nodes, a) as World['nodes'][number];
-  // What it gives back may name what it has lost long ago.
+  // Released attempts may include lost ones.
   await world.store.jobs.release({ held: [...held, ...world.ghosts.slice(-2)] });
   for (const one of held) forget(world, one);
 }
 
-/** A node forgets what it holds, and is back at once and sweeps, or leaves it to the reaper. */
+/** A node forgets its attempts, and either restarts immediately and sweeps, or leaves them to the reaper. */
 async function crash(world: World, a: number, b: number): Promise<void> {
   const node = pick(world.nodes, a) as World['nodes'][number];
   for (const held of node.held) forget(world, held);
@@ -229,14 +229,14 @@ async function wait({ opened }: World, a: number): Promise<void> {
   opened.advance(1_000 * 2 ** (a % 7));
 }
 
-/** Nothing is stuck: two healthy nodes bring everything to its end. */
+/** Nothing is stuck: two healthy nodes finish everything. */
 async function settle(world: World): Promise<void> {
   for (const n of world.workflows.keys()) await resume(world, n);
   for (let round = 0; round < 40; round++) {
     await reap(world);
     await claim(world, 0, 2);
     for (const n of world.nodes.keys()) await beat(world, n, 0);
-    for (const held of world.nodes.flatMap((node) => node.held)) await say(world, held, PUBLISHES);
+    for (const held of world.nodes.flatMap((node) => node.held)) await report(world, held, PUBLISHES);
     await checkInvariants(world);
     if (world.ended.size === world.jobs.size) return;
     world.opened.advance(5_000);

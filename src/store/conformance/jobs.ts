@@ -45,7 +45,7 @@ export function testJobs(open: Open): void {
     assert.ok(!event?.body.includes(PUBLIC_URL));
   });
 
-  it('answers not_found for an unknown workflow and another team’s, even while a job is queued', async ({
+  it('returns not_found for an unknown workflow and another team’s, even while a job is queued', async ({
     store,
   }) => {
     const at = await makeWorkflow(store, { team: 'a' });
@@ -60,7 +60,7 @@ export function testJobs(open: Open): void {
     assert.equal(await store.jobs.get({ teamId: other.id, id: 'job_x' }), undefined);
   });
 
-  it('lets exactly one of twenty simultaneous calls win', async ({ store }) => {
+  it('queues exactly one job in twenty simultaneous calls', async ({ store }) => {
     const at = await makeWorkflow(store);
     const results = await Promise.all(
       Array.from({ length: 20 }, () => store.jobs.enqueue({ ...at, ...api })),
@@ -73,7 +73,7 @@ export function testJobs(open: Open): void {
     assert.equal((await allEvents(store, at.teamId)).length, 1);
   });
 
-  it('lets exactly one of many calls through two stores win', async ({ store, another }) => {
+  it('queues exactly one job in simultaneous calls through two stores', async ({ store, another }) => {
     const at = await makeWorkflow(store);
     const other = await another();
     try {
@@ -86,7 +86,7 @@ export function testJobs(open: Open): void {
     }
   });
 
-  it('refuses while the job runs or waits to be retried, and takes the next when it has ended', async ({
+  it('refuses a job while another runs or waits for a retry, and accepts one when it has ended', async ({
     store,
   }) => {
     const at = await makeWorkflow(store);
@@ -100,9 +100,7 @@ export function testJobs(open: Open): void {
     assert.equal((await store.jobs.enqueue({ ...at, ...api })).outcome, 'queued');
   });
 
-  it('lets one job wait behind another with overlap: buffer, whatever the first one’s state', async ({
-    store,
-  }) => {
+  it('accepts one waiting job with overlap: buffer, whatever the state of the first', async ({ store }) => {
     for (const claimed of [false, true]) {
       const at = await makeWorkflow(store, { id: `claimed-${claimed}`, overlap: 'buffer' });
       const first = await makeJob(store, at);
@@ -114,7 +112,7 @@ export function testJobs(open: Open): void {
     }
   });
 
-  it('does not claim the job behind, and moves it up when the first one ends', async ({ store }) => {
+  it('does not claim the waiting job before the first one ends, which moves it up', async ({ store }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer' });
     const first = await makeJob(store, at);
     const second = await makeJob(store, at);
@@ -131,7 +129,7 @@ export function testJobs(open: Open): void {
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: third.id }))?.slot, 0);
   });
 
-  it('lets exactly two of twenty simultaneous calls win with overlap: buffer', async ({ store }) => {
+  it('queues exactly two jobs in twenty simultaneous calls with overlap: buffer', async ({ store }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer' });
     const results = await Promise.all(
       Array.from({ length: 20 }, () => store.jobs.enqueue({ ...at, ...api })),
@@ -156,7 +154,9 @@ export function testJobs(open: Open): void {
     assert.equal(await outcomeAndJob(store.jobs.enqueue(keyed)), again.replace('queued', 'replayed'));
   });
 
-  it('gives simultaneous twins one answer and forgets a key that met an occupied slot', async ({ store }) => {
+  it('returns one job to simultaneous calls with one key, and forgets a key after `occupied`', async ({
+    store,
+  }) => {
     const at = await makeWorkflow(store);
     const keyed = { ...at, origin: 'api', idempotencyKey: 'k' } as const;
     const twins = await Promise.all([
@@ -172,7 +172,7 @@ export function testJobs(open: Open): void {
     assert.equal((await store.jobs.enqueue(other)).outcome, 'queued');
   });
 
-  it('keeps idempotency keys of different workflows and teams apart', async ({ store }) => {
+  it('separates idempotency keys of different workflows and teams', async ({ store }) => {
     const targets = [
       await makeWorkflow(store, { team: 'a', id: 'x' }),
       await makeWorkflow(store, { team: 'a', id: 'y' }),
@@ -184,7 +184,7 @@ export function testJobs(open: Open): void {
     }
   });
 
-  it('numbers the events of each team without a gap', async ({ store }) => {
+  it('numbers the events of each team without gaps', async ({ store }) => {
     for (const team of ['a', 'b']) {
       const targets = await Promise.all(
         Array.from({ length: 10 }, (_, n) => makeWorkflow(store, { team, id: `w${n}` })),

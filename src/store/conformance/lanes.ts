@@ -1,4 +1,4 @@
-/** Lanes: which webhooks have something due, and what is loaded first. */
+/** Lanes: webhooks with due deliveries, and which deliveries are loaded first. */
 import assert from 'node:assert/strict';
 import { LONGEST_WAIT_MS } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../model/webhook.ts';
@@ -30,7 +30,7 @@ const ORDERED: WebhookSettings = { ...DEFAULT_WEBHOOK_SETTINGS, ordered: true };
 export function testLanes(open: Open): void {
   const it = caseWith(open);
 
-  it('finds the lanes of many webhooks and teams, and only those with something due', async ({
+  it('finds the lanes of many webhooks and teams, but only those with due deliveries', async ({
     store,
     advance,
   }) => {
@@ -53,7 +53,7 @@ export function testLanes(open: Open): void {
     assert.equal((await dueLanes(store)).size, 12);
   });
 
-  it('finds all lanes however many there are, and tells of what waits in them', async ({ store }) => {
+  it('finds any number of lanes, and counts their waiting deliveries', async ({ store }) => {
     const expected = new Set<string>();
     const since = store.now();
     for (const team of ['a', 'b', 'c']) {
@@ -69,7 +69,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual((await store.status.due()).well, { webhooks: 303, oldestDueAt: since });
   });
 
-  it('finds one lane as it finds all, and nothing that is paused, gone or not due', async ({ store }) => {
+  it('finds a single lane like all, but not if it is paused, removed or not due', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     const lane = () => store.deliveries.lane({ teamId, webhookId, ...HOLDER });
     assert.deepEqual(await lane(), (await store.deliveries.lanes(HOLDER))[0]);
@@ -86,7 +86,7 @@ export function testLanes(open: Open): void {
     assert.equal(await lane(), undefined);
   });
 
-  it('hands out all that sending needs: two secrets while the older one signs along', async ({
+  it('returns everything needed for sending: two secrets while the previous one is valid', async ({
     store,
     advance,
   }) => {
@@ -115,7 +115,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual((await lane())?.secrets, ['second']);
   });
 
-  it('loads of each class as many as asked for: live before retry before replay', async ({ store }) => {
+  it('loads up to a limit per class: live before retry before replay', async ({ store }) => {
     const at = await makeWorkflow(store);
     const webhookId = await subscribe(store, at, ['workflow_queued']);
     const target = { teamId: at.teamId, webhookId };
@@ -133,7 +133,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual(await loaded(MANY), all);
     assert.deepEqual(await loaded({ live: 1, retry: 2, replay: 1 }), ['live', 'retry', 'retry', 'replay']);
     assert.deepEqual(await loaded({ live: 0, retry: 0, replay: 2 }), ['replay', 'replay']);
-    // A replay that failed is still one.
+    // A failed replay stays in its class.
     const [replayed] = await store.deliveries.load({
       ...target,
       limits: { live: 0, retry: 0, replay: 1 },
@@ -143,9 +143,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual(await loaded({ live: 0, retry: 0, replay: 9 }), ['replay', 'replay', 'replay']);
   });
 
-  it('counts what is held already among those that are due, whether it answers it or not', async ({
-    store,
-  }) => {
+  it('counts held deliveries among due ones, whether it returns them or not', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['workflow_queued']);
@@ -163,7 +161,7 @@ export function testLanes(open: Open): void {
     }
   });
 
-  it('loads in the order of the events, due or not, and waits for the first', async ({ store, advance }) => {
+  it('loads ordered deliveries by event, due or not, and waits for the first', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['workflow_queued'], ORDERED);
@@ -191,12 +189,12 @@ export function testLanes(open: Open): void {
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     await settle(store, first, 2, { state: 'delivered' });
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
-    // A replay has the place of its event.
+    // A replay has the position of its event.
     const replayed = await store.deliveries.replay({ teamId, ids: [first?.id ?? ''] });
     assert.equal((await inOrder())[0]?.id, replayed?.[0]?.id);
   });
 
-  it('finds an unordered lane again whose webhook was ordered', async ({ store }) => {
+  it('finds the lane of a webhook that is no longer ordered', async ({ store }) => {
     const at = await makeWorkflow(store);
     const webhookId = await subscribe(store, at, ['workflow_queued'], ORDERED);
     await queueAndFail(store, at, 2);
@@ -208,7 +206,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual(lane?.settings, DEFAULT_WEBHOOK_SETTINGS);
   });
 
-  it('counts as due what is dated further ahead than anything waits: the clock was set back', async ({
+  it('considers deliveries due that are dated further ahead than any can wait: the clock was set back', async ({
     store,
     advance,
   }) => {
@@ -227,13 +225,13 @@ export function testLanes(open: Open): void {
     assert.deepEqual(all, ['live', 'retry', 'replay']);
 
     advance(-LONGEST_WAIT_MS);
-    assert.deepEqual(await classes(), [], 'this is how far ahead a retry may be');
+    assert.deepEqual(await classes(), [], 'a retry may be this far ahead');
     assert.deepEqual(await dueLanes(store), new Set());
     advance(-1);
     assert.deepEqual(await classes(), all);
     assert.deepEqual(await dueLanes(store), new Set([webhookId, ordered]));
     assert.equal((await store.deliveries.lane({ teamId, webhookId, ...HOLDER }))?.webhookId, webhookId);
-    // What is due by the present clock goes first.
+    // Deliveries due by the current clock come first.
     await queueAndFail(store, at, 1);
     const due = await load(store, teamId, webhookId);
     assert.deepEqual(
@@ -246,16 +244,16 @@ export function testLanes(open: Open): void {
     );
   });
 
-  it('finds many lanes, however much waits in each', async ({ store }) => {
+  it('finds many lanes, however many deliveries wait in each', async ({ store }) => {
     const at = await makeWorkflow(store);
-    // More than are looked for in one statement.
+    // More than one statement searches.
     const ids = await makeMany(220, (n) => subscribe(store, at, ['workflow_queued', String(n)]));
     await queueAndFail(store, at, 5);
     assert.deepEqual(await dueLanes(store), new Set(ids));
   });
 }
 
-/** Queues and ends so many jobs, one after the other. */
+/** Queues and ends a number of jobs in sequence. */
 async function queueAndFail(
   store: Store,
   at: { teamId: string; workflowId: string },

@@ -1,4 +1,4 @@
-/** What the cases about replays share: webhooks with several deliveries, and ends for all of them. */
+/** Shared by the cases about replays: webhooks with several deliveries, and ways to end them. */
 import type { DeliveryState } from '../../model/delivery.ts';
 import type { Store } from '../store.ts';
 import { load, settle, subscribe } from './sending.ts';
@@ -12,7 +12,7 @@ export interface Many {
   times: number[];
 }
 
-/** A webhook with so many deliveries of as many events. */
+/** A webhook with `count` deliveries, each of its own event. */
 export async function manyDeliveries(
   store: Store,
   count: number,
@@ -33,7 +33,7 @@ export async function manyDeliveries(
 
 export const ORDERED = { ordered: true, ratePerSecond: null, timeoutMs: 15_000 };
 
-/** Sends a webhook so many test events, one after the other. */
+/** Sends a number of test events to a webhook in sequence. */
 export async function testEvents(
   store: Store,
   { teamId, webhookId }: { teamId: string; webhookId: string },

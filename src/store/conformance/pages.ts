@@ -1,14 +1,14 @@
-/** Pages of the lists: each holds no more than it may, and together they are complete, whatever comes or goes meanwhile. */
+/** Pages of lists: each has at most `limit` rows, and together they are complete, whatever rows are added or removed. */
 import assert from 'node:assert/strict';
 import { everyRow, type Page } from '../page.ts';
 import type { Store } from '../store.ts';
 import { caseWith, makeWorkflow, type Open, publishRun } from './setup.ts';
 
-/** A list whose rows the cases make one after the other, in the order of the list. */
+/** A list whose rows a case adds one after another, in the order of the list. */
 interface List {
   name: string;
   make(place: World, n: number): Promise<string>;
-  /** Takes a row from the list, if anything does. */
+  /** Removes a row from the list, if that is possible. */
   remove?(place: World, row: string): Promise<unknown>;
   read(place: World, page: Page<never>): Promise<{ rows: string[]; next: unknown }>;
 }
@@ -128,7 +128,7 @@ const LISTS: List[] = [
   {
     name: 'webhooks with a URL',
     async make(world, n) {
-      // In another order than their ids.
+      // Not in the order of their ids.
       const workflowId = await makeOwn(world, 9 - n);
       await makeWebhook(world, { workflowId, url: 'https://other.test/' });
       return makeWebhook(world, { workflowId, url: 'https://same.test/' });
@@ -158,7 +158,7 @@ const LISTS: List[] = [
 export function testPages(open: Open): void {
   const it = caseWith(open);
   for (const { name, make, remove, read } of LISTS) {
-    it(`gives ${name} in pages, while some come and others go`, async ({ store }) => {
+    it(`returns ${name} in pages while rows are added and removed`, async ({ store }) => {
       const world = { store, teamId: (await store.teams.ensure({ slug: TEAM })).id };
       const made: string[] = [];
       for (let n = 1; n <= 5; n++) made.push(await make(world, n));
@@ -180,7 +180,7 @@ export function testPages(open: Open): void {
     });
   }
 
-  it('goes through every row of a list, from behind a place, by pages of a size', async ({ store }) => {
+  it('visits every row of a list after a place, in pages of a given size', async ({ store }) => {
     for (let n = 0; n < 5; n++) await makeWorkflow(store, { team: TEAM, id: `w${n}` });
     const { id: teamId } = await store.teams.ensure({ slug: TEAM });
     const sizes: number[] = [];

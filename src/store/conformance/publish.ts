@@ -17,7 +17,7 @@ import {
 export function testPublishing(open: Open): void {
   const it = caseWith(open);
 
-  it('guards the least number of records', async ({ store }) => {
+  it('guards the minimum number of records', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });
     const held = await makeRunning(store, at);
@@ -34,7 +34,7 @@ export function testPublishing(open: Open): void {
     assert.equal((await publish(store, held)).outcome, 'published');
   });
 
-  it('guards the fall of the total in per cent', async ({ store }) => {
+  it('guards the drop of the total in percent', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid', d: 'Dan' });
     const held = await makeRunning(store, at);
@@ -49,7 +49,7 @@ export function testPublishing(open: Open): void {
     assert.equal((await dropping(75)).outcome, 'published');
   });
 
-  it('hands the state of a published run to the next one', async ({ store }) => {
+  it('passes the state of a published run to the next one', async ({ store }) => {
     const at = await makeWorkflow(store);
     const run = async (state: unknown, end: 'publish' | 'fail') => {
       await makeJob(store, at);
@@ -67,7 +67,7 @@ export function testPublishing(open: Open): void {
     assert.equal(await run(undefined, 'publish'), null);
   });
 
-  it('tells the life of a job in order, with what has changed', async ({ store }) => {
+  it('reports the life of a job in order, with its changes', async ({ store }) => {
     const at = await makeWorkflow(store, { id: 'Größe 1' });
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
     await publishRun(store, at, { a: 'Anna', c: 'Cid', d: 'Dan' });
@@ -117,7 +117,7 @@ export function testPublishing(open: Open): void {
     assert.deepEqual(events.at(-1)?.parsed.data.records, { total: 3, added: 0, changed: 0, removed: 0 });
   });
 
-  it('keeps the body of a large change under 20 kB and says that it is cut', async ({ store }) => {
+  it('keeps the body of a large change under 20 kB and marks it as truncated', async ({ store }) => {
     const at = await makeWorkflow(store);
     const many = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`p${n}`, 'x']));
     await publishRun(store, at, many);

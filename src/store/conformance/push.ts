@@ -1,4 +1,4 @@
-/** Pushes: jobs that run from the first moment, held by the process that has the request. */
+/** Pushes: jobs that run from the start, held by the process that received the request. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { Store } from '../store.ts';
@@ -26,9 +26,7 @@ export function testPush(open: Open): void {
   const it = caseWith(open);
   const mine = { nodeId: 'node-a', leaseMs: LEASE_MS, idempotencyKey: null };
 
-  it('begins a push as a job that runs at once, with the events of a queued and started one', async ({
-    store,
-  }) => {
+  it('starts a push as a running job, with the events for queued and started', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const { job, workflow, state } = begun(await store.jobs.begin({ ...at, ...mine }));
     const { origin, attempt, slot, startedAt } = job;
@@ -47,7 +45,7 @@ export function testPush(open: Open): void {
     );
   });
 
-  it('refuses to queue a push workflow, and to begin a push of any other', async ({ store }) => {
+  it('refuses to queue a push workflow, and to push to any other workflow', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const api = { origin: 'api', idempotencyKey: null } as const;
     assert.deepEqual(await store.jobs.enqueue({ ...at, ...api }), { outcome: 'receives_push' });
@@ -62,9 +60,7 @@ export function testPush(open: Open): void {
     assert.deepEqual(await allEvents(store, at.teamId), []);
   });
 
-  it('lets one push of a workflow run at a time, and none beside a job that was queued before', async ({
-    store,
-  }) => {
+  it('runs one push of a workflow at a time, and none while another job is unfinished', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const answers = await Promise.all([1, 2, 3].map(() => store.jobs.begin({ ...at, ...mine })));
     const [first] = answers.filter((answer) => answer.outcome === 'begun');
@@ -82,7 +78,7 @@ export function testPush(open: Open): void {
     assert.equal(answer.outcome === 'occupied' && answer.job.id, queued.id);
   });
 
-  it('publishes what a push staged', async ({ store }) => {
+  it('publishes the staged records of a push', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const held = await beginPush(store, at);
     await stageRecords(store, held, 'replace', people({ 1: 'Ada' }));
@@ -91,7 +87,7 @@ export function testPush(open: Open): void {
     begun(await store.jobs.begin({ ...at, ...mine }));
   });
 
-  it('never tries a push again: a reclaimed one has failed as lost', async ({ store }) => {
+  it('never retries a push: a reclaimed one fails as lost', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const { job } = begun(await store.jobs.begin({ ...at, ...mine }));
     const [lost] = await store.jobs.abandoned({ nodeId: 'node-a' });
@@ -103,7 +99,7 @@ export function testPush(open: Open): void {
     assert.deepEqual(await store.jobs.claim(CLAIM), []);
   });
 
-  it('ends a push whose lease is over for the next one, but not one that was renewed', async ({
+  it('ends a push with an expired lease when the next one starts, but not with a renewed lease', async ({
     store,
     advance,
   }) => {
@@ -119,7 +115,7 @@ export function testPush(open: Open): void {
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: job.id }))?.reason, 'lost');
   });
 
-  it('replays an idempotency key for 24 h once its push has published, and never one that failed', async ({
+  it('replays an idempotency key for 24 h if its push was published, and never if it failed', async ({
     store,
     advance,
   }) => {
@@ -137,9 +133,7 @@ export function testPush(open: Open): void {
     begun(await store.jobs.begin(keyed));
   });
 
-  it('tells what a push had sent to a push with the same key, and forgets what one that failed had', async ({
-    store,
-  }) => {
+  it('returns the hash of the request stored for a key, unless that push failed', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
     const keyed = { ...at, ...mine, idempotencyKey: 'k' };
     const failed = begun(await store.jobs.begin(keyed));

@@ -32,7 +32,7 @@ export function testQuotas(open: Open): void {
   const apply = (store: Store, teamId: string, id: string, hash = 'h') =>
     store.workflows.apply({ teamId, id, definition: definition(), hash, nextRunAt: null });
 
-  it('keeps what was said of a team, in place of what was said before', async ({ store }) => {
+  it('replaces the quotas of a team', async ({ store }) => {
     const teamId = await teamWith(store, { workflows: 3, records: null });
     assert.deepEqual(await store.teams.quotas({ teamId }), { workflows: 3, records: null });
     await store.teams.setQuotas({ teamId, quotas: { runningJobs: 0 } });
@@ -41,7 +41,7 @@ export function testQuotas(open: Open): void {
     assert.deepEqual(await store.teams.quotas({ teamId: other }), {});
   });
 
-  it('makes and restores workflows up to the quota, and changes those that are there', async ({ store }) => {
+  it('creates and restores workflows up to the quota, and changes existing ones', async ({ store }) => {
     const teamId = await teamWith(store, { workflows: 2 });
     assert.equal(await apply(store, teamId, 'a'), 'created');
     assert.equal(await apply(store, teamId, 'b'), 'created');
@@ -55,7 +55,7 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).workflows, 2);
   });
 
-  it('makes no more workflows than the quota, however many ask at once', async ({ store, another }) => {
+  it('creates no more workflows than the quota in simultaneous calls', async ({ store, another }) => {
     const teamId = await teamWith(store, { workflows: 3 });
     const second = await another();
     try {
@@ -69,9 +69,7 @@ export function testQuotas(open: Open): void {
     }
   });
 
-  it('subscribes webhooks up to the quota, over all workflows, and repeats all the same', async ({
-    store,
-  }) => {
+  it('subscribes webhooks up to the quota over all workflows; repeated calls succeed', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     const { teamId } = await makeWorkflow(store);
@@ -91,7 +89,7 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).webhooks, 2);
   });
 
-  it('makes keys up to the quota; those that are revoked or expired do not count', async ({
+  it('creates keys up to the quota, without counting revoked and expired ones', async ({
     store,
     advance,
   }) => {
@@ -103,7 +101,7 @@ export function testQuotas(open: Open): void {
       ...REACHED,
       message: /quota of 2 keys/,
     });
-    assert.equal((await store.keys.create({ ...key, hash: 'a' })).id, id, 'it is there already');
+    assert.equal((await store.keys.create({ ...key, hash: 'a' })).id, id, 'the key exists already');
     assert.ok(await store.keys.rotate({ teamId, id, hash: 'd', prefix: 'fh', overlapMs: 1 }));
     advance(2);
     await assert.rejects(store.keys.create({ ...key, hash: 'c' }), REACHED);
@@ -112,7 +110,7 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).keys, 2);
   });
 
-  it('rotates keys with an overlap only one beyond the quota, and without an overlap always', async ({
+  it('rotates keys with an overlap up to one above the quota, and without an overlap always', async ({
     store,
     advance,
   }) => {
@@ -136,7 +134,7 @@ export function testQuotas(open: Open): void {
     assert.equal(await held(), 3);
   });
 
-  it('publishes records up to the quota, over all workflows, and always fewer', async ({ store }) => {
+  it('publishes records up to the quota over all workflows, and always fewer', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     const { teamId } = at;
@@ -161,7 +159,7 @@ export function testQuotas(open: Open): void {
     assert.equal((await store.teams.holdings({ teamId })).records, 2);
   });
 
-  it('publishes bytes up to the quota, over all workflows, and always fewer', async ({ store }) => {
+  it('publishes bytes up to the quota over all workflows, and always fewer', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     const { teamId } = at;
@@ -197,9 +195,7 @@ export function testQuotas(open: Open): void {
     assert.equal(await held(), bytes({ a: 'Ada' }));
   });
 
-  it('starts as many jobs of a team as it may have running, and the others when it may', async ({
-    store,
-  }) => {
+  it('starts jobs of a team up to its quota of running jobs', async ({ store }) => {
     const teamId = await teamWith(store, { runningJobs: 2 });
     const { id: otherId } = await store.teams.ensure({ slug: 'other' });
     for (const id of ['a', 'b', 'c', 'd']) {

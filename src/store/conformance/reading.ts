@@ -6,7 +6,7 @@ import { caseWith, makeWorkflow, type Open, publishRun, readChanges } from './se
 export function testReading(open: Open): void {
   const it = caseWith(open);
 
-  it('lists versions, newest first, with what each brought', async ({ store, advance }) => {
+  it('lists versions and their changes, newest first', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });
     advance(1_000);
@@ -21,7 +21,7 @@ export function testReading(open: Open): void {
     assert.deepEqual(await store.records.versions({ ...at, workflowId: 'unknown', limit: 9 }), []);
   });
 
-  it('tells an id that was removed and returned as changed, and only if it is not as it was', async ({
+  it('reports an id that was removed and added again as changed, and only if it differs', async ({
     store,
   }) => {
     const at = await makeWorkflow(store);
@@ -54,7 +54,7 @@ export function testReading(open: Open): void {
     ]);
   });
 
-  it('bounds what one answer about changes holds', async ({ store }) => {
+  it('limits the size of a page of changes', async ({ store }) => {
     const at = await makeWorkflow(store);
     const long = (name: string) => name.repeat(1_000_000);
     const ids = [...'abcdef'];
@@ -68,7 +68,7 @@ export function testReading(open: Open): void {
     assert.equal((await readChanges(store, { ...at, since: 1, until: 2 }, 500)).length, 6);
   });
 
-  it('finds records whose text contains something', async ({ store }) => {
+  it('finds records by a part of their text', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada Lovelace', b: 'Bob', c: 'lovely É', d: '50 %_\\' });
     await publishRun(store, at, { a: 'Ada', b: 'Bob' });
@@ -84,7 +84,7 @@ export function testReading(open: Open): void {
     assert.deepEqual(await found('love', 0), []);
   });
 
-  it('searches a part at a time', async ({ store }) => {
+  it('searches in parts', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, Object.fromEntries([...'abcdefgh'].map((id) => [id, 'x'])));
     const search = (afterSeq: number, scan: number, limit: number) =>
@@ -101,7 +101,7 @@ export function testReading(open: Open): void {
   });
 }
 
-/** The ids of everything that is found, looked for in small steps. */
+/** The ids of all records that a search in small steps finds. */
 async function searchAll(
   store: Store,
   input: { teamId: string; workflowId: string; version: number; q: string },

@@ -1,7 +1,7 @@
 /**
- * Random runs and prunings against `version-model.ts`: whatever a run writes, in whatever batches, and wherever it or a
- * pruning is cut off, every readable version must hold exactly what the model holds. Each call takes another seed; a
- * failure prints it, with the fewest steps that fail.
+ * Random runs and prunings, compared with `version-model.ts`: whatever a run writes, in any batches, and wherever it or a
+ * pruning is interrupted, every readable version must contain exactly what the model contains. Each call uses another
+ * seed; a failure prints the seed, with the fewest steps that fail.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -39,7 +39,7 @@ type Step =
   | { kind: 'wait'; ms: number }
   | { kind: 'erase'; id: string };
 
-/** One job: attempts that are cut off, then one that publishes or fails for good. */
+/** One job: attempts that are interrupted, then one that publishes or fails without a retry. */
 interface Run {
   mode: Mode;
   lost: Attempt[];
@@ -49,17 +49,17 @@ interface Run {
 
 interface Attempt {
   batches: { id: string; name: string }[][];
-  /** After so many operations it is cut off, unless it is the last. */
+  /** The number of operations after which it is interrupted, unless it is the last attempt. */
   cutAfter: number;
   end: 'release' | 'reclaim' | 'fail';
   reopens: boolean;
-  /** Comes between two of its operations. */
+  /** A pruning between two of its operations. */
   prune: (Pruning & { before: number }) | null;
 }
 
 interface Pruning {
   keep: Retention;
-  /** After so many calls it is cut off. */
+  /** The number of calls after which it is interrupted. */
   calls: number;
 }
 
@@ -106,7 +106,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 export function testRecordModel(open: Open, runs: number): void {
   const it = caseWith(open);
 
-  it('holds in every readable version what a simple model holds', async (opened) => {
+  it('contains in every readable version what a simple model contains', async (opened) => {
     const world: World = {
       opened,
       store: opened.store,
@@ -139,7 +139,7 @@ interface World {
   model: Model;
 }
 
-/** Runs one job in the store and in the model, and compares what publishing says. */
+/** Runs one job in the store and in the model, and compares the results of publishing. */
 async function perform(world: World, { mode, lost, last, publishes }: Run): Promise<void> {
   const { at, model } = world;
   await makeJob(world.store, at);
@@ -172,7 +172,7 @@ async function perform(world: World, { mode, lost, last, publishes }: Run): Prom
   });
 }
 
-/** What ingest does, up to an operation at which it is cut off. */
+/** Writes as ingest does, up to the operation at which it is interrupted. */
 async function write(
   world: World,
   held: AttemptLease,
@@ -205,7 +205,7 @@ async function write(
   }
 }
 
-/** What was counted while it was written must be what publishing would count. */
+/** The counts made while writing must equal those that publishing would compute. */
 async function compareCounts({ opened, at }: World): Promise<void> {
   const { counted, found } = await opened.inspect(at);
   assert.deepEqual(counted, found);
@@ -232,7 +232,7 @@ async function prune({ opened, store, at, model }: World, { keep, calls }: Pruni
   assert.deepEqual([rows, versions], [neededRows(model), model.versions.length - Math.max(1, model.oldest)]);
 }
 
-/** Only before anything is pruned: afterwards the counts of the oldest version need not be what the model finds. */
+/** Only before anything is pruned: afterwards the counts of the oldest version may differ from the model's. */
 async function erase({ store, at, model }: World, id: string): Promise<void> {
   if (model.oldest > 0) return;
   const seqs = new Set<number>();

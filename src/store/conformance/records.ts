@@ -1,4 +1,4 @@
-/** Records: what a version holds, and in which order. */
+/** Records: the content of a version, and its order. */
 import assert from 'node:assert/strict';
 import type { AttemptLease } from '../../model/job.ts';
 import type { Store } from '../store.ts';
@@ -57,7 +57,9 @@ export function testRecords(open: Open): void {
     assert.deepEqual(await readVersion(store, { ...at, version: 1 }), [ADA, BOB]);
   });
 
-  it('keeps the order of first appearance over versions, and puts a returning id last', async ({ store }) => {
+  it('keeps the order of first appearance over versions, and lists a returning id last', async ({
+    store,
+  }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
     await publishRun(store, at, { c: 'Cid', a: 'Anna' });
@@ -69,7 +71,7 @@ export function testRecords(open: Open): void {
     );
   });
 
-  it('takes the last body and the first position of an id that comes several times', async ({ store }) => {
+  it('keeps the last body and the first position of an id that occurs several times', async ({ store }) => {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     const stage = (names: [string, string][]) =>
@@ -109,7 +111,7 @@ export function testRecords(open: Open): void {
     assert.deepEqual([job?.state, job?.version], ['finished', 1]);
   });
 
-  it('leaves an existing id alone in append', async ({ store }) => {
+  it('does not change an existing id with append', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });
     const held = await makeRunning(store, at);
@@ -120,7 +122,7 @@ export function testRecords(open: Open): void {
     assert.deepEqual(await readVersion(store, { ...at, version: 2 }), [ADA, BOB]);
   });
 
-  it('removes only what an earlier run has written', async ({ store }) => {
+  it('removes only records that an earlier run has written', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob' });
     const held = await makeRunning(store, at);
@@ -131,7 +133,7 @@ export function testRecords(open: Open): void {
     assert.deepEqual(records, { total: 2, added: 1, changed: 1, removed: 1 });
   });
 
-  it('sweeps what an attempt left, a few rows at a time', async ({ store }) => {
+  it('undoes the writes of a lost attempt, a few rows at a time', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
     const lost = await makeRunning(store, at);
@@ -150,7 +152,7 @@ export function testRecords(open: Open): void {
     assert.deepEqual((await readVersion(store, { ...at, version: 1 })).length, 3);
   });
 
-  it('lists current records after a seq, those of this run included', async ({ store }) => {
+  it('lists current records after a seq, including those of this run', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob' });
     const held = await makeRunning(store, at);
@@ -174,7 +176,7 @@ export function testRecords(open: Open): void {
     await store.records.stage({ held, writes: writes.slice(1) });
   });
 
-  it('bounds the longest record in bytes', async ({ store }) => {
+  it('stores the length of the longest record in bytes', async ({ store }) => {
     const at = await makeWorkflow(store);
     const body = (name: string) => Buffer.byteLength(JSON.stringify({ id: 'a', name }));
     await publishRun(store, at, { a: 'é€😀' });
@@ -193,18 +195,18 @@ export function testRecords(open: Open): void {
     assert.equal((await store.records.version(at))?.largest, body('z'.repeat(50)));
   });
 
-  it('tells the longest ids apart, also by their last character', async ({ store }) => {
+  it('distinguishes the longest ids, even by their last character', async ({ store }) => {
     const at = await makeWorkflow(store);
-    // As many bytes as an id may have, none of which a database could compress.
+    // The longest id allowed, which no database can compress.
     const long = Array.from({ length: 1_023 }, (_, n) =>
       String.fromCharCode(0x4e00 + ((n * 7_919) % 20_000)),
     );
     const ids = ['x', 'y', 'z'].map((end) => long.join('') + end);
     await publishRun(store, at, Object.fromEntries(ids.map((id, n) => [id, `${n}`])));
     await publishRun(store, at, Object.fromEntries(ids.slice(1).map((id) => [id, '2'])));
-    const told = await readChanges(store, { ...at, since: 1, until: 2 }, 10);
+    const changes = await readChanges(store, { ...at, since: 1, until: 2 }, 10);
     assert.deepEqual(
-      told.map(({ id, after }) => [id, after === null]),
+      changes.map(({ id, after }) => [id, after === null]),
       [
         [ids[1], false],
         [ids[0], true],
@@ -212,7 +214,7 @@ export function testRecords(open: Open): void {
     );
   });
 
-  it('keeps workflows of different teams apart', async ({ store }) => {
+  it('separates workflows of different teams', async ({ store }) => {
     const a = await makeWorkflow(store, { team: 'a' });
     const b = await makeWorkflow(store, { team: 'b' });
     await publishRun(store, a, { a: 'Ada' });

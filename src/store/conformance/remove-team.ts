@@ -21,7 +21,7 @@ import {
 export function testRemovingTeams(open: Open): void {
   const it = caseWith(open);
 
-  it('takes a team away from everybody at once', async ({ store, advance }) => {
+  it('disables a team immediately', async ({ store, advance }) => {
     const at = await fill(store, 'acme');
     const { teamId } = at;
     await store.webhooks.test({
@@ -51,7 +51,7 @@ export function testRemovingTeams(open: Open): void {
     assert.notEqual((await store.teams.ensure({ slug: 'acme' })).id, teamId);
   });
 
-  it('leaves a team alone whose jobs run, unless it is forced', async ({ store }) => {
+  it('does not retire a team with running jobs, unless forced', async ({ store }) => {
     const at = await makeWorkflow(store, { team: 'acme' });
     const held = await makeRunning(store, at);
     const { teamId } = at;
@@ -72,7 +72,7 @@ export function testRemovingTeams(open: Open): void {
     await assert.rejects(publish(store, held), FencedError);
   });
 
-  it('deletes every row of a team a little at a time, and none of another', async ({ store, rows }) => {
+  it('deletes every row of a team in steps, and none of another team', async ({ store, rows }) => {
     const other = await fill(store, 'other');
     const before = await rows();
     const { teamId } = await fill(store, 'acme');
@@ -83,7 +83,7 @@ export function testRemovingTeams(open: Open): void {
     for (let done = false; !done; ) {
       ({ done } = await store.teams.delete({ teamId, limit: 5 }));
       const left = total(await rows());
-      assert.ok(last - left >= 1 && last - left <= 6, `${last - left} rows at once`);
+      assert.ok(last - left >= 1 && last - left <= 6, `${last - left} rows in one step`);
       last = left;
     }
     assert.deepEqual(await rows(), before);
@@ -94,7 +94,7 @@ export function testRemovingTeams(open: Open): void {
   });
 }
 
-/** A team with something in every table. */
+/** A team with rows in every table. */
 async function fill(store: Store, team: string): Promise<{ teamId: string; workflowId: string }> {
   const at = await makeWorkflow(store, {
     team,

@@ -1,4 +1,4 @@
-/** Replays of a selection, which are carried out in steps. */
+/** Replays of a selection, carried out in steps. */
 import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
 import type { Replay } from '../operations/replays.ts';
@@ -9,7 +9,7 @@ import { caseWith, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts
 export function testReplaySteps(open: Open): void {
   const it = caseWith(open);
 
-  it('leaves out what failed and has arrived since, or is on its way, but not what is asked for as delivered', async ({
+  it('skips failed events that were delivered since or are waiting, but not requested delivered ones', async ({
     store,
     advance,
   }) => {
@@ -29,7 +29,7 @@ export function testReplaySteps(open: Open): void {
       return (await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made;
     };
     assert.equal(await made(['dead']), 2, 'the second and the last one');
-    assert.equal(await made(['dead']), 0, 'these are on their way now');
+    assert.equal(await made(['dead']), 0, 'these are waiting now');
     assert.equal(await made(['dead', 'delivered']), 1, 'the first one, as delivered');
   });
 
@@ -40,7 +40,7 @@ export function testReplaySteps(open: Open): void {
   }) => {
     const at = await manyDeliveries(store, 10);
     const { teamId, webhookId, ids } = at;
-    // Two deliveries of one event are selected, and one of another is not.
+    // Two deliveries of one event are selected, and one of another event is not.
     await endAll(store, at, 'dead');
     await store.deliveries.replay({ teamId, ids: [ids[0] as string] });
     await endAll(store, at, 'dead');
@@ -76,7 +76,7 @@ export function testReplaySteps(open: Open): void {
     assert.equal(await current.deliveries.getReplay({ teamId: 'team_x', id: started.id }), undefined);
   });
 
-  it('makes no more than may wait, and goes on when some have been sent', async ({ store, advance }) => {
+  it('sends no more than may wait, and continues when some have been sent', async ({ store, advance }) => {
     const at = await manyDeliveries(store, 5);
     const { teamId, webhookId } = at;
     await endAll(store, at, 'delivered');
@@ -101,7 +101,7 @@ export function testReplaySteps(open: Open): void {
     assert.equal((await load(store, teamId, webhookId)).length, 3);
     await endAll(store, at, 'delivered');
     await stepAll();
-    // It does not replay its own replays, and the second one takes the room that is left.
+    // It does not replay its own replays, and the second one gets the remaining room.
     assert.deepEqual(await states(), ['done 5', 'running 1']);
     for (let n = 0; n < 2; n++) {
       await endAll(store, at, 'delivered');
@@ -110,7 +110,7 @@ export function testReplaySteps(open: Open): void {
     assert.deepEqual(await states(), ['done 5', 'done 5']);
   });
 
-  it('selects by the time of the deliveries and by their states', async ({ store, advance }) => {
+  it('selects by the time and state of deliveries', async ({ store, advance }) => {
     const at = await manyDeliveries(store, 6, advance);
     const { teamId, webhookId, ids, times } = at;
     const all = await load(store, teamId, webhookId);
@@ -131,10 +131,10 @@ export function testReplaySteps(open: Open): void {
     );
   });
 
-  it('reaches the webhooks behind many whose replays wait for room', async ({ store }) => {
+  it('reaches webhooks behind many whose replays wait for room', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
-    // More than one step looks at, each with two deliveries.
+    // More than one step visits, each with two deliveries.
     const ids = await makeMany(110, (n) => subscribe(store, at, ['job.queued', 'job.canceled', String(n)]));
     const job = await makeJob(store, at);
     await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
@@ -153,7 +153,7 @@ export function testReplaySteps(open: Open): void {
     }
   });
 
-  it('replays what waits and what is dead in the order of the events: the first due now, the others anew', async ({
+  it('replays waiting and dead events in order: waiting deliveries become due, dead ones are copied', async ({
     store,
     advance,
   }) => {
@@ -165,7 +165,7 @@ export function testReplaySteps(open: Open): void {
     for (const n of [1, 4]) await settle(store, all[n], 1, later, FAILED);
     await settle(store, all[5], 1, { state: 'delivered' });
     advance(1_000);
-    // The event of the first is carried by a later delivery, which waits.
+    // A later delivery of the first event is waiting.
     const [copy] = (await store.deliveries.replay({ teamId, ids: [ids[0] as string] })) ?? [];
     await settle(
       store,
@@ -177,7 +177,7 @@ export function testReplaySteps(open: Open): void {
     advance(1_000);
     const states = ['waiting', 'dead'] as const;
     const { found, next } = await store.deliveries.replayable({ teamId, webhookId, states, limit: 99 });
-    // The first one is found twice: dead, and as its copy that waits.
+    // The first event is found twice: dead, and as its waiting copy.
     const counted = new Map(found.toReversed().map(({ sequence, state }) => [sequence, state]));
     assert.deepEqual([...counted.values()].sort(), ['dead', 'dead', 'waiting', 'waiting', 'waiting']);
     assert.equal(next, null);
@@ -199,7 +199,7 @@ export function testReplaySteps(open: Open): void {
     assert.deepEqual([replay?.state, replay?.made], ['done', 5]);
   });
 
-  it('goes on while what has failed waits for its next attempt, but not while replays are due', async ({
+  it('continues while failed deliveries wait for their next attempt, but not while replays are due', async ({
     store,
     advance,
   }) => {
@@ -219,9 +219,7 @@ export function testReplaySteps(open: Open): void {
     assert.equal(await made(), 4);
   });
 
-  it('sends an ordered webhook nothing while a replay puts deliveries into their places', async ({
-    store,
-  }) => {
+  it('sends an ordered webhook nothing while a replay places deliveries', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['x'], ORDERED);
@@ -249,7 +247,7 @@ export function testReplaySteps(open: Open): void {
     );
   });
 
-  it('ends the replay of a webhook that is gone, and begins none', async ({ store }) => {
+  it('ends the replay of a removed webhook, and starts none', async ({ store }) => {
     const at = await manyDeliveries(store, 2);
     const { teamId, webhookId } = at;
     const input = { teamId, webhookId, states: ['canceled', 'waiting'] } as const;

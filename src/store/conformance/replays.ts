@@ -1,4 +1,4 @@
-/** Replays by name: sending events once more; counting what a replay would send, and what became of it. */
+/** Replays of named deliveries; counting what a replay would send, and the deliveries that it has sent. */
 import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
 import { endAll, manyDeliveries, ORDERED, testEvents } from './many-deliveries.ts';
@@ -8,7 +8,7 @@ import { caseWith, makeWorkflow, type Open } from './setup.ts';
 export function testReplays(open: Open): void {
   const it = caseWith(open);
 
-  it('sends one event once more: the same bytes in a delivery of its own', async ({ store, advance }) => {
+  it('sends an event again: the same bytes in a new delivery', async ({ store, advance }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     await settle(store, due, 1, { state: 'delivered' });
     advance(50);
@@ -28,7 +28,7 @@ export function testReplays(open: Open): void {
     });
     assert.equal(origin, 'event');
     assert.equal(more.length, 0);
-    assert.deepEqual(await again(due.id), [{ id, isNew: false, attempt: 0 }], 'it waits already');
+    assert.deepEqual(await again(due.id), [{ id, isNew: false, attempt: 0 }], 'already waiting');
     await settle(store, replayed, 1, { state: 'delivered' });
     assert.notEqual((await again(due.id))?.[0]?.id, id);
     assert.equal(await again(due.id, 'team_x'), undefined);
@@ -37,7 +37,7 @@ export function testReplays(open: Open): void {
     assert.equal(await again(due.id), undefined);
   });
 
-  it('sends all of those that are named once more, or none', async ({ store }) => {
+  it('sends all named deliveries again, or none', async ({ store }) => {
     const at = await manyDeliveries(store, 3);
     const { teamId, webhookId, ids } = at;
     await endAll(store, at, 'delivered');
@@ -60,7 +60,7 @@ export function testReplays(open: Open): void {
     assert.equal(await count(), 7);
   });
 
-  it('answers a repeated key what the first call made, for its target alone and for a day', async ({
+  it('returns the result of the first call with a key, per target and for a day', async ({
     store,
     advance,
   }) => {
@@ -86,7 +86,7 @@ export function testReplays(open: Open): void {
       await endAll(store, at, 'delivered');
     }
     assert.equal(await count(), 2 + 2 + 1 + 1);
-    // A call that failed is not remembered by its key.
+    // A failed call is not remembered.
     const foreign = { teamId, webhookId: 'wh_x', states: ['dead'] as DeliveryState[], idempotencyKey };
     assert.equal(await store.deliveries.startReplay(foreign), undefined);
     assert.equal(await store.deliveries.startReplay(foreign), undefined);
@@ -100,7 +100,7 @@ export function testReplays(open: Open): void {
     }
   });
 
-  it('makes a delivery that waits due now instead of sending its event twice', async ({ store, advance }) => {
+  it('makes a waiting delivery due instead of sending its event twice', async ({ store, advance }) => {
     const at = await manyDeliveries(store, 2);
     const { teamId, webhookId, ids } = at;
     const [first, second] = await load(store, teamId, webhookId);
@@ -122,7 +122,11 @@ export function testReplays(open: Open): void {
     const sent = (await load(store, teamId, webhookId)).find(({ id }) => id === copy?.id);
     await settle(store, sent, 1, { state: 'waiting', nextAt: store.now() + 3_600_000 }, FAILED);
     const waits = { id: copy?.id, isNew: false, attempt: 1 };
-    assert.deepEqual(await again(ids[1] as string), [waits], 'the copy of a dead one has failed and waits');
+    assert.deepEqual(
+      await again(ids[1] as string),
+      [waits],
+      'the copy of a dead delivery waits after a failure',
+    );
     assert.deepEqual(await Promise.all([again(ids[1] as string), again(ids[1] as string)]), [
       [waits],
       [waits],
@@ -134,10 +138,7 @@ export function testReplays(open: Open): void {
     assert.equal(await again(ids[0] as string), undefined);
   });
 
-  it('makes what waits before a delivery of an ordered webhook due as well, and nothing behind it', async ({
-    store,
-    advance,
-  }) => {
+  it('makes all deliveries of an ordered webhook up to the replayed one due', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['x'], ORDERED);
@@ -157,7 +158,7 @@ export function testReplays(open: Open): void {
     ]);
   });
 
-  it('counts part by part what a replay would send', async ({ store, advance }) => {
+  it('counts in parts what a replay would send', async ({ store, advance }) => {
     const at = await manyDeliveries(store, 5, advance);
     const { teamId, webhookId, times } = at;
     const all = await load(store, teamId, webhookId);
@@ -186,7 +187,7 @@ export function testReplays(open: Open): void {
     );
   });
 
-  it('tells what became of the deliveries that a replay has sent', async ({ store, advance }) => {
+  it('returns the states of the deliveries that a replay has sent', async ({ store, advance }) => {
     const at = await manyDeliveries(store, 4, advance);
     const { teamId, webhookId } = at;
     await endAll(store, at, 'dead');

@@ -20,7 +20,7 @@ const DAILY: Schedule = { cron: '0 6 * * *', timezone: 'Europe/Berlin', missed: 
 export function testSchedules(open: Open): void {
   const it = caseWith(open);
 
-  it('names the workflows that are due, longest first', async ({ store, advance }) => {
+  it('lists due workflows, longest due first', async ({ store, advance }) => {
     const soon = store.now() + 10;
     const a = await makeWorkflow(store, { id: 'a', schedule: HOURLY, nextRunAt: soon + 5 });
     await makeWorkflow(store, { id: 'b', schedule: DAILY, nextRunAt: soon });
@@ -40,7 +40,7 @@ export function testSchedules(open: Open): void {
     assert.deepEqual(await store.schedules.due({ limit: 10 }), []);
   });
 
-  it('names the workflows that are not due yet, page by page', async ({ store }) => {
+  it('lists workflows that are not due yet, in pages', async ({ store }) => {
     const later = store.now() + 1;
     for (const id of ['c', 'a', 'b', 'paused']) {
       await makeWorkflow(store, { id, schedule: HOURLY, nextRunAt: later });
@@ -60,7 +60,7 @@ export function testSchedules(open: Open): void {
     );
   });
 
-  it('lets exactly one of many nodes fire, and queues one job with its event', async ({ store }) => {
+  it('lets exactly one of many nodes fire, which queues one job with its event', async ({ store }) => {
     const dueAt = store.now();
     const at = await makeWorkflow(store, { schedule: HOURLY, nextRunAt: dueAt });
     const nextAt = dueAt + 3_600_000;
@@ -79,7 +79,7 @@ export function testSchedules(open: Open): void {
     assert.deepEqual(await store.schedules.due({ limit: 10 }), []);
   });
 
-  it('coalesces a run with the job in the way; with overlap: buffer one may wait', async ({ store }) => {
+  it('coalesces a run with an unfinished job; with overlap: buffer one run may wait', async ({ store }) => {
     for (const overlap of ['reject', 'buffer'] as const) {
       let dueAt = store.now();
       const at = await makeWorkflow(store, { id: overlap, overlap, schedule: HOURLY, nextRunAt: dueAt });
@@ -99,7 +99,7 @@ export function testSchedules(open: Open): void {
     }
   });
 
-  it('moves on without a run when told so, to the end of a schedule too', async ({ store }) => {
+  it('advances a schedule without a run, even to its end', async ({ store }) => {
     const dueAt = store.now();
     const at = await makeWorkflow(store, { schedule: DAILY, nextRunAt: dueAt });
     const skip = { ...at, dueAt, nextAt: null, run: false };
@@ -108,7 +108,7 @@ export function testSchedules(open: Open): void {
     assert.deepEqual(await allEvents(store, at.teamId), []);
   });
 
-  it('does not fire what was paused or archived meanwhile, nor at another time', async ({ store }) => {
+  it('does not fire a workflow that was paused or archived, or whose time has changed', async ({ store }) => {
     const dueAt = store.now();
     const at = await makeWorkflow(store, { schedule: DAILY, nextRunAt: dueAt });
     const fire = { ...at, dueAt, nextAt: dueAt + 1, run: true };
@@ -122,7 +122,9 @@ export function testSchedules(open: Open): void {
     assert.deepEqual(await allEvents(store, at.teamId), []);
   });
 
-  it('keeps the time of a schedule that has not changed, and takes the given one else', async ({ store }) => {
+  it('keeps the time of an unchanged schedule, and sets the given time of a changed one', async ({
+    store,
+  }) => {
     const at = await makeWorkflow(store, { schedule: HOURLY, nextRunAt: 100 });
     const apply = async (hash: string, schedule: Schedule | null, nextRunAt: number | null) => {
       const outcome = await store.workflows.apply({
@@ -143,7 +145,7 @@ export function testSchedules(open: Open): void {
     assert.deepEqual(await apply('h5', DAILY, 600), ['restored', 600]);
   });
 
-  it('pauses a workflow: what runs goes on, nothing starts', async ({ store, advance }) => {
+  it('pauses a workflow: a running job continues, and no job starts', async ({ store, advance }) => {
     const at = await makeWorkflow(store, { overlap: 'buffer', schedule: HOURLY, nextRunAt: 100 });
     await makeJob(store, at);
     const held = await claimOne(store);
@@ -162,9 +164,7 @@ export function testSchedules(open: Open): void {
     await makeJob(store, at);
   });
 
-  it('pauses and resumes only what is there, and gives no time to what has no schedule', async ({
-    store,
-  }) => {
+  it('pauses and resumes only existing workflows, and sets no time without a schedule', async ({ store }) => {
     const at = await makeWorkflow(store);
     const id = { teamId: at.teamId, id: at.workflowId };
     await store.workflows.pause(id);

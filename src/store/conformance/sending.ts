@@ -1,4 +1,4 @@
-/** What the cases about webhooks and deliveries share: subscribing, loading what is due, settling. */
+/** Shared by the cases about webhooks and deliveries: subscribing, loading, settling. */
 
 import assert from 'node:assert/strict';
 import type { Attempt, DeliveryClass, DueDelivery, NextStep } from '../../model/delivery.ts';
@@ -28,14 +28,14 @@ export const FAILED: Attempt = {
   durationMs: 4,
   outcome: 'timeout',
   status: null,
-  error: 'No answer within 15 s',
+  error: 'No response within 15 s',
   response: null,
   details: null,
 };
 
 /** The node that sends in the cases. */
 export const HOLDER = { nodeId: 'node-a', leaseMs: 15_000, limit: 1_000 };
-/** For settlements in cases that are not about epochs: later than that of any lane. */
+/** For settlements in cases that do not depend on epochs: greater than any lane's. */
 const ANY_EPOCH = Number.MAX_SAFE_INTEGER;
 
 export interface Due {
@@ -64,7 +64,7 @@ export async function settle(
   await store.deliveries.settle({ settlements: [settlement(due as Due, attempt, next, log)] });
 }
 
-/** Subscribes a URL that names the events; returns the webhook's id. */
+/** Subscribes a URL that contains the events; returns the webhook's id. */
 export async function subscribe(
   store: Store,
   at: { teamId: string; workflowId: string | null },
@@ -84,17 +84,17 @@ export async function subscribe(
 
 export const MANY: Record<DeliveryClass, number> = { live: 1_000, retry: 1_000, replay: 1_000 };
 
-/** All that is due for a webhook. */
+/** All due deliveries of a webhook. */
 export function load(store: Store, teamId: string, webhookId: string): Promise<DueDelivery[]> {
   return store.deliveries.load({ teamId, webhookId, limits: MANY, ordered: false });
 }
 
-/** The names of the webhooks that have something due. */
+/** The ids of webhooks with due deliveries. */
 export async function dueLanes(store: Store): Promise<Set<string>> {
   return new Set((await store.deliveries.lanes(HOLDER)).map((lane) => lane.webhookId));
 }
 
-/** One webhook and one delivery that is due for it, of a job that is queued. */
+/** One webhook with one due delivery, of the event of a queued job. */
 export async function oneDelivery(
   store: Store,
 ): Promise<LaneName & { workflowId: string; due: DueDelivery }> {

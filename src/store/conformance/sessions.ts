@@ -1,4 +1,4 @@
-/** Sessions of the dashboard, and the links that begin one. */
+/** Sessions of the dashboard, and sign-in links. */
 import assert from 'node:assert/strict';
 import type { ApiKey } from '../../model/team.ts';
 import { MAX_SESSIONS_OF_KEY } from '../../model/team.ts';
@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 export function testSessions(open: Open): void {
   const it = caseWith(open);
 
-  it('begins a session of a key, which is found until it expires', async ({ store, advance }) => {
+  it('starts a session of a key, which is valid until it expires', async ({ store, advance }) => {
     const key = await makeKey(store);
     const session = await store.sessions.begin({ keyId: key.id, hash: 'a', forMs: HOUR_MS });
     assert.deepEqual(session, {
@@ -25,7 +25,7 @@ export function testSessions(open: Open): void {
     assert.equal(await store.sessions.byHash({ hash: 'a' }), undefined);
   });
 
-  it('begins none of a key that is unknown, revoked or expired', async ({ store, advance }) => {
+  it('starts no session of an unknown, revoked or expired key', async ({ store, advance }) => {
     const [revoked, expired] = [await makeKey(store), await makeKey(store, { expiresAt: store.now() + 1 })];
     await store.keys.revoke({ id: revoked.id });
     advance(1);
@@ -36,7 +36,7 @@ export function testSessions(open: Open): void {
     }
   });
 
-  it('tells with a session what has become of its key', async ({ store }) => {
+  it('returns a session with the state of its key', async ({ store }) => {
     const { id: keyId } = await makeKey(store);
     await store.sessions.begin({ keyId, hash: 'a', forMs: HOUR_MS });
     await store.keys.revoke({ id: keyId });
@@ -44,7 +44,10 @@ export function testSessions(open: Open): void {
     assert.equal(found?.key.revokedAt, store.now());
   });
 
-  it('prolongs a session and never shortens it, and none that has expired', async ({ store, advance }) => {
+  it('extends a session, never shortens it, and does not extend an expired one', async ({
+    store,
+    advance,
+  }) => {
     const { id: keyId } = await makeKey(store);
     await store.sessions.begin({ keyId, hash: 'a', forMs: HOUR_MS });
     advance(HOUR_MS / 2);
@@ -57,7 +60,7 @@ export function testSessions(open: Open): void {
     assert.equal(await store.sessions.renew({ hash: 'b', forMs: HOUR_MS }), undefined);
   });
 
-  it('ends a session, and takes a second call for granted', async ({ store }) => {
+  it('ends a session; ending it twice is harmless', async ({ store }) => {
     const { id: keyId } = await makeKey(store);
     await store.sessions.begin({ keyId, hash: 'a', forMs: HOUR_MS });
     await store.sessions.end({ hash: 'a' });
@@ -65,10 +68,7 @@ export function testSessions(open: Open): void {
     await store.sessions.end({ hash: 'a' });
   });
 
-  it('begins the session of a link once, and only for as long as the link lasts', async ({
-    store,
-    advance,
-  }) => {
+  it('starts one session per link, and none after the link has expired', async ({ store, advance }) => {
     const { id: keyId, teamId } = await makeKey(store);
     const made = await store.sessions.makeLink({ keyId, hash: 'link', forMs: HOUR_MS });
     assert.deepEqual(made, { teamId, expiresAt: store.now() + HOUR_MS });
@@ -89,7 +89,7 @@ export function testSessions(open: Open): void {
     assert.equal(await follow('revoked', 'e'), undefined);
   });
 
-  it('keeps no more sessions of a key than the newest hundred', async ({ store, advance }) => {
+  it('keeps at most the newest hundred sessions of a key', async ({ store, advance }) => {
     const [key, other] = [await makeKey(store), await makeKey(store)];
     await store.sessions.begin({ keyId: other.id, hash: 'other', forMs: HOUR_MS });
     for (let n = 0; n <= MAX_SESSIONS_OF_KEY; n++) {
@@ -102,7 +102,7 @@ export function testSessions(open: Open): void {
     }
   });
 
-  it('deletes what has expired, a little at a time', async ({ store, advance }) => {
+  it('prunes expired sessions and links in steps', async ({ store, advance }) => {
     const { id: keyId } = await makeKey(store);
     for (const hash of ['a', 'b', 'c']) {
       await store.sessions.begin({ keyId, hash, forMs: 1 });
@@ -112,13 +112,13 @@ export function testSessions(open: Open): void {
     advance(1);
     assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: false });
     assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: true });
-    // Their hashes are free again: nothing is left of them.
+    // Their hashes are free again: no rows are left.
     assert.notEqual(await store.sessions.begin({ keyId, hash: 'a', forMs: 1 }), undefined);
     assert.notEqual(await store.sessions.makeLink({ keyId, hash: 'a', forMs: 1 }), undefined);
     assert.notEqual(await store.sessions.byHash({ hash: 'stays' }), undefined);
   });
 
-  it('ends the sessions and links of a team with the team', async ({ store }) => {
+  it('ends the sessions and links of a retired team', async ({ store }) => {
     const key = await makeKey(store);
     await store.sessions.begin({ keyId: key.id, hash: 'a', forMs: HOUR_MS });
     await store.sessions.makeLink({ keyId: key.id, hash: 'link', forMs: HOUR_MS });

@@ -1,4 +1,4 @@
-/** What all conformance cases share: an opened store, a clock, and ways to make and read things. */
+/** Shared by all conformance cases: an opened store, a clock, and ways to create and read things. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AfterFailure, AttemptLease, FailureReason, Job } from '../../model/job.ts';
@@ -14,21 +14,21 @@ export interface Opened {
   store: Store;
   /** Moves the store's clock forward. */
   advance(ms: number): void;
-  /** Closes the store and opens the same database again: what `store` was must no longer be used. */
+  /** Closes the store and opens the same database again. The previous `store` must no longer be used. */
   reopen(): Promise<Store>;
-  /** Reads from the tables what no operation returns. */
+  /** Reads values from the tables that no operation returns. */
   inspect(at: { teamId: string; workflowId: string }): Promise<TableCounts>;
-  /** How many rows each table has that teams have rows in. */
+  /** The number of rows in each table with rows of teams. */
   rows(): Promise<Record<string, number>>;
-  /** Opens the same database once more, as another process would. */
+  /** Opens the same database once more, like another process. */
   another(): Promise<Store>;
   close(): Promise<void>;
 }
 
-/** An opened store: each case finds its tables empty. */
+/** Opens a store whose tables are empty. */
 export type Open = () => Promise<Opened>;
 
-/** The service's address in the events of the cases. */
+/** The service's external URL in the events of the cases. */
 export const PUBLIC_URL = 'https://flowhook.test';
 
 const DAY_MS = 86_400_000;
@@ -37,8 +37,8 @@ let nowMs = START_MS;
 let latestMs = START_MS;
 
 /**
- * The clock of all stores of a process. Each case begins at a midnight later than any time that an earlier one saw:
- * ids grow with the time within a process, and would not tell when a row was made after the clock was set back.
+ * The clock of all stores of a process. Each case starts at a midnight later than any time in an earlier case: ids grow
+ * with the time within a process, and after the clock was set back they would not show when a row was created.
  */
 export const caseClock = {
   now: () => nowMs,
@@ -52,7 +52,7 @@ export const caseClock = {
   },
 };
 
-/** Answers a function that registers a case with an opened store. */
+/** Returns a function that registers a case with an opened store. */
 export function caseWith(open: Open): (name: string, run: (opened: Opened) => Promise<void>) => void {
   return (name, run) => {
     test(name, async () => {
@@ -83,7 +83,7 @@ export function definition(changes: Partial<Definition> = {}): Definition {
   };
 }
 
-/** A team, and a workflow of it that can be queued. */
+/** Creates a team, and a workflow of it whose jobs can be queued. */
 export async function makeWorkflow(
   store: Store,
   input: { team?: string; id?: string; nextRunAt?: number | null } & Partial<Definition> = {},
@@ -95,14 +95,14 @@ export async function makeWorkflow(
   return { teamId, workflowId: id };
 }
 
-/** Queues a job that must find its slot free. */
+/** Queues a job; its slot must be free. */
 export async function makeJob(store: Store, at: { teamId: string; workflowId: string }): Promise<Job> {
   const result = await store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null });
   assert.equal(result.outcome, 'queued');
   return (result as { job: Job }).job;
 }
 
-/** Makes many things of a team, a hundred at once: with all of them at once the last ones would time out. */
+/** Creates many things of a team, a hundred at a time: in a single batch the last ones would time out. */
 export async function makeMany<Made>(count: number, make: (n: number) => Promise<Made>): Promise<Made[]> {
   const made: Made[] = [];
   while (made.length < count) {
@@ -113,10 +113,10 @@ export async function makeMany<Made>(count: number, make: (n: number) => Promise
   return made;
 }
 
-/** How the cases claim jobs. */
+/** The usual input of claims. */
 export const CLAIM = { nodeId: 'node-a', limit: 10, leaseMs: 30_000, perTeam: 100 } as const;
 
-/** Claims the one job that is due. */
+/** Claims the only due job. */
 export async function claimOne(store: Store): Promise<AttemptLease> {
   const claimed = await store.jobs.claim({ ...CLAIM, limit: 1 });
   assert.equal(claimed.length, 1);
@@ -132,7 +132,7 @@ export async function makeRunning(
   return claimOne(store);
 }
 
-/** Ends an attempt as failed, and its job with it unless something else follows. */
+/** Ends an attempt as failed, and its job as well by default. */
 export function failAttempt(
   store: Store,
   held: AttemptLease,
@@ -147,12 +147,12 @@ export function heldOf(job: Job): AttemptLease {
   return { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
 }
 
-/** Records with these ids and names, as ingest hands them over. */
+/** Records with these ids and names, in the form that ingest produces. */
 export function people(names: Record<string, string>): { id: string; body: string }[] {
   return Object.entries(names).map(([id, name]) => ({ id, body: JSON.stringify({ id, name }) }));
 }
 
-/** Compares, decides and stages as ingest does. Answers the `seq` of every record, those that stay first. */
+/** Compares, decides and stages like ingest. Returns the `seq` of every record, unchanged ones first. */
 export async function stageRecords(
   store: Store,
   held: AttemptLease,
@@ -161,7 +161,7 @@ export async function stageRecords(
 ): Promise<number[]> {
   const bodies = new Map<string, string>();
   for (const { id, body } of records) {
-    // Of an id that comes twice the last body counts, with `append` the first.
+    // The last body of an id counts; with `append` the first one does.
     if (mode !== 'append' || !bodies.has(id)) bodies.set(id, body);
   }
   const compared = await store.records.compare({
@@ -174,7 +174,7 @@ export async function stageRecords(
   return [...kept, ...seqs];
 }
 
-/** Publishes what a run has staged; without guards, unless `changes` has some. */
+/** Publishes what a run has staged, without guards by default. */
 export function publish(
   store: Store,
   held: AttemptLease,
@@ -184,7 +184,7 @@ export function publish(
   return store.records.publish({ held, guards, state: undefined, fields: ['id', 'name'], ...changes });
 }
 
-/** Begins a push that must find its slot free. */
+/** Starts a push; its slot must be free. */
 export async function beginPush(
   store: Store,
   at: { teamId: string; workflowId: string },
@@ -194,7 +194,7 @@ export async function beginPush(
   return heldOf((begun as { claimed: { job: Job } }).claimed.job);
 }
 
-/** Runs a job from its queueing to its publishing. */
+/** Queues, runs and publishes a job. */
 export async function publishRun(
   store: Store,
   at: { teamId: string; workflowId: string },
@@ -207,7 +207,7 @@ export async function publishRun(
   return publish(store, held);
 }
 
-/** A version's records, read in pages of a few rows. */
+/** The records of a version, read in pages of a few rows. */
 export async function readVersion(
   store: Store,
   at: { teamId: string; workflowId: string; version: number },
@@ -225,7 +225,6 @@ export async function readVersion(
   }
 }
 
-/** A job that exists. */
 export async function jobOf(
   store: Store,
   { teamId, jobId }: { teamId: string; jobId: string },
@@ -242,7 +241,7 @@ export async function allEvents(
   return events.map((event) => ({ ...event, parsed: JSON.parse(event.body) }));
 }
 
-/** All changes between two versions, a few rows at a time. */
+/** All changes between two versions, read a few rows at a time. */
 export async function readChanges(
   store: Store,
   range: { teamId: string; workflowId: string; since: number; until: number },

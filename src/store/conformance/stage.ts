@@ -1,4 +1,4 @@
-/** Comparing and staging: exactly what was decided is written, or nothing. */
+/** Comparing and staging: exactly the decided writes are made, or none. */
 import assert from 'node:assert/strict';
 import type { StagedWrite } from '../../model/staging.ts';
 import {
@@ -19,7 +19,7 @@ const LONG = 'x'.repeat(1_000_000);
 export function testStaging(open: Open): void {
   const it = caseWith(open);
 
-  it('compares with what is current and with what the run has closed', async ({ store }) => {
+  it('compares with current rows and with rows that the run has closed', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
     const held = await makeRunning(store, at);
@@ -35,7 +35,7 @@ export function testStaging(open: Open): void {
     });
   });
 
-  it('keeps what was published first of a record that comes written otherwise', async ({ store }) => {
+  it('keeps the published text of a record that is written differently', async ({ store }) => {
     const at = await makeWorkflow(store);
     const digits = '"digits":"1234567890123456"';
     const publishOf = async (body: string) => {
@@ -43,7 +43,7 @@ export function testStaging(open: Open): void {
       await stageRecords(store, held, 'replace', [{ id: 'a', body }]);
       return publish(store, held);
     };
-    // As an earlier version stored numbers beside a long row of digits.
+    // The form in which an earlier version stored numbers beside a long row of digits.
     const first = `{"id":"a",${digits},"n":1.0,"in":{"x":1,"y":[{"p":1,"q":2}]}}`;
     assert.equal((await publishOf(first)).outcome, 'published');
     const other = `{"in":{"y":[{"q":2,"p":1}],"x":1},"n":1,"id":"a",${digits}}`;
@@ -53,7 +53,7 @@ export function testStaging(open: Open): void {
     assert.equal(rows[0]?.body, first);
   });
 
-  it('answers no body that is much longer than the record that came', async ({ store }) => {
+  it('returns no body that is much longer than the incoming record', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: `é${LONG}`, b: `Bob${LONG}` });
     const held = await makeRunning(store, at);
@@ -74,7 +74,7 @@ export function testStaging(open: Open): void {
     ]);
   });
 
-  it('changes nothing when a batch is staged once more', async ({ store, inspect }) => {
+  it('changes nothing when a batch is staged twice', async ({ store, inspect }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob' });
     const { bytes } = (await inspect(at)).found;
@@ -95,12 +95,12 @@ export function testStaging(open: Open): void {
       assert.deepEqual(await store.records.stage({ held, writes }), first);
     }
     const { counted, found } = await inspect(at);
-    // {"id":"c","name":"Cid"} came, and b lost its name.
+    // {"id":"c","name":"Cid"} was added, and b lost its name.
     const grown = 23 - 13;
     assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 0, grown, bytes }]);
   });
 
-  it('refuses a batch that does not fit what is there, and writes nothing of it', async ({
+  it('refuses a batch that does not match the stored rows, and writes nothing', async ({
     store,
     inspect,
   }) => {
@@ -159,7 +159,7 @@ export function testStaging(open: Open): void {
     assert.equal((await readVersion(store, { ...at, version: 1 })).length, 5);
   });
 
-  it('keeps the names of the fields: of the run in replace, of all runs otherwise', async ({ store }) => {
+  it('stores field names: of the run with replace, otherwise of all runs', async ({ store }) => {
     const at = await makeWorkflow(store, { mode: 'upsert' });
     const run = async (id: string, fields: string[], mode?: 'replace' | 'append') => {
       const held = await makeRunning(store, at);

@@ -6,7 +6,7 @@ import { caseWith, failAttempt, makeJob, makeRunning, makeWorkflow, type Open } 
 export function testStatus(open: Open): void {
   const it = caseWith(open);
 
-  it('tells how large the database is, and how far its tables have come', async ({ store }) => {
+  it('returns the size of the database and its schema version', async ({ store }) => {
     const { kind, version, bytes, walBytes, schema } = await store.status.database();
     assert.match(kind, /^(sqlite|postgres)$/);
     assert.match(version, /^\d+\.\d+/);
@@ -14,7 +14,7 @@ export function testStatus(open: Open): void {
     assert.equal(walBytes === null, kind === 'postgres');
   });
 
-  it('counts what is to be done for all teams, up to a bound', async ({ store, advance }) => {
+  it('counts unfinished work of all teams, up to a limit', async ({ store, advance }) => {
     const nothing = { queued: 0, running: 0, retrying: 0, complete: true };
     const none = { waiting: 0, oldestWaitingAt: null, complete: true };
     assert.deepEqual(await store.status.work({ most: 10 }), { jobs: nothing, deliveries: none });
@@ -38,7 +38,7 @@ export function testStatus(open: Open): void {
     assert.equal(bounded.jobs.complete, false);
   });
 
-  it('tells since when something has been due, apart for endpoints that fail and without those that are paused', async ({
+  it('returns since when deliveries are due, separately for failing endpoints and without paused ones', async ({
     store,
     advance,
   }) => {
@@ -65,7 +65,7 @@ export function testStatus(open: Open): void {
       await store.deliveries.settle({ settlements: [failed] });
     }
     advance(1_000);
-    // The first of an ordered lane is not due yet, and the others wait behind it.
+    // The first delivery of the ordered lane is not due yet, and the others wait behind it.
     const one = { webhooks: 1, oldestDueAt: dueAt };
     assert.deepEqual(await store.status.due(), { well: one, failing: one });
     advance(60_000);
@@ -73,7 +73,7 @@ export function testStatus(open: Open): void {
     assert.deepEqual(await store.status.due(), { well: one, failing: both });
   });
 
-  it('tells which version of the tables it knows, and finds that one', async ({ store }) => {
+  it('returns the schema version that it finds and the one that it knows', async ({ store }) => {
     const { found, newest } = await store.status.schema();
     assert.ok(found >= 8 && Number.isInteger(found));
     assert.equal(newest, found);

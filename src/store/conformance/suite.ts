@@ -1,6 +1,6 @@
 /**
- * What every driver of the store must do: the list of all cases, which both databases run. A file of cases has the name
- * of what it is about; it registers them with the `open` that it is given.
+ * What every driver of the store must do: the list of all cases, which run on both databases. Each file of cases registers
+ * them with the `open` that it receives.
  */
 import { after } from 'node:test';
 import type { Store } from '../store.ts';
@@ -42,21 +42,21 @@ import { testWebhookChanges } from './webhook-changes.ts';
 import { testWebhooks } from './webhooks.ts';
 import { testWorkflows } from './workflows.ts';
 
-/** A store that case after case can use. */
+/** A store that many cases can use in sequence. */
 export interface Reusable extends Opened {
-  /** The store that `reopen` has left. */
+  /** The store, even after `reopen`. */
   current(): Store;
-  /** Deletes all rows, as another process would, and moves `caseClock` on. */
+  /** Deletes all rows, like another process, and advances `caseClock`. */
   empty(): void | Promise<void>;
 }
 
 /**
  * @param open opens a store with empty tables
- * @param options.modelRuns random runs of each model, unless `MODEL_RUNS` says how many
+ * @param options.modelRuns random runs of each model, unless `MODEL_RUNS` is set
  */
 export function testStore(open: () => Promise<Reusable>, options: { modelRuns: number }): void {
   const modelRuns = Number(process.env.MODEL_RUNS ?? options.modelRuns);
-  // Each with a store of its own, and before another one is open: watchers would hear what that one does.
+  // Each with its own store, before another one is open: watchers would be notified of the other's changes.
   testWatch(open);
   const shared = sharing(open);
   testTeams(shared);
@@ -96,7 +96,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testRecordModel(shared, modelRuns);
 }
 
-/** One store for case after case, each of which finds its tables empty: opening one takes longer than most cases. */
+/** Uses one store for many cases, whose tables are empty at the start of each: opening one takes longer than most cases. */
 export function sharing(open: () => Promise<Reusable>): () => Promise<Opened> {
   let opened: Reusable | undefined;
   after(() => opened?.close());

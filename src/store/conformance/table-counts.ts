@@ -1,7 +1,7 @@
-/** A workflow's records as the drivers count them while a run writes, and as the rows show: both must agree. */
+/** A workflow's records as counted while a run writes, and as found in the rows: both must agree. */
 
 export interface TableCounts {
-  /** What the run under way has written: as it was counted, and as the rows show. */
+  /** What the running job has written: as counted, and as found in the rows. */
   counted: Written;
   found: Written;
   /** Rows of records that are or were published, and rows of versions. */
@@ -13,13 +13,13 @@ interface Written {
   added: number;
   changed: number;
   removed: number;
-  /** By how many bytes of records there are more. */
+  /** The increase in bytes of records. */
   grown: number;
-  /** The size of the current version. */
+  /** The bytes of the current version. */
   bytes: number;
 }
 
-/** What a driver's test reads from the tables in one statement, for `toTableCounts`. */
+/** The values that a driver's test reads from the tables in one statement, for `toTableCounts`. */
 export interface TableCountsRow {
   /** As counted while the run writes, and in the row of the current version. */
   stagedAdded: number | null;
@@ -38,7 +38,7 @@ export interface TableCountsRow {
   versions: number;
 }
 
-/** Counts as publishing would have to if nothing were counted while it is written. */
+/** Computes the counts that publishing would have to compute if nothing were counted while writing. */
 export function toTableCounts(row: TableCountsRow): TableCounts {
   return {
     counted: {

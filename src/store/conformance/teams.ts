@@ -6,7 +6,7 @@ import { caseWith, type Open } from './setup.ts';
 export function testTeams(open: Open): void {
   const it = caseWith(open);
 
-  it('lists the keys of a team, or of all, page by page', async ({ store }) => {
+  it('lists the keys of a team, or of all teams, in pages', async ({ store }) => {
     const { id: teamId } = await store.teams.ensure({ slug: 'default' });
     const { id: other } = await store.teams.ensure({ slug: 'other' });
     const ids: string[] = [];
@@ -26,7 +26,7 @@ export function testTeams(open: Open): void {
     assert.equal(await store.keys.get({ teamId, id: ids[1] as string }), undefined);
   });
 
-  it('keeps the first value that is claimed under a name', async ({ store }) => {
+  it('keeps the first value that is stored under a name', async ({ store }) => {
     assert.equal(await store.instance.claim({ name: 'fingerprint', value: 'a' }), 'a');
     assert.equal(await store.instance.claim({ name: 'fingerprint', value: 'b' }), 'a');
     assert.equal(await store.instance.claim({ name: 'other', value: 'b' }), 'b');
@@ -36,11 +36,11 @@ export function testTeams(open: Open): void {
     const take = (nodeId: string) => store.instance.lease({ name: 'sweep', nodeId, forMs: 1_000 });
     assert.equal(await take('a'), true);
     advance(999);
-    assert.equal(await take('a'), true, 'who has it keeps it');
+    assert.equal(await take('a'), true, 'the holder keeps it');
     assert.equal(await store.instance.lease({ name: 'dust', nodeId: 'a', forMs: 1_000 }), true);
   });
 
-  it('makes a team once, however many ask for it at the same time', async ({ store }) => {
+  it('creates a team once in simultaneous calls', async ({ store }) => {
     const teams = await Promise.all(Array.from({ length: 5 }, () => store.teams.ensure({ slug: 'acme' })));
     assert.equal(new Set(teams.map((team) => team.id)).size, 1);
     assert.match(teams[0]?.id ?? '', /^team_/);
@@ -48,7 +48,7 @@ export function testTeams(open: Open): void {
     assert.deepEqual(await store.teams.get({ teamId: teams[0]?.id ?? '' }), teams[0]);
   });
 
-  it('makes one key for an idempotency key, for a day, and refuses it for another request', async ({
+  it('creates one key per idempotency key, for a day, and refuses it for another request', async ({
     store,
     advance,
   }) => {
@@ -75,7 +75,7 @@ export function testTeams(open: Open): void {
     await assert.rejects(create('a'), Problem);
   });
 
-  it('lists teams oldest first and finds nothing under an unknown name', async ({ store, advance }) => {
+  it('lists teams oldest first, and finds no team with an unknown name', async ({ store, advance }) => {
     await store.teams.ensure({ slug: 'b' });
     advance(1);
     await store.teams.ensure({ slug: 'a' });
@@ -121,7 +121,7 @@ export function testTeams(open: Open): void {
     assert.equal(await store.keys.byHash({ hash: 'fe' }), undefined);
   });
 
-  it('lists keys by team and of all teams, revoked ones included', async ({ store, advance }) => {
+  it('lists keys of one team and of all teams, including revoked ones', async ({ store, advance }) => {
     const ids: string[] = [];
     for (const slug of ['a', 'b']) {
       const { id: teamId } = await store.teams.ensure({ slug });
@@ -152,7 +152,7 @@ export function testTeams(open: Open): void {
     assert.equal(await store.keys.revoke({ id: 'key_x' }), undefined);
   });
 
-  it('revokes no key of another team', async ({ store }) => {
+  it('does not revoke a key of another team', async ({ store }) => {
     const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
     const other = await store.teams.ensure({ slug: 'other' });
     const key = { teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
@@ -162,7 +162,7 @@ export function testTeams(open: Open): void {
     assert.equal((await store.keys.revoke({ id, teamId }))?.id, id);
   });
 
-  it('rotates a key at once, or with an overlap that never lengthens its life', async ({
+  it('rotates a key immediately, or with an overlap that never extends its life', async ({
     store,
     advance,
   }) => {
@@ -192,7 +192,7 @@ export function testTeams(open: Open): void {
     assert.equal(await store.keys.byHash({ hash: 'e' }), undefined);
   });
 
-  it('notes when keys were used, and never an earlier time', async ({ store, advance }) => {
+  it('stores when keys were used, and never an earlier time', async ({ store, advance }) => {
     const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
     const make = (hash: string) =>
       store.keys.create({ teamId, name: '', hash, prefix: '', scopes: [], expiresAt: null });

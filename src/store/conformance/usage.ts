@@ -44,7 +44,7 @@ export function testUsage(open: Open): void {
     ]);
   });
 
-  it('counts everything once, however often and in however small steps it is asked to', async ({ store }) => {
+  it('counts everything once, in any number of calls and steps of any size', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     await publishRun(store, at, { a: 'Ada' });
@@ -56,7 +56,7 @@ export function testUsage(open: Open): void {
     ]);
   });
 
-  it('counts attempts a while after they began, of the team and of each webhook', async ({
+  it('counts attempts some time after they started, of the team and of each webhook', async ({
     store,
     advance,
   }) => {
@@ -77,7 +77,7 @@ export function testUsage(open: Open): void {
     await countAll(store);
     assert.deepEqual(await read(store, teamId, 'team', '', 'hour'), []);
     advance(3);
-    // Those of one millisecond are counted together, however small the step.
+    // Attempts of one millisecond are counted together, however small the step.
     while (!(await store.usage.count({ ...GRACE, limit: 1 })).done);
     assert.equal((await store.usage.read(query(store, teamId))).countedUntil, from + 2);
     const latency = LATENCY_BOUNDS_MS.map((ms) => (ms === 200 ? 1 : 0)).concat(0);
@@ -92,7 +92,7 @@ export function testUsage(open: Open): void {
     ]);
   });
 
-  it('counts as dead what has waited for too long', async ({ store, advance }) => {
+  it('counts expired deliveries as dead', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['job.queued']);
@@ -106,7 +106,7 @@ export function testUsage(open: Open): void {
     assert.deepEqual(await read(store, teamId, 'team', '', 'hour'), expected);
   });
 
-  it('keeps teams apart, and counts nothing for one that is being deleted', async ({ store, advance }) => {
+  it('separates teams, and counts nothing for a team that is being deleted', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const gone = await makeWorkflow(store, { team: 'gone' });
     for (const one of [at, gone]) await publishRun(store, one, { a: 'Ada' });
@@ -117,7 +117,7 @@ export function testUsage(open: Open): void {
     assert.deepEqual(await read(store, gone.teamId, 'team', '', 'hour'), []);
   });
 
-  it('goes on after the clock was set back', async ({ store, advance }) => {
+  it('continues after the clock was set back', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const webhookId = await subscribe(store, at, ['job.queued']);
@@ -133,7 +133,7 @@ export function testUsage(open: Open): void {
     assert.equal((await read(store, teamId, 'webhook', webhookId, 'hour'))[0]?.delivered, 1);
   });
 
-  it('forgets old hours before old days', async ({ store, advance }) => {
+  it('prunes old hours before old days', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     await publishRun(store, at, { a: 'Ada' });
@@ -163,7 +163,7 @@ function query(store: Store, teamId: string) {
   return { teamId, ...whose, from: 0, until: store.now() + 2_000 * HOUR };
 }
 
-/** What was counted, without what is 0. */
+/** The nonzero counts. */
 async function read(
   store: Store,
   teamId: string,

@@ -1,4 +1,4 @@
-/** A model of a workflow's versions: what any store must answer about them, computed in the plainest way. */
+/** A model of a workflow's versions: what any store must return about them, computed in the simplest way. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Mode } from '../../model/workflow.ts';
 import type { ChangedRow } from '../operations/records.ts';
@@ -18,7 +18,7 @@ export function newModel(): Model {
   return { versions: [new Map()], publishedAt: [0], oldest: 0 };
 }
 
-/** What a run with these records makes of a version. */
+/** The version that results from a run with these records. */
 export function afterRun(before: State, mode: Mode, records: readonly { id: string }[]): Map<string, string> {
   const after = new Map(before);
   for (const record of records) {
@@ -37,7 +37,7 @@ export function countChanges(before: State, after: State): RecordCounts {
   return { total: after.size, added, changed, removed };
 }
 
-/** The oldest version that is left once all is given up that need not be kept. */
+/** The oldest version that is left when everything prunable is pruned. */
 export function oldestKept({ versions, publishedAt, oldest }: Model, now: number, keep: Retention): number {
   const current = versions.length - 1;
   for (let version = oldest; version < current; version++) {
@@ -48,7 +48,7 @@ export function oldestKept({ versions, publishedAt, oldest }: Model, now: number
   return current;
 }
 
-/** How many rows the readable versions need: one for every time that a record was as it is for a while. */
+/** The number of rows that the readable versions need: one for each state that a record had for a while. */
 export function neededRows({ versions, oldest }: Model): number {
   let rows = versions[oldest]?.size ?? 0;
   for (let version = oldest + 1; version < versions.length; version++) {
@@ -58,12 +58,12 @@ export function neededRows({ versions, oldest }: Model): number {
   return rows;
 }
 
-/** How long the records of the newest version are together, in UTF-8. */
+/** The bytes of the records of the newest version, in UTF-8. */
 export function bytesOf({ versions }: Model): number {
   return [...(versions.at(-1)?.values() ?? [])].reduce((bytes, body) => bytes + Buffer.byteLength(body), 0);
 }
 
-/** What `changes` must tell, in its order. */
+/** The rows that `changes` must return, in order. */
 export function changesBetween(versions: readonly State[], since: number, until: number): ChangedRow[] {
   const before = stateAt(versions, since);
   const after = stateAt(versions, until);
@@ -73,7 +73,7 @@ export function changesBetween(versions: readonly State[], since: number, until:
     before: before.get(id) ?? null,
     after: after.get(id) ?? null,
   });
-  const written = [...after.keys()].map(row).filter((told) => told.before !== told.after);
+  const written = [...after.keys()].map(row).filter((one) => one.before !== one.after);
   const removed = [...before.keys()].filter((id) => !after.has(id));
   const leftIn = (id: string) => turns(versions, id, since, until)[0] ?? 0;
   return [
@@ -82,7 +82,7 @@ export function changesBetween(versions: readonly State[], since: number, until:
   ];
 }
 
-/** The versions that brought, changed or removed a record. */
+/** The versions that added, changed or removed a record. */
 function turns(versions: readonly State[], id: string, since: number, until: number): number[] {
   const found: number[] = [];
   for (let version = since + 1; version <= until; version++) {

@@ -6,14 +6,14 @@ import type { Store } from '../store.ts';
 import { caseWith, makeRunning, makeWorkflow, type Open, people, publishRun, stageRecords } from './setup.ts';
 
 const MINUTE_MS = 60_000;
-const FOR_EVER: Retention = { keepVersions: 1_000, keepMs: Number.MAX_SAFE_INTEGER, graceMs: 0 };
+const KEEP_ALL: Retention = { keepVersions: 1_000, keepMs: Number.MAX_SAFE_INTEGER, graceMs: 0 };
 
 export function testRetention(open: Open): void {
   const it = caseWith(open);
 
-  it('keeps the newest versions and gives up the others', async ({ store, inspect }) => {
+  it('keeps the newest versions and prunes the others', async ({ store, inspect }) => {
     const at = await makeVersions(store, 5);
-    const keep = { ...FOR_EVER, keepVersions: 2 };
+    const keep = { ...KEEP_ALL, keepVersions: 2 };
     assert.deepEqual((await store.records.prunable({ ...keep, limit: 10 })).found, [at]);
     await pruneAll(store, at, keep);
     assert.equal((await store.records.version(at))?.oldest, 4);
@@ -27,7 +27,7 @@ export function testRetention(open: Open): void {
     const at = await makeVersions(store, 1);
     advance(100 * MINUTE_MS);
     await publishRun(store, at, { a: 'new' });
-    const keep = { ...FOR_EVER, keepMs: 10 * MINUTE_MS };
+    const keep = { ...KEEP_ALL, keepMs: 10 * MINUTE_MS };
     advance(10 * MINUTE_MS - 1);
     await pruneAll(store, at, keep);
     assert.equal((await store.records.version(at))?.oldest, 1);
@@ -39,7 +39,7 @@ export function testRetention(open: Open): void {
     assert.equal((await store.records.version(at))?.oldest, 2);
   });
 
-  it('gives up nothing that was current a short while ago', async ({ store, advance }) => {
+  it('prunes no version that was current a short time ago', async ({ store, advance }) => {
     const at = await makeVersions(store, 4);
     const keep = { keepVersions: 1, keepMs: 0, graceMs: MINUTE_MS };
     advance(MINUTE_MS - 1);
@@ -58,10 +58,10 @@ export function testRetention(open: Open): void {
     const at = await makeVersions(store, 9);
     const seen: (number | undefined)[][] = [];
     for (let done = false; !done; ) {
-      ({ done } = await store.records.prune({ ...at, ...FOR_EVER, keepVersions: 1, limit: 3 }));
+      ({ done } = await store.records.prune({ ...at, ...KEEP_ALL, keepVersions: 1, limit: 3 }));
       seen.push([(await store.records.version(at))?.oldest, (await inspect(at)).rows]);
     }
-    // Ten rows at first; one goes with each version but the first, which is empty.
+    // Ten rows at first; each version except the first, which is empty, accounts for one.
     assert.deepEqual(seen.slice(0, 3), [
       [3, 8],
       [6, 5],
@@ -71,20 +71,20 @@ export function testRetention(open: Open): void {
     assert.equal((await inspect(at)).versions, 1);
   });
 
-  it('deletes long rows a few bytes at a time', async ({ store, inspect }) => {
+  it('deletes long rows a few at a time', async ({ store, inspect }) => {
     const at = await makeWorkflow(store);
     for (const name of ['x', 'y']) {
       const names = [...'abc'].map((id) => [id, name.repeat(1_000_000)]);
       await publishRun(store, at, Object.fromEntries(names));
     }
-    await store.records.prune({ ...at, ...FOR_EVER, keepVersions: 1, limit: 500 });
+    await store.records.prune({ ...at, ...KEEP_ALL, keepVersions: 1, limit: 500 });
     const { rows } = await inspect(at);
     assert.ok(rows > 3 && rows < 6, `${rows} rows`);
-    await pruneAll(store, at, { ...FOR_EVER, keepVersions: 1 });
+    await pruneAll(store, at, { ...KEEP_ALL, keepVersions: 1 });
     assert.equal((await inspect(at)).rows, 3);
   });
 
-  it('leaves what a run under way has written, and what it needs', async ({ store, inspect }) => {
+  it('keeps what a running job has written, and what it needs', async ({ store, inspect }) => {
     const at = await makeVersions(store, 3);
     const held = await makeRunning(store, at);
     await stageRecords(store, held, 'replace', people({ a: 'late', z: 'new' }));
@@ -97,10 +97,10 @@ export function testRetention(open: Open): void {
     assert.equal((await inspect(at)).rows, 2);
   });
 
-  it('names only workflows that have something to give up', async ({ store }) => {
+  it('lists only workflows with versions to prune', async ({ store }) => {
     const quiet = await makeVersions(store, 1, 'quiet');
     const busy = await makeVersions(store, 3, 'busy');
-    const keep = { ...FOR_EVER, keepVersions: 2 };
+    const keep = { ...KEEP_ALL, keepVersions: 2 };
     const prunable = async () => (await store.records.prunable({ ...keep, limit: 10 })).found;
     assert.deepEqual(await prunable(), [busy]);
     await pruneAll(store, busy, keep);
@@ -112,7 +112,7 @@ export function testRetention(open: Open): void {
   });
 }
 
-/** A workflow with so many versions; each changes one record, and leaves the other as it is. */
+/** A workflow with `count` versions; each changes one record, and leaves the other unchanged. */
 async function makeVersions(store: Store, count: number, id = 'people'): Promise<WorkflowRef> {
   const at = await makeWorkflow(store, { id });
   for (let n = 0; n < count; n++) await publishRun(store, at, { a: `${n}`, b: 'Bob' });

@@ -10,47 +10,45 @@ import { caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts
 export function testWatch(open: Open): void {
   const it = caseWith(open);
 
-  it('tells watchers of jobs, deliveries and wishes to cancel after the commit', async ({ store }) => {
+  it('notifies watchers of jobs, deliveries and requests to cancel after the commit', async ({ store }) => {
     const at = await makeWorkflow(store);
-    const told: Touched[] = [];
-    store.watch((touched) => told.push(touched));
+    const seen: Touched[] = [];
+    store.watch((touched) => seen.push(touched));
     const { id } = await makeJob(store, at);
-    assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: false, lanes: [] }]);
+    assert.deepEqual(seen, [{ keys: false, jobs: true, cancels: false, deliveries: false, lanes: [] }]);
     const webhookId = await subscribe(store, at);
-    assert.equal(told.length, 1);
+    assert.equal(seen.length, 1);
     await claimOne(store);
     const lanes = [{ teamId: at.teamId, webhookId }];
-    assert.deepEqual(told.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true, lanes });
-    const before = told.length;
+    assert.deepEqual(seen.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true, lanes });
+    const before = seen.length;
     await store.jobs.cancel({ teamId: at.teamId, id, by: 'somebody' });
     const cancels = { keys: false, jobs: false, cancels: true, deliveries: false, lanes: [] };
-    assert.deepEqual(told.slice(before), [cancels]);
+    assert.deepEqual(seen.slice(before), [cancels]);
   });
 
-  it('tells those who remember keys, once, of one that is revoked and of a session that has ended', async ({
-    store,
-  }) => {
+  it('notifies watchers of keys once about a revoked key and an ended session', async ({ store }) => {
     const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
     const key = { teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
     const { id } = await store.keys.create(key);
     await store.sessions.begin({ keyId: id, hash: 'a', forMs: 1_000 });
-    let told = 0;
+    let notified = 0;
     const unwatch = store.watch(({ keys }) => {
-      if (keys) told += 1;
+      if (keys) notified += 1;
     });
     await store.keys.used({ keys: [{ id, at: store.now() }] });
-    assert.equal(told, 0, 'that it was used changes nothing for them');
+    assert.equal(notified, 0, 'using a key is no change');
     await store.sessions.end({ hash: 'a' });
     await store.sessions.end({ hash: 'a' });
-    assert.equal(told, 1);
+    assert.equal(notified, 1);
     await store.keys.revoke({ id });
-    assert.equal(told, 2);
+    assert.equal(notified, 2);
     unwatch();
     await store.keys.revoke({ id });
-    assert.equal(told, 2, 'nobody watches any more');
+    assert.equal(notified, 2, 'after unwatching');
   });
 
-  it('names the webhooks that got something due, and no more than 64', async ({ store }) => {
+  it('names webhooks with new due deliveries, up to 64', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const ids: string[] = [];
@@ -58,24 +56,22 @@ export function testWatch(open: Open): void {
       ids.push(await subscribe(store, at, n < 64 ? ['workflow_queued', String(n)] : ['workflow_canceled']));
     }
     const last = ids.at(-1) as string;
-    const told: Touched[] = [];
-    store.watch((touched) => told.push(touched));
+    const seen: Touched[] = [];
+    store.watch((touched) => seen.push(touched));
     const job = await makeJob(store, at);
-    assert.deepEqual(new Set(told.at(-1)?.lanes?.map((lane) => lane.webhookId)), new Set(ids.slice(0, -1)));
+    assert.deepEqual(new Set(seen.at(-1)?.lanes?.map((lane) => lane.webhookId)), new Set(ids.slice(0, -1)));
     await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });
-    assert.deepEqual(told.at(-1)?.lanes, [{ teamId, webhookId: last }]);
+    assert.deepEqual(seen.at(-1)?.lanes, [{ teamId, webhookId: last }]);
     await subscribe(store, at, ['workflow_queued', 'one too many']);
     await makeJob(store, at);
-    assert.deepEqual([told.at(-1)?.lanes, told.at(-1)?.deliveries], [null, true]);
+    assert.deepEqual([seen.at(-1)?.lanes, seen.at(-1)?.deliveries], [null, true]);
   });
 
-  it('names a webhook that is paused, resumed, changed, removed or gets something once more', async ({
-    store,
-  }) => {
+  it('names a webhook that is paused, resumed, changed, removed or replayed to', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     const target = { teamId, id: webhookId };
-    const told: Touched[] = [];
-    store.watch((touched) => told.push(touched));
+    const seen: Touched[] = [];
+    store.watch((touched) => seen.push(touched));
     const acts = [
       () => store.webhooks.pause({ ...target, reason: 'By hand' }),
       () => store.webhooks.resume(target),
@@ -85,30 +81,27 @@ export function testWatch(open: Open): void {
     ];
     for (const act of acts) {
       await act();
-      assert.deepEqual(told.pop()?.lanes, [{ teamId, webhookId }]);
-      assert.deepEqual(told, []);
+      assert.deepEqual(seen.pop()?.lanes, [{ teamId, webhookId }]);
+      assert.deepEqual(seen, []);
     }
     await settle(store, due, 1, { state: 'delivered' });
-    assert.deepEqual(told, [], 'what has been settled is nobody’s business');
+    assert.deepEqual(seen, [], 'settling is not reported');
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     const lanes = [{ teamId, webhookId }];
-    assert.deepEqual(told, [{ keys: false, jobs: false, cancels: false, deliveries: true, lanes }]);
+    assert.deepEqual(seen, [{ keys: false, jobs: false, cancels: false, deliveries: true, lanes }]);
   });
 
-  it('goes on telling the others when a watcher throws', async ({ store }) => {
-    let told = 0;
+  it('notifies the other watchers when one throws', async ({ store }) => {
+    let notified = 0;
     store.watch(() => {
       throw new Error('broken');
     });
-    store.watch(() => told++);
+    store.watch(() => notified++);
     await makeJob(store, await makeWorkflow(store));
-    assert.equal(told, 1);
+    assert.equal(notified, 1);
   });
 
-  it('notices the jobs that another store queues, and the keys that it changes', async ({
-    store,
-    another,
-  }) => {
+  it('notices jobs that another store queues, and keys that it changes', async ({ store, another }) => {
     const at = await makeWorkflow(store);
     const key = { teamId: at.teamId, name: 'x', hash: 'x', prefix: 'x', scopes: [], expiresAt: null };
     const { id } = await store.keys.create(key);
@@ -126,7 +119,7 @@ export function testWatch(open: Open): void {
     }
   });
 
-  it('answers what is under way before it closes, and nothing after', async ({ store }) => {
+  it('completes running calls before it closes, and refuses later ones', async ({ store }) => {
     const at = await makeWorkflow(store);
     await store.check();
     const last = makeJob(store, at);

@@ -9,7 +9,7 @@ import { allEvents, caseWith, makeJob, makeWorkflow, type Open } from './setup.t
 export function testWebhookChanges(open: Open): void {
   const it = caseWith(open);
 
-  it('takes settings with a new webhook only', async ({ store }) => {
+  it('applies settings only to a new webhook', async ({ store }) => {
     const at = await makeWorkflow(store);
     const settings = { ordered: true, ratePerSecond: 2.5, timeoutMs: 20_000 };
     const id = await subscribe(store, at, ['*'], settings);
@@ -17,7 +17,7 @@ export function testWebhookChanges(open: Open): void {
     assert.deepEqual((await store.webhooks.get({ teamId: at.teamId, id }))?.settings, settings);
   });
 
-  it('changes what is named and leaves the rest', async ({ store }) => {
+  it('changes the given settings and leaves the rest', async ({ store }) => {
     const at = await makeWorkflow(store);
     const target = { teamId: at.teamId, id: await subscribe(store, at) };
     const changed = await store.webhooks.change({ ...target, settings: { timeoutMs: 1 }, headers: 'sealed' });
@@ -31,7 +31,7 @@ export function testWebhookChanges(open: Open): void {
     assert.equal(await store.webhooks.sealed({ ...target, teamId: 'team_x' }), undefined);
   });
 
-  it('changes nothing unless it is as expected', async ({ store }) => {
+  it('changes nothing if the webhook differs from what is expected', async ({ store }) => {
     const at = await makeWorkflow(store);
     const target = { teamId: at.teamId, id: await subscribe(store, at) };
     const expected = { settings: DEFAULT_WEBHOOK_SETTINGS, headers: null };
@@ -47,21 +47,21 @@ export function testWebhookChanges(open: Open): void {
     assert.deepEqual(await store.webhooks.sealed(target), { secret: 'sealed', headers: 'sealed' });
   });
 
-  it('rotates a secret; the one that receivers know signs along, unless there is no overlap', async ({
+  it('rotates a secret; the one that receivers know also signs, unless there is no overlap', async ({
     store,
   }) => {
     const { teamId, webhookId: id } = await oneDelivery(store);
     const secrets = async () => (await store.deliveries.lanes(HOLDER))[0]?.secrets;
     await store.webhooks.rotate({ teamId, id, secret: 'second', overlapMs: 1_000 });
     await store.webhooks.rotate({ teamId, id, secret: 'third', overlapMs: 1_000 });
-    // Receivers may not know the second: its response may have been lost and the call repeated.
+    // Receivers may not know the second one: its response may have been lost and the call repeated.
     assert.deepEqual(await secrets(), ['third', 'sealed']);
     await store.webhooks.rotate({ teamId, id, secret: 'fourth', overlapMs: 0 });
     assert.deepEqual(await secrets(), ['fourth']);
     assert.equal((await store.webhooks.sealed({ teamId, id }))?.secret, 'fourth');
   });
 
-  it('tells the others that hear of the workflow or of the team that a webhook is paused, once', async ({
+  it('reports the pause of a webhook once to the other webhooks of its workflow and of the team', async ({
     store,
     advance,
   }) => {
@@ -71,7 +71,7 @@ export function testWebhookChanges(open: Open): void {
     const url = 'https://ada:secret@a.test/?x=1';
     const created = await store.webhooks.subscribe({ ...at, url, events: ['*'], secret: 's', limit: 9 });
     const { webhook } = created as { webhook: { id: string } };
-    const neighbour = await subscribe(store, at, ['webhook_paused']);
+    const sibling = await subscribe(store, at, ['webhook_paused']);
     const wide = await subscribe(store, { teamId, workflowId: null });
     const elsewhere = await subscribe(store, other);
     const deaf = await subscribe(store, at, ['workflow_finished']);
@@ -93,23 +93,23 @@ export function testWebhookChanges(open: Open): void {
       pausedAt: new Date(pausedAt).toISOString(),
       reason: 'It failed for 5 days',
     });
-    for (const [id, told] of [
-      [neighbour, 1],
+    for (const [id, deliveries] of [
+      [sibling, 1],
       [wide, 1],
       [elsewhere, 0],
       [deaf, 0],
     ] as const) {
-      assert.equal((await load(store, teamId, id)).length, told);
+      assert.equal((await load(store, teamId, id)).length, deliveries);
     }
     assert.deepEqual(await store.deliveries.list({ teamId, webhookId: webhook.id, limit: 9 }), []);
 
-    // The pause of a webhook of the whole team concerns the others of the whole team.
+    // The pause of a webhook of the whole team is reported to other webhooks of the whole team.
     await store.webhooks.pause({ teamId, id: wide, reason: 'By hand' });
     assert.equal((await allEvents(store, teamId)).at(-1)?.workflowId, null);
-    assert.equal((await load(store, teamId, neighbour)).length, 1);
+    assert.equal((await load(store, teamId, sibling)).length, 1);
   });
 
-  it('forgets since when a webhook has failed when it is resumed or subscribed again', async ({ store }) => {
+  it('clears `failingSince` when a webhook is resumed or subscribed again', async ({ store }) => {
     const { teamId, webhookId: id, workflowId, due } = await oneDelivery(store);
     for (const resume of [
       () => store.webhooks.resume({ teamId, id }),
@@ -129,7 +129,7 @@ export function testWebhookChanges(open: Open): void {
     }
   });
 
-  it('notes since when a webhook fails, and when it was last well', async ({ store, advance }) => {
+  it('stores since when a webhook fails, and its last success', async ({ store, advance }) => {
     const { teamId, webhookId: id, due } = await oneDelivery(store);
     const health = async () => {
       const webhook = await store.webhooks.get({ teamId, id });
@@ -150,7 +150,7 @@ export function testWebhookChanges(open: Open): void {
     assert.deepEqual(await health(), [store.now(), store.now() - 10]);
   });
 
-  it('notes why an endpoint is held back until it is resumed, and only what is given', async ({ store }) => {
+  it('stores the state of the circuit breaker until the webhook is resumed', async ({ store }) => {
     const { teamId, webhookId: id, due } = await oneDelivery(store);
     const open = { state: 'open', since: 5, until: 9, failures: 12 } as const;
     const breaker = async () => (await store.webhooks.get({ teamId, id }))?.breaker;
@@ -168,7 +168,7 @@ export function testWebhookChanges(open: Open): void {
     assert.equal((await store.webhooks.resume({ teamId, id }))?.breaker, null);
   });
 
-  it('believes the last of several attempts that are reported together', async ({ store }) => {
+  it('keeps the result of the last of several attempts settled together', async ({ store }) => {
     const { teamId, webhookId: id, due } = await oneDelivery(store);
     const open = { state: 'open', since: 5, until: 9, failures: 12 } as const;
     const failed = settlement(due, 9, { state: 'dead' });
@@ -181,7 +181,7 @@ export function testWebhookChanges(open: Open): void {
     assert.equal((await store.webhooks.get({ teamId, id }))?.breaker, null);
   });
 
-  it('tells when the first delivery of a webhook is due', async ({ store }) => {
+  it('returns when the first delivery of a webhook is due', async ({ store }) => {
     const { teamId, webhookId, workflowId, due } = await oneDelivery(store);
     const first = () => store.deliveries.firstDueAt({ teamId, webhookId });
     const createdAt = store.now();
@@ -198,7 +198,7 @@ export function testWebhookChanges(open: Open): void {
     assert.equal(await store.deliveries.firstDueAt({ teamId: 'team_x', webhookId }), null);
   });
 
-  it('sends a test to one webhook alone, whatever it has subscribed', async ({ store }) => {
+  it('sends a test to one webhook only, whatever it is subscribed to', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     const id = await subscribe(store, at, ['workflow_failed']);
@@ -215,13 +215,13 @@ export function testWebhookChanges(open: Open): void {
     const { type, workflowId, data } = JSON.parse(due?.body ?? '');
     assert.deepEqual([type, workflowId, data.webhookId], ['webhook_test', 'people', id]);
 
-    // To a paused one it is sent when it is resumed.
+    // A paused webhook receives the test when it is resumed.
     await store.webhooks.pause({ teamId, id: all, reason: 'By hand' });
     assert.notEqual(await store.webhooks.test({ teamId, id: all }), undefined);
     assert.equal(await store.deliveries.lane({ teamId, webhookId: all, ...HOLDER }), undefined);
   });
 
-  it('knows nothing of a webhook that is gone or another team’s', async ({ store }) => {
+  it('finds no webhook that is removed or belongs to another team', async ({ store }) => {
     const at = await makeWorkflow(store);
     const id = await subscribe(store, at);
     const nothing = async (target: { teamId: string; id: string }) => {
@@ -237,7 +237,7 @@ export function testWebhookChanges(open: Open): void {
     assert.deepEqual(await allEvents(store, at.teamId), []);
   });
 
-  it('hears of every workflow of the team when it belongs to none', async ({ store }) => {
+  it('delivers events of all workflows to a webhook of the whole team', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const id = await subscribe(store, { teamId, workflowId: null }, ['workflow_queued']);
     assert.equal(await subscribe(store, { teamId, workflowId: null }, ['workflow_queued']), id);
@@ -249,7 +249,7 @@ export function testWebhookChanges(open: Open): void {
     assert.equal((await load(store, teamId, id)).length, 2);
   });
 
-  it('settles for a webhook that is gone', async ({ store }) => {
+  it('settles deliveries of a removed webhook', async ({ store }) => {
     const { teamId, webhookId, due } = await oneDelivery(store);
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     const settlements = [{ ...settlement(due, 1, { state: 'delivered' }), health: 'well' as const }];
@@ -258,7 +258,7 @@ export function testWebhookChanges(open: Open): void {
   });
 }
 
-/** Settles an attempt that says so much of the endpoint; the delivery stays due. */
+/** Settles an attempt with this health and breaker; the delivery stays due. */
 async function note(
   store: Store,
   { teamId, id }: { teamId: string; id: string },

@@ -13,7 +13,7 @@ export function testWebhooks(open: Open): void {
     limit: 10,
   };
 
-  it('subscribes, verbatim, and lists at once', async ({ store }) => {
+  it('subscribes a URL unchanged, and lists it immediately', async ({ store }) => {
     const at = await makeWorkflow(store);
     const result = await store.webhooks.subscribe({ ...at, ...hook });
     assert.equal(result.outcome, 'created');
@@ -41,7 +41,7 @@ export function testWebhooks(open: Open): void {
     assert.equal(await store.webhooks.get({ teamId: 'team_x', id: webhook.id }), undefined);
   });
 
-  it('answers the one that is there for the same workflow, URL and set of events', async ({ store }) => {
+  it('returns the existing webhook for the same workflow, URL and set of events', async ({ store }) => {
     const at = await makeWorkflow(store);
     const other = await makeWorkflow(store, { id: 'other' });
     const first = await store.webhooks.subscribe({ ...at, ...hook });
@@ -84,7 +84,7 @@ export function testWebhooks(open: Open): void {
     });
   });
 
-  it('finds no workflow that is unknown, archived or another team’s', async ({ store }) => {
+  it('does not subscribe to an unknown, archived or foreign workflow', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { id: otherTeam } = await store.teams.ensure({ slug: 'other' });
     await store.workflows.archive({ teamId: at.teamId, ids: ['people'] });
@@ -95,7 +95,7 @@ export function testWebhooks(open: Open): void {
     }
   });
 
-  it('bounds the active webhooks of a workflow, and takes repetitions all the same', async ({ store }) => {
+  it('limits the active webhooks of a workflow; repeated calls succeed', async ({ store }) => {
     const at = await makeWorkflow(store);
     const subscribe = (n: number) =>
       store.webhooks.subscribe({ ...at, ...hook, url: `https://a.test/${n}`, limit: 2 });
@@ -107,7 +107,9 @@ export function testWebhooks(open: Open): void {
     assert.equal((await subscribe(3)).outcome, 'created');
   });
 
-  it('unsubscribes at once, cancels what waits, and never brings a webhook back', async ({ store }) => {
+  it('unsubscribes immediately, cancels waiting deliveries, and never restores a webhook', async ({
+    store,
+  }) => {
     const at = await makeWorkflow(store);
     await store.webhooks.subscribe({ ...at, ...hook, events: ['*'] });
     const [webhook] = await store.webhooks.list({ teamId: at.teamId, limit: 100 });

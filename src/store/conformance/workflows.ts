@@ -5,7 +5,7 @@ import { caseWith, definition, makeWorkflow, type Open } from './setup.ts';
 export function testWorkflows(open: Open): void {
   const it = caseWith(open);
 
-  it('says what applying a definition came to', async ({ store, advance }) => {
+  it('returns the outcome of applying a definition', async ({ store, advance }) => {
     const { id: teamId } = await store.teams.ensure({ slug: 'default' });
     const input = { teamId, id: 'people', definition: definition(), hash: 'h1', nextRunAt: null };
     assert.equal(await store.workflows.apply(input), 'created');
@@ -32,7 +32,7 @@ export function testWorkflows(open: Open): void {
     assert.equal((await store.workflows.get(input))?.updatedAt, store.now());
   });
 
-  it('changes a definition only where it is still the one that is expected', async ({ store }) => {
+  it('changes a definition only if it is still the expected one', async ({ store }) => {
     const { teamId } = await makeWorkflow(store, { id: 'a' });
     const input = { teamId, id: 'a', definition: definition(), nextRunAt: null };
     const [one, other] = await Promise.all([
@@ -49,9 +49,9 @@ export function testWorkflows(open: Open): void {
     assert.equal(await store.workflows.get({ teamId, id: 'b' }), undefined);
   });
 
-  it('lists workflows by id, all of them or a page behind one of them', async ({ store }) => {
+  it('lists workflows by id, completely or after one of them', async ({ store }) => {
     const { teamId } = await makeWorkflow(store, { id: 'a' });
-    // By their bytes: capital letters first, what is not ASCII last.
+    // Sorted by bytes: capital letters first, non-ASCII characters last.
     for (const id of ['é', 'b', 'B', 'c']) await makeWorkflow(store, { id });
     const ids = async (page: { after?: string; limit?: number }) =>
       (await store.workflows.list({ teamId, limit: 100, ...page })).map(({ id }) => id);
@@ -81,7 +81,7 @@ export function testWorkflows(open: Open): void {
     assert.equal((await store.workflows.get({ teamId, id: 'a' }))?.archivedAt, null);
   });
 
-  it('tells of all teams what a file is compared with', async ({ store }) => {
+  it('lists for all teams what files are compared with', async ({ store }) => {
     const one = await makeWorkflow(store, { team: 'b', id: 'people' });
     const other = await makeWorkflow(store, { team: 'a', id: 'archived' });
     await store.workflows.archive({ teamId: other.teamId, ids: ['archived'] });
@@ -90,7 +90,7 @@ export function testWorkflows(open: Open): void {
     ]);
   });
 
-  it('tells them also where a definition holds a NUL, half a surrogate pair or what looks like one', async ({
+  it('lists definitions with a NUL, half a surrogate pair, or text that looks like one', async ({
     store,
   }) => {
     const names = ['a\0b', '\ud800', '\\u0000', 'plain'];
@@ -101,7 +101,7 @@ export function testWorkflows(open: Open): void {
     );
   });
 
-  it('keeps the same id in two teams apart', async ({ store }) => {
+  it('separates workflows with the same id in two teams', async ({ store }) => {
     const a = await makeWorkflow(store, { team: 'a', name: 'A' });
     const b = await makeWorkflow(store, { team: 'b', name: 'B' });
     assert.equal((await store.workflows.get({ teamId: a.teamId, id: 'people' }))?.definition.name, 'A');

@@ -20,6 +20,7 @@ import { MAX_BACKOFF_MS, type Workflow } from '../../model/workflow.ts';
 import {
   type AttemptEnd,
   type InTeam,
+  JOB,
   type JobRow,
   MAX_EVENT_ERROR,
   newJob,
@@ -101,9 +102,10 @@ export async function begin(
     remembered(tx, input, 'jobs.begin'),
     unfinishedJobs(tx, input),
   ]);
-  if (row === undefined || row.archived_at !== null) return { outcome: 'not_found' };
+  if (row === undefined || row.archivedAt !== null) return { outcome: 'not_found' };
   // The idempotency key is stored with a job that may still fail: it only counts once the job has published.
-  if (earlier?.state === 'finished') return { outcome: 'replayed', job: toJob(earlier), sent: earlier.sent };
+  if (earlier?.job.state === 'finished')
+    return { outcome: 'replayed', job: toJob(earlier.job), sent: earlier.sent };
   const workflow = toWorkflow(row);
   if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
   if (workflow.pausedAt !== null) return { outcome: 'paused' };
@@ -119,7 +121,7 @@ export async function begin(
 async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
   if (job.origin !== 'push' || !isOverdue(tx, job)) return false;
   // Checked again under the lock: the node may have renewed the lease meanwhile.
-  const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
+  const held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const locked = await lockRunning(tx, held);
   if (locked === undefined || !isOverdue(tx, locked.job)) return false;
   const error = 'The process that received the records of this push ended before it was done';
@@ -132,7 +134,7 @@ async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
  * key can be compared with it. Throws FencedError.
  */
 export async function noteSent(tx: Tx, { held, sent }: { held: AttemptLease; sent: string }): Promise<void> {
-  const { workflow_id: workflowId } = await heldJob(tx, held);
+  const { workflowId } = await heldJob(tx, held);
   await tx.db.run`
     update idempotency set sent = ${sent}
     where team_id = ${held.teamId} and operation = 'jobs.begin' and target = ${workflowId}
@@ -140,21 +142,20 @@ export async function noteSent(tx: Tx, { held, sent }: { held: AttemptLease; sen
 }
 
 async function start(tx: Tx, input: Parameters<typeof begin>[1], row: WorkflowRow): Promise<ClaimedJob> {
-  const workflow = toWorkflow(row);
-  const { priority } = workflow.definition;
+  const { priority } = toWorkflow(row).definition;
   const queued = newJob(tx, { ...input, origin: 'push', slot: 0, priority });
   const job: JobRow = {
     ...queued,
     state: 'running',
     attempt: 1,
-    node_id: input.nodeId,
-    lease_until: tx.now + input.leaseMs,
-    started_at: tx.now,
+    nodeId: input.nodeId,
+    leaseUntil: tx.now + input.leaseMs,
+    startedAt: tx.now,
   };
   appendJobEvent(tx, queued, 'workflow_queued');
   appendJobEvent(tx, job, 'workflow_started');
   await Promise.all([insertJob(tx, job), remember(tx, input, 'jobs.begin', job.id)]);
-  return { job: toJob(job), workflow, state: row.state === null ? null : JSON.parse(row.state) };
+  return claimedJob(toJob(job), row);
 }
 
 /** Stores the child process of an attempt; null when it has ended. */
@@ -210,17 +211,17 @@ export async function release(tx: Tx, { held }: { held: AttemptLease }): Promise
  */
 export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>`
-    select * from job /* use job_running */
+    select ${JOB} from job /* use job_running */
     where state = 'running' and (node_id = ${nodeId} or lease_until < ${view.now}) order by lease_until, id`;
   return rows.map((row) => ({
-    held: { teamId: row.team_id, jobId: row.id, attempt: row.attempt },
-    workflowId: row.workflow_id,
-    nodeId: row.node_id,
+    held: { teamId: row.teamId, jobId: row.id, attempt: row.attempt },
+    workflowId: row.workflowId,
+    nodeId: row.nodeId,
     origin: row.origin,
     process:
-      row.process_pid === null || row.process_started_at === null
+      row.processPid === null || row.processStartedAt === null
         ? null
-        : { pid: row.process_pid, startedAt: row.process_started_at },
+        : { pid: row.processPid, startedAt: row.processStartedAt },
   }));
 }
 
@@ -234,13 +235,13 @@ export async function reclaim(
 ): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
   // Checked again under the lock: the node may have renewed the lease since.
-  if (job === undefined || !(job.node_id === nodeId || isOverdue(tx, job))) return undefined;
+  if (job === undefined || !(job.nodeId === nodeId || isOverdue(tx, job))) return undefined;
   return toJob(await endAbandoned(tx, job, error));
 }
 
 /** Whether the lease of a running job has expired. */
 function isOverdue({ now }: Tx, job: JobRow): boolean {
-  return job.lease_until !== null && job.lease_until < now;
+  return job.leaseUntil !== null && job.leaseUntil < now;
 }
 
 /** Ends an attempt as crashed. The caller has locked the job and its workflow. */
@@ -273,17 +274,17 @@ export async function cancel(
 
 /** Stores the request to cancel; a second request does not replace the first. */
 async function requestCancel(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
-  if (job.cancel_requested_at !== null) return job;
+  if (job.cancelRequestedAt !== null) return job;
   await tx.db.run`
     update job set cancel_requested_at = ${tx.now}, reason = null, error = ${by}
-    where team_id = ${job.team_id} and id = ${job.id}`;
-  return { ...job, cancel_requested_at: tx.now, reason: null, error: by };
+    where team_id = ${job.teamId} and id = ${job.id}`;
+  return { ...job, cancelRequestedAt: tx.now, reason: null, error: by };
 }
 
 /** Ends a running attempt as canceled, after its node has stopped the run. Event: `workflow_canceled`. */
 export async function endCanceled(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const { job } = await lockHeld(tx, held);
-  if (job.cancel_requested_at === null) throw new Error(`Nobody has canceled job ${job.id}`);
+  if (job.cancelRequestedAt === null) throw new Error(`Nobody has canceled job ${job.id}`);
   await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
 
@@ -293,12 +294,12 @@ export async function runNow(
   at: InTeam,
 ): Promise<{ outcome: 'due' | 'not_waiting'; job: Job } | undefined> {
   const job = await tx.db.get<JobRow>`
-    select * from job where team_id = ${at.teamId} and id = ${at.id} for update`;
+    select ${JOB} from job where team_id = ${at.teamId} and id = ${at.id} for update`;
   if (job === undefined) return undefined;
   if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
   // A job that is already due keeps its place in the queue.
-  const due = { ...job, run_at: Math.min(job.run_at, tx.now) };
-  await tx.db.run`update job set run_at = ${due.run_at} where team_id = ${job.team_id} and id = ${job.id}`;
+  const due = { ...job, runAt: Math.min(job.runAt, tx.now) };
+  await tx.db.run`update job set run_at = ${due.runAt} where team_id = ${job.teamId} and id = ${job.id}`;
   tx.touched.jobs = true;
   return { outcome: 'due', job: toJob(due) };
 }
@@ -308,22 +309,22 @@ export async function runNow(
  * keeps the sentence that says who canceled it. The caller has locked the job and its workflow.
  */
 async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow> {
-  const then = unlessCanceled({ cancelRequestedAt: job.cancel_requested_at }, end.follows);
+  const then = unlessCanceled({ cancelRequestedAt: job.cancelRequestedAt }, end.follows);
   const canceled = then.state === 'canceled';
   const ended: JobRow = {
     ...job,
     state: then.state,
-    run_at: then.state === 'retrying' ? then.runAt : job.run_at,
+    runAt: then.state === 'retrying' ? then.runAt : job.runAt,
     reason: canceled ? null : end.reason,
-    error: job.cancel_requested_at === null ? end.error : job.error,
+    error: job.cancelRequestedAt === null ? end.error : job.error,
     failures: end.failures ?? job.failures,
     crashes: end.crashes ?? job.crashes,
-    finished_at: then.state === 'retrying' ? null : tx.now,
+    finishedAt: then.state === 'retrying' ? null : tx.now,
     progress: withoutMessage(job.progress),
-    node_id: null,
-    lease_until: null,
-    process_pid: null,
-    process_started_at: null,
+    nodeId: null,
+    leaseUntil: null,
+    processPid: null,
+    processStartedAt: null,
   };
   tx.touched.jobs = true;
   if (then.state === 'retrying') {
@@ -345,9 +346,9 @@ export function withoutMessage(progress: string | null): string | null {
 async function save(tx: Tx, ended: JobRow): Promise<void> {
   await tx.db.run`
     update job
-    set state = ${ended.state}, run_at = ${ended.run_at}, reason = ${ended.reason}, error = ${ended.error},
-      failures = ${ended.failures}, crashes = ${ended.crashes}, finished_at = ${ended.finished_at},
+    set state = ${ended.state}, run_at = ${ended.runAt}, reason = ${ended.reason}, error = ${ended.error},
+      failures = ${ended.failures}, crashes = ${ended.crashes}, finished_at = ${ended.finishedAt},
       progress = ${ended.progress}, node_id = null, lease_until = null, process_pid = null,
       process_started_at = null
-    where team_id = ${ended.team_id} and id = ${ended.id}`;
+    where team_id = ${ended.teamId} and id = ${ended.id}`;
 }

@@ -40,12 +40,15 @@ export interface HistoryPlace {
   id: string;
 }
 
-interface SummaryRow extends Omit<DeliverySummary, 'last'> {
+/** Columns of the last attempt of a delivery; null without one. */
+export interface LastAttempt {
   outcome: Attempt['outcome'] | null;
   status: number | null;
   error: string | null;
   at: number;
 }
+
+type SummaryRow = Omit<DeliverySummary, 'last'> & LastAttempt;
 
 const COLUMNS = new Part(`
   delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId", event.type as "eventType",
@@ -134,7 +137,7 @@ export async function list(
     end.id,
     limit,
   );
-  return rows.map(toSummary);
+  return rows.map((row) => toSummary(row));
 }
 
 function placeOf(
@@ -146,7 +149,8 @@ function placeOf(
       and webhook_id = ${at.webhookId}`;
 }
 
-function toSummary({ outcome, status, error, at, ...rest }: SummaryRow): DeliverySummary {
+/** Moves the columns of the last attempt into `last`. */
+export function toSummary<Row extends LastAttempt>({ outcome, status, error, at, ...rest }: Row) {
   return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
 }
 
@@ -164,5 +168,5 @@ export async function ofEvent(
     before ?? 'e',
     limit,
   );
-  return rows.map(toSummary);
+  return rows.map((row) => toSummary(row));
 }

@@ -6,7 +6,7 @@
 import type { AfterFailure } from '../../model/job.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
-import { type JobRow, UNFINISHED } from '../rows.ts';
+import { JOB, type JobRow, UNFINISHED } from '../rows.ts';
 import { both, type Value } from '../sql.ts';
 import { type Tx, touchAllLanes, type View } from '../transaction.ts';
 import { fail, release } from './attempts.ts';
@@ -146,7 +146,7 @@ async function lockRuns(
     where team_id = ${teamId} and (${workflowIds}::text[] is null or id = any(${workflowIds}))
     order by id for update`;
   const unfinished = await tx.db.all<JobRow>`
-    select * from job /* use job_slot */
+    select ${JOB} from job /* use job_slot */
     where team_id = ${teamId} and (${workflowIds}::text[] is null or workflow_id = any(${workflowIds}))
       and ${UNFINISHED}
     order by id for update`;
@@ -159,7 +159,7 @@ async function lockRuns(
  */
 async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
   for (const job of running) {
-    const held = { teamId: job.team_id, jobId: job.id, attempt: job.attempt };
+    const held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
     if (job.origin !== 'push') {
       await release(tx, { held });
       continue;
@@ -194,7 +194,7 @@ export async function suppress(
   const of = new Set(entries.filter((_, place) => stored[place] !== 0).map(({ workflowId }) => workflowId));
   await interrupt(
     tx,
-    running.filter((job) => of.has('') || of.has(job.workflow_id)),
+    running.filter((job) => of.has('') || of.has(job.workflowId)),
   );
 }
 

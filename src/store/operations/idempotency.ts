@@ -21,9 +21,9 @@ export async function once<T>(
   make: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const { teamId, operation, target, idempotencyKey = null } = call;
-  const parts = partsOf(idempotencyKey);
-  if (parts === undefined) return make();
-  const { key, sent } = parts;
+  if (idempotencyKey === null) return make();
+  const { key, sent } =
+    typeof idempotencyKey === 'string' ? { key: idempotencyKey, sent: null } : idempotencyKey;
   // The row stays locked until the commit, so that of two concurrent calls only one runs `make`.
   const since = tx.now - REMEMBERED_MS;
   const row = await tx.db.get<{ result_id: string; sent: string | null }>`
@@ -35,7 +35,7 @@ export async function once<T>(
                    else excluded.created_at end
     returning result_id, sent`;
   if (row !== undefined && row.result_id !== NOTHING) {
-    refuseOther(row.sent, sent);
+    if (row.sent !== null && sent !== null && row.sent !== sent) throw new Problem('idempotency_key_reused');
     tx.repeated = true;
     return JSON.parse(row.result_id) as T;
   }
@@ -72,15 +72,4 @@ export interface IdempotentCall {
   /** The id of the thing that is called on: the scope of the key. */
   target: string;
   idempotencyKey?: IdempotencyKey;
-}
-
-/** The parts of a key; undefined without a key. */
-export function partsOf(idempotencyKey: IdempotencyKey): { key: string; sent: string | null } | undefined {
-  if (idempotencyKey === null) return undefined;
-  return typeof idempotencyKey === 'string' ? { key: idempotencyKey, sent: null } : idempotencyKey;
-}
-
-/** @throws Problem `idempotency_key_reused` if the first call had another request hash; null means unknown */
-export function refuseOther(first: string | null, sent: string | null): void {
-  if (first !== null && sent !== null && first !== sent) throw new Problem('idempotency_key_reused');
 }

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { idsBetween } from '../page.ts';
-import { type JobRow, toJob, UNFINISHED } from '../rows.ts';
+import { JOB, type JobRow, toJob, UNFINISHED } from '../rows.ts';
 import { MAX_BATCH_BYTES, type Value } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { REMEMBERED_MS } from './idempotency.ts';
@@ -60,7 +60,7 @@ async function rowsOf(view: View, look: Look): Promise<JobRow[]> {
   const given = (condition: string, value: Value | undefined) =>
     value === undefined ? '' : `and ${condition.replace('?', `$${values.push(value)}`)}`;
   return view.db.all<JobRow>(
-    `select * from job ${indexed(look)}
+    `select ${JOB} from job ${indexed(look)}
        and team_id = $1 and id >= $2 and id < $3 and created_at between $4 and $5
        ${given('workflow_id = ?', workflowId)} ${given('origin = ?', origin)} ${given('state = any(?)', states)}
      order by id desc limit $6`,
@@ -174,11 +174,8 @@ export async function counts(
 /** Maximum number of workflows per call. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** The cursor of pruning: the last workflow that is finished. */
-type PrunePlace = WorkflowRef;
-
-/** Before the first. */
-export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '' };
+/** The cursor of pruning before the first workflow: the last workflow that is finished. */
+export const PRUNE_START: WorkflowRef = { teamId: '', workflowId: '' };
 
 /**
  * Deletes ended jobs with their logs if they are older than `keepMs` or not among the newest `keepJobs` of their
@@ -188,9 +185,9 @@ export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '' };
  */
 export async function prune(
   tx: Tx,
-  input: { keepJobs: number; keepMs: number; limit: number } & { after: PrunePlace },
-): Promise<{ next: PrunePlace | null }> {
-  const workflows = await tx.db.all<PrunePlace>`
+  input: { keepJobs: number; keepMs: number; limit: number } & { after: WorkflowRef },
+): Promise<{ next: WorkflowRef | null }> {
+  const workflows = await tx.db.all<WorkflowRef>`
     select team_id as "teamId", id as "workflowId" from workflow
     where (team_id, id) > (${input.after.teamId}, ${input.after.workflowId}) order by team_id, id
     limit ${WORKFLOWS_AT_ONCE}`;
@@ -229,7 +226,7 @@ const PRUNABLE = `
  */
 async function prunable(
   tx: Tx,
-  { teamId, workflowId }: PrunePlace,
+  { teamId, workflowId }: WorkflowRef,
   { keepJobs, keepMs, limit }: Parameters<typeof prune>[1],
 ): Promise<string[]> {
   const before = tx.now - keepMs;

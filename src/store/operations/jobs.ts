@@ -11,7 +11,18 @@ import { type EventType, jobData } from '../../model/event.ts';
 import type { AttemptLease, Job, JobOrigin } from '../../model/job.ts';
 import type { Definition, Schedule, WorkflowRef } from '../../model/workflow.ts';
 import { traceOfAttempt } from '../../observe/trace-context.ts';
-import { type InTeam, type JobRow, newJob, toJob, UNFINISHED, type WorkflowRow } from '../rows.ts';
+import {
+  camelCase,
+  type InTeam,
+  JOB,
+  type JobRow,
+  newJob,
+  OF_JOB,
+  toJob,
+  UNFINISHED,
+  WORKFLOW,
+  type WorkflowRow,
+} from '../rows.ts';
 import { type ColumnType, insertAll, Part } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { appendEvent } from './events.ts';
@@ -46,17 +57,17 @@ export async function enqueue(
   const { teamId, workflowId } = input;
   const [workflow, earlier, unfinished] = await Promise.all([
     tx.locked?.workflow ??
-      tx.db.get<Pick<WorkflowRow, 'paused_at' | 'archived_at' | 'definition'>>`
-        select paused_at, archived_at, definition from workflow where team_id = ${teamId}
+      tx.db.get<Pick<WorkflowRow, 'pausedAt' | 'archivedAt' | 'definition'>>`
+        select paused_at as "pausedAt", archived_at as "archivedAt", definition from workflow where team_id = ${teamId}
           and id = ${workflowId} for update`,
     remembered(tx, input, 'jobs.enqueue'),
     unfinishedJobs(tx, input),
   ]);
-  if (workflow === undefined || workflow.archived_at !== null) return { outcome: 'not_found' };
-  if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier) };
+  if (workflow === undefined || workflow.archivedAt !== null) return { outcome: 'not_found' };
+  if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier.job) };
   const { source, overlap, priority } = JSON.parse(workflow.definition) as Definition;
   if (source.type === 'push') return { outcome: 'receives_push' };
-  if (workflow.paused_at !== null) return { outcome: 'paused' };
+  if (workflow.pausedAt !== null) return { outcome: 'paused' };
 
   const slots = overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
@@ -75,7 +86,7 @@ export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Pro
   const { workflow, unfinished } = tx.locked ?? {};
   if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
   return tx.db.all<JobRow>`
-    select * from job /* use job_slot */
+    select ${JOB} from job /* use job_slot */
     where team_id = ${teamId} and workflow_id = ${workflowId} and ${UNFINISHED} order by slot`;
 }
 
@@ -86,7 +97,7 @@ export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
 }
 
 export async function writeJobs({ db }: Tx, jobs: readonly JobRow[]): Promise<void> {
-  const rows = jobs.map((job) => NEW_NAMES.map((name) => job[name]));
+  const rows = jobs.map((job) => NEW_FIELDS.map((field) => job[field]));
   await insertAll(db, 'job', NEW_COLUMNS, rows);
 }
 
@@ -105,8 +116,8 @@ const NEW_COLUMNS = {
   created_at: 'bigint',
   started_at: 'bigint',
   trace: 'text',
-} as const satisfies Partial<Record<keyof JobRow, ColumnType>>;
-const NEW_NAMES = Object.keys(NEW_COLUMNS) as (keyof typeof NEW_COLUMNS)[];
+} as const satisfies Record<string, ColumnType>;
+const NEW_FIELDS = Object.keys(NEW_COLUMNS).map(camelCase) as (keyof JobRow)[];
 
 /** The part of a call that identifies its idempotency key. */
 type Keyed = Omit<Parameters<typeof enqueue>[1], 'origin' | 'trace'>;
@@ -116,14 +127,17 @@ export async function remembered(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
   operation: 'jobs.enqueue' | 'jobs.begin',
-): Promise<(JobRow & { sent: string | null }) | undefined> {
+): Promise<{ job: JobRow; sent: string | null } | undefined> {
   if (idempotencyKey === null) return undefined;
-  return tx.db.get<JobRow & { sent: string | null }>`
-    select job.*, idempotency.sent from idempotency
+  const row = await tx.db.get<JobRow & { sent: string | null }>`
+    select ${OF_JOB}, idempotency.sent from idempotency
     join job on job.team_id = idempotency.team_id and job.id = idempotency.result_id
     where idempotency.team_id = ${teamId} and operation = ${operation} and target = ${workflowId}
       and key = ${idempotencyKey}
       and idempotency.created_at > ${tx.now - REMEMBERED_MS}`;
+  if (row === undefined) return undefined;
+  const { sent, ...job } = row;
+  return { job, sent };
 }
 
 /** Stores the job that a call with a key created, and deletes expired keys of the team. */
@@ -144,13 +158,9 @@ export async function remember(
   ]);
 }
 
-export async function get(view: View, at: InTeam): Promise<Job | undefined> {
-  const row = await jobRow(view, at);
+export async function get(view: View, { teamId, id }: InTeam): Promise<Job | undefined> {
+  const row = await view.db.get<JobRow>`select ${JOB} from job where team_id = ${teamId} and id = ${id}`;
   return row && toJob(row);
-}
-
-export function jobRow(view: View, { teamId, id }: InTeam): Promise<JobRow | undefined> {
-  return view.db.get<JobRow>`select * from job where team_id = ${teamId} and id = ${id}`;
 }
 
 /** A job and its workflow, both locked until the commit. */
@@ -167,10 +177,10 @@ export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJ
   // Sent in this order and in one round trip, which is safe because a job never changes its workflow.
   const [workflow, job] = await Promise.all([
     tx.db.get<WorkflowRow>`
-      select * from workflow
+      select ${WORKFLOW} from workflow
       where team_id = ${teamId} and id = (select workflow_id from job where team_id = ${teamId} and id = ${id})
       for update`,
-    tx.db.get<JobRow>`select * from job where team_id = ${teamId} and id = ${id} for update`,
+    tx.db.get<JobRow>`select ${JOB} from job where team_id = ${teamId} and id = ${id} for update`,
   ]);
   return workflow === undefined || job === undefined ? undefined : { job, workflow };
 }
@@ -195,7 +205,7 @@ export async function lockRunning(tx: View, held: AttemptLease): Promise<LockedJ
 /** The fence for changes that affect only the job's row: locks that row, or throws FencedError. */
 export async function heldJob(tx: Tx, held: AttemptLease): Promise<JobRow> {
   const row = await tx.db.get<JobRow>`
-    select * from job where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt}
+    select ${JOB} from job where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt}
       and state = 'running' for update`;
   if (row === undefined) throw fenced(held);
   return row;
@@ -210,7 +220,7 @@ export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
   await tx.db.run`
     update job /* use job_slot */ set slot = 0, run_at = greatest(run_at, ${tx.now})
-    where team_id = ${ended.team_id} and workflow_id = ${ended.workflow_id} and slot = 1 and ${UNFINISHED}`;
+    where team_id = ${ended.teamId} and workflow_id = ${ended.workflowId} and slot = 1 and ${UNFINISHED}`;
 }
 
 /** Appends an event about a job in its current state; `more` is added to its data. */
@@ -221,19 +231,19 @@ export function appendJobEvent(
   more: Record<string, unknown> = {},
 ): void {
   const facts = jobData({
-    workflowId: job.workflow_id,
+    workflowId: job.workflowId,
     jobId: job.id,
     state: job.state,
-    queuedAt: job.created_at,
-    startedAt: job.started_at,
-    finishedAt: job.finished_at,
+    queuedAt: job.createdAt,
+    startedAt: job.startedAt,
+    finishedAt: job.finishedAt,
   });
   appendEvent(tx, {
-    teamId: job.team_id,
+    teamId: job.teamId,
     type,
-    workflowId: job.workflow_id,
+    workflowId: job.workflowId,
     jobId: job.id,
-    finishedAt: job.finished_at,
+    finishedAt: job.finishedAt,
     data: { ...facts, ...more },
     trace: traceOfAttempt(job),
   });
@@ -268,24 +278,14 @@ export async function ahead(
   return rows.map(toSchedule);
 }
 
-interface ScheduleRow {
-  team_id: string;
-  id: string;
-  next_run_at: number;
-  definition: string;
-}
+type ScheduleRow = Omit<DueSchedule, 'schedule'> & { definition: string };
 
 const SCHEDULES = new Part(`
-  select team_id, id, next_run_at, definition from workflow
+  select team_id as "teamId", id as "workflowId", next_run_at as "dueAt", definition from workflow
   where next_run_at is not null and paused_at is null and archived_at is null`);
 
-function toSchedule(row: ScheduleRow): DueSchedule {
-  return {
-    teamId: row.team_id,
-    workflowId: row.id,
-    schedule: (JSON.parse(row.definition) as Definition).schedule as Schedule,
-    dueAt: row.next_run_at,
-  };
+function toSchedule({ definition, ...row }: ScheduleRow): DueSchedule {
+  return { ...row, schedule: (JSON.parse(definition) as Definition).schedule as Schedule };
 }
 
 /**

@@ -5,16 +5,9 @@ import type { Tx } from '../transaction.ts';
 import { waitingLanes } from './lanes.ts';
 import { UsageTally, writeUsage } from './usage.ts';
 
-/** The cursor of expiry: webhook by webhook, and within each the oldest delivery first. */
-export interface ExpirePlace {
-  teamId: string;
-  webhookId: string;
-  createdAt: number;
-  id: string;
-}
-
-/** Before the first. */
-export const EXPIRE_START: ExpirePlace = { teamId: '', webhookId: '', createdAt: -1, id: '' };
+/** The cursor of expiry at its start: webhook by webhook, and within each the oldest delivery first. */
+export const EXPIRE_START = { teamId: '', webhookId: '', createdAt: -1, id: '' };
+type ExpirePlace = typeof EXPIRE_START;
 
 /**
  * Visits at most `limit` webhooks and deliveries; `next` is null at the end of a round. Without the cursor, every step
@@ -95,14 +88,9 @@ async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: numbe
   await writeUsage(tx, tally.rows);
 }
 
-/** The cursor of pruning: an event. */
-export interface PrunePlace {
-  teamId: string;
-  sequence: number;
-}
-
-/** Before the first. */
-export const PRUNE_START: PrunePlace = { teamId: '', sequence: 0 };
+/** The cursor of pruning before the first event. */
+export const PRUNE_START = { teamId: '', sequence: 0 };
+type PrunePlace = typeof PRUNE_START;
 
 /**
  * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with all their deliveries. Events with a

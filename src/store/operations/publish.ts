@@ -11,12 +11,12 @@ import {
 } from '../../model/same-json.ts';
 import { type Guards, guardMistake, mergeFields } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
-import type { JobRow, WorkflowRow } from '../rows.ts';
+import { JOB, type JobRow, type WorkflowRow } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { endCanceled, withoutMessage } from './attempts.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
-import { countBytes, publishedBeside, quotaOf } from './quotas.ts';
+import { publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
 export type Published =
@@ -46,26 +46,25 @@ export async function publish(
 ): Promise<Published> {
   const { held, guards, state, fields, mode } = input;
   const [{ job, workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
-  if (job.cancel_requested_at !== null) {
+  if (job.cancelRequestedAt !== null) {
     await endCanceled(tx, { held });
     return { outcome: 'canceled' };
   }
   const before = await publishedVersion(tx, workflow);
   // From counters kept while staging: counting the rows of a large run would block every write.
-  const { staged_added: added, staged_changed, staged_removed: removed } = workflow;
-  const records = { total: before.total + added - removed, added, changed: staged_changed, removed };
-  const bytesBefore = before.bytes ?? (await countBytes(tx, workflow, before.total));
-  const bytes = bytesBefore === null ? null : bytesBefore + workflow.staged_bytes;
+  const { stagedAdded: added, stagedChanged, stagedRemoved: removed } = workflow;
+  const records = { total: before.total + added - removed, added, changed: stagedChanged, removed };
+  const bytes = before.bytes === null ? null : before.bytes + workflow.stagedBytes;
   const error =
     guardMistake({ guards, before: before.total, after: records.total }) ??
     (await quotaMistake(tx, workflow, {
       records: { before: before.total, after: records.total },
-      storedBytes: { before: bytesBefore, after: bytes },
+      storedBytes: { before: before.bytes, after: bytes },
     }));
   if (error !== undefined) return { outcome: 'guarded', error };
 
   const changed = records.added + records.changed + records.removed > 0;
-  const version = changed ? workflow.current_version + 1 : workflow.current_version;
+  const version = changed ? workflow.currentVersion + 1 : workflow.currentVersion;
   const listed = changed ? await listDifferences(tx, workflow, records) : undefined;
   if (changed) {
     const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
@@ -73,17 +72,17 @@ export async function publish(
     await tx.db.run`
       insert into version (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes,
         fields, published_at)
-      values (${workflow.team_id}, ${workflow.id}, ${version}, ${job.id}, ${records.total}, ${added},
-        ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.staged_largest)}, ${bytes},
+      values (${workflow.teamId}, ${workflow.id}, ${version}, ${job.id}, ${records.total}, ${added},
+        ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.stagedLargest)}, ${bytes},
         ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
   }
-  if (changed || state !== undefined || workflow.staged_largest > 0)
+  if (changed || state !== undefined || workflow.stagedLargest > 0)
     await moveOn(tx, workflow, version, state);
   const finished = await finish(tx, job, version, records);
   await moveUp(tx, finished);
   const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
   if (changed) {
-    const previousVersion = workflow.current_version;
+    const previousVersion = workflow.currentVersion;
     appendJobEvent(tx, finished, 'workflow_data_change', {
       ...published,
       previousVersion,
@@ -101,19 +100,19 @@ async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unk
     update workflow
     set current_version = ${version}, state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
       staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
-    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
+    where team_id = ${workflow.teamId} and id = ${workflow.id}`;
 }
 
 async function quotaMistake(
   tx: Tx,
-  { team_id, id }: WorkflowRow,
+  { teamId, id }: WorkflowRow,
   sizes: PublishedSizes,
 ): Promise<string | undefined> {
   for (const quota of PUBLISHED) {
     const { before, after } = sizes[quota];
-    const most = (after ?? 0) > (before ?? 0) ? await quotaOf(tx, team_id, quota) : null;
+    const most = (after ?? 0) > (before ?? 0) ? await quotaOf(tx, teamId, quota) : null;
     if (most === null) continue;
-    const others = await publishedBeside(tx, quota, team_id, id);
+    const others = await publishedBeside(tx, quota, teamId, id);
     const mistake = publishMistake({ quota, most, others, before: before ?? 0, after: after ?? 0 });
     if (mistake !== undefined) return mistake;
   }
@@ -130,8 +129,8 @@ interface VersionSizes {
 
 async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionSizes> {
   const row = await tx.db.get<VersionSizes>`
-    select total, largest, bytes, fields from version where team_id = ${workflow.team_id}
-      and workflow_id = ${workflow.id} and number = ${workflow.current_version}`;
+    select total, largest, bytes, fields from version where team_id = ${workflow.teamId}
+      and workflow_id = ${workflow.id} and number = ${workflow.currentVersion}`;
   return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
 }
 
@@ -142,7 +141,7 @@ async function finish(tx: Tx, job: JobRow, version: number, records: RecordCount
       records = ${JSON.stringify(records)}, reason = null, error = null,
         progress = ${withoutMessage(job.progress)}, node_id = null,
         lease_until = null, process_pid = null, process_started_at = null
-    where team_id = ${job.team_id} and id = ${job.id} returning *`) as JobRow;
+    where team_id = ${job.teamId} and id = ${job.id} returning ${JOB}`) as JobRow;
 }
 
 /** The differences of the first 100 changed records, as many as fit into a body. */
@@ -195,9 +194,9 @@ const REMOVED = both(
 /** The first 100 changed records, a few at a time: added and changed ones by `seq`, then removed ones. */
 async function* changedRecords(
   tx: Tx,
-  { team_id: teamId, id: workflowId, current_version }: WorkflowRow,
+  { teamId, id: workflowId, currentVersion }: WorkflowRow,
 ): AsyncGenerator<ChangedRecord> {
-  const version = current_version + 1;
+  const version = currentVersion + 1;
   let left = MAX_DIFFERENCES;
   for (const sql of [WRITTEN, REMOVED]) {
     let afterSeq = 0;

@@ -8,10 +8,8 @@ import {
   type Quota,
   quotaReached,
 } from '../../model/quota.ts';
-import type { WorkflowRow } from '../rows.ts';
-import { both, insertAll } from '../sql.ts';
+import { insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
-import { inWorkflow } from './record-indexes.ts';
 
 /** Replaces all of a team's own quotas. For other quotas the instance's defaults apply. */
 export async function setQuotas(
@@ -78,33 +76,6 @@ export async function publishedBeside(
 ): Promise<number> {
   await lockTeam(tx, teamId);
   return count(tx, IN_CURRENT[quota], teamId, workflowId);
-}
-
-/** How many records at most a publish counts the bytes of, if the version before has no count. */
-const MAX_COUNTED = 5_000_000;
-const COUNT_BYTES = both(
-  (pick) => `
-  update version
-  set bytes = (select coalesce(sum(octet_length(body)), 0) from record
-               where ${inWorkflow(pick)} and added_in <= $3 and coalesce(removed_in, $3 + 1) > $3)
-  where team_id = $1 and workflow_id = $2 and number = $3
-  returning bytes`,
-);
-
-/**
- * Counts and stores the bytes of a current version that lacks them: a node of the previous release published it, or it
- * was copied from a database of that release. Null when there are too many records to count while the workflow is
- * locked.
- */
-export async function countBytes(tx: Tx, workflow: WorkflowRow, records: number): Promise<number | null> {
-  if (records > MAX_COUNTED) return null;
-  const counted = await tx.db.get<{ bytes: number }>(
-    COUNT_BYTES,
-    workflow.team_id,
-    workflow.id,
-    workflow.current_version,
-  );
-  return counted?.bytes ?? null;
 }
 
 function lockTeam(tx: Tx, teamId: string): Promise<void> {

@@ -16,15 +16,9 @@ import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startO
 /** Webhooks with replays that one step visits; the next step continues after them. */
 const MAX_WEBHOOKS = 25;
 
-/** The cursor of the steps: a webhook, and whether this round has done anything. */
-export interface ReplayPlace {
-  teamId: string;
-  webhookId: string;
-  moved: boolean;
-}
-
-/** Before the first. */
-export const REPLAY_START: ReplayPlace = { teamId: '', webhookId: '', moved: false };
+/** The cursor of the steps at its start: a webhook, and whether this round has done anything. */
+export const REPLAY_START = { teamId: '', webhookId: '', moved: false };
+type ReplayPlace = typeof REPLAY_START;
 
 // The oldest replay of each webhook; later ones wait until it is done.
 const RUNNING = `

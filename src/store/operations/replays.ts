@@ -3,12 +3,19 @@
  * a new delivery. `replay-steps.ts` carries out replays of a selection.
  */
 
-import { type Attempt, DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
+import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import type { InTeam } from '../rows.ts';
 import { both, insertAll, Part } from '../sql.ts';
 import { type LaneName, type Tx, touchLane, type View } from '../transaction.ts';
-import { type DeliveryFilter, type DeliverySummary, type HistoryPlace, ofStates } from './deliveries.ts';
+import {
+  type DeliveryFilter,
+  type DeliverySummary,
+  type HistoryPlace,
+  type LastAttempt,
+  ofStates,
+  toSummary,
+} from './deliveries.ts';
 import { DELIVERY_COLUMNS } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
@@ -176,13 +183,6 @@ function toReplay({ states, ...row }: ReplayRow): Replay {
   return { ...row, states: JSON.parse(states) };
 }
 
-interface ReplayedRow extends Omit<ReplayedDelivery, 'last'> {
-  outcome: Attempt['outcome'] | null;
-  status: number | null;
-  error: string | null;
-  at: number;
-}
-
 export async function getReplay(view: View, { teamId, id }: InTeam): Promise<Replay | undefined> {
   const row = await view.db
     .get<ReplayRow>`select ${REPLAY} from replay where team_id = ${teamId} and id = ${id}`;
@@ -197,7 +197,7 @@ export async function replayed(
   view: View,
   { teamId, id, after, limit }: { teamId: string; id: string; after: number; limit: number },
 ): Promise<ReplayedDelivery[]> {
-  const rows = await view.db.all<ReplayedRow>`
+  const rows = await view.db.all<Omit<ReplayedDelivery, 'last'> & LastAttempt>`
     select sent.event_sequence as sequence, sent.state, sent.next_at as "nextAt",
            attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
     from (
@@ -208,10 +208,7 @@ export async function replayed(
     left join attempt on attempt.team_id = sent.team_id and attempt.delivery_id = sent.id
                      and attempt.number = sent.attempt
     order by sent.event_sequence`;
-  return rows.map(({ outcome, status, error, at, ...delivery }) => ({
-    ...delivery,
-    last: outcome === null ? null : { outcome, status, error, at },
-  }));
+  return rows.map((row) => toSummary(row));
 }
 
 /**

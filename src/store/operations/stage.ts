@@ -41,8 +41,8 @@ export async function stage(
   if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
   const run: Run = {
-    at: [workflow.team_id, workflow.id, workflow.current_version + 1],
-    nextSeq: workflow.next_seq,
+    at: [workflow.teamId, workflow.id, workflow.currentVersion + 1],
+    nextSeq: workflow.nextSeq,
     added: 0,
     changed: 0,
     largest: 0,
@@ -59,7 +59,7 @@ export async function stage(
     set next_seq = ${run.nextSeq}, staged_added = staged_added + ${run.added},
       staged_changed = staged_changed + ${run.changed},
         staged_largest = greatest(staged_largest, ${run.largest}), staged_bytes = staged_bytes + ${run.grown}
-    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
+    where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { seqs };
 }
 
@@ -325,7 +325,7 @@ export async function remove(
 ): Promise<{ dealtWith: number }> {
   if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
-  const at = [workflow.team_id, workflow.id] as const;
+  const at = [workflow.teamId, workflow.id] as const;
   const step = atATime(tx.db, MAX_BATCH);
   let dealtWith = 0;
   let removed = 0;
@@ -335,7 +335,7 @@ export async function remove(
     const closed = await tx.db.all<{ bytes: number }>(
       CLOSE_MISSING,
       ...at,
-      workflow.current_version + 1,
+      workflow.currentVersion + 1,
       some,
     );
     dealtWith += step;
@@ -344,7 +344,7 @@ export async function remove(
   }
   await tx.db.run`
     update workflow set staged_removed = staged_removed + ${removed}, staged_bytes = staged_bytes - ${bytes}
-    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
+    where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { dealtWith };
 }
 
@@ -377,8 +377,8 @@ export async function sweep(
   { held, limit }: { held: AttemptLease; limit: number },
 ): Promise<{ done: boolean }> {
   const [{ workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
-  const at = [workflow.team_id, workflow.id] as const;
-  const version = workflow.current_version + 1;
+  const at = [workflow.teamId, workflow.id] as const;
+  const version = workflow.currentVersion + 1;
   const room = { rows: limit, bytes: MAX_BATCH_BYTES };
   // Rows are reopened only when no row of this version is left: until then a closed row may have a successor with its id.
   for (const [first, end] of [
@@ -394,6 +394,6 @@ export async function sweep(
   await tx.db.run`
     update workflow
     set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
-    where team_id = ${workflow.team_id} and id = ${workflow.id}`;
+    where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { done: true };
 }

@@ -121,16 +121,9 @@ export async function prunable(
   };
 }
 
-/** The cursor of the deletion: the last row that was deleted. */
-export interface PrunePlace {
-  teamId: string;
-  workflowId: string;
-  removedIn: number;
-  seq: number;
-}
-
-/** Before the first. */
-export const PRUNE_START: PrunePlace = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
+/** The cursor of pruning before the first row: the last row that was deleted. */
+export const PRUNE_START = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
+type PrunePlace = typeof PRUNE_START;
 
 /**
  * Drops the versions that `Retention` does not keep: moves `oldest`, then deletes the rows that only they had, at most
@@ -147,11 +140,11 @@ export async function prune(
   const [workflow] = await Promise.all([lockWorkflow(tx, teamId, workflowId), inOrder(tx.db)]);
   if (workflow === undefined) return { done: true, next: PRUNE_START };
   const oldest = await moveOldest(tx, workflow, input);
-  if (workflow.pruned_version < oldest.version) {
+  if (workflow.prunedVersion < oldest.version) {
     const isSame = input.after.teamId === teamId && input.after.workflowId === workflowId;
     const after = isSame
       ? input.after
-      : { teamId, workflowId, removedIn: workflow.pruned_version + 1, seq: -1 };
+      : { teamId, workflowId, removedIn: workflow.prunedVersion + 1, seq: -1 };
     const records = await deleteRecords(tx, { after, oldest: oldest.version, limit });
     const done = records.done && (await deleteVersions(tx, workflow, oldest.version, limit));
     if (!done) return { done: false, next: records.next };
@@ -167,17 +160,17 @@ async function moveOldest(
   workflow: WorkflowRow,
   { limit, ...retention }: Retention & { limit: number },
 ): Promise<{ version: number; done: boolean }> {
-  const successors = await tx.db.all<{ number: number; published_at: number }>`
-    select number, published_at from version
-    where team_id = ${workflow.team_id} and workflow_id = ${workflow.id}
-      and number > ${workflow.oldest_version} and number <= ${workflow.current_version} order by number
+  const successors = await tx.db.all<{ number: number; publishedAt: number }>`
+    select number, published_at as "publishedAt" from version
+    where team_id = ${workflow.teamId} and workflow_id = ${workflow.id}
+      and number > ${workflow.oldestVersion} and number <= ${workflow.currentVersion} order by number
       limit ${limit}`;
-  const prunable = countPrunable(successors, { now: tx.now, current: workflow.current_version, retention });
-  const version = workflow.oldest_version + prunable;
-  if (version > workflow.oldest_version) {
+  const prunable = countPrunable(successors, { now: tx.now, current: workflow.currentVersion, retention });
+  const version = workflow.oldestVersion + prunable;
+  if (version > workflow.oldestVersion) {
     await tx.db.run`
       update workflow set oldest_version = ${version}
-      where team_id = ${workflow.team_id} and id = ${workflow.id}`;
+      where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   }
   return { version, done: prunable < successors.length || successors.length < limit };
 }
@@ -188,12 +181,12 @@ async function moveOldest(
  * @param successors the versions that superseded them, in order: a version's age counts from when it was superseded
  */
 function countPrunable(
-  successors: readonly { number: number; published_at: number }[],
+  successors: readonly { number: number; publishedAt: number }[],
   { now, current, retention }: { now: number; current: number; retention: Retention },
 ): number {
   const { keepVersions, keepMs, graceMs } = retention;
-  const kept = successors.findIndex(({ number, published_at }) => {
-    const supersededMs = now - published_at;
+  const kept = successors.findIndex(({ number, publishedAt }) => {
+    const supersededMs = now - publishedAt;
     return supersededMs < graceMs || (number - 1 > current - keepVersions && supersededMs < keepMs);
   });
   return kept === -1 ? successors.length : kept;
@@ -232,7 +225,7 @@ async function deleteRecords(
 
 async function deleteVersions(
   tx: Tx,
-  { team_id: teamId, id: workflowId }: WorkflowRow,
+  { teamId, id: workflowId }: WorkflowRow,
   oldest: number,
   limit: number,
 ): Promise<boolean> {

@@ -244,15 +244,9 @@ export function sealed(
     select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
 }
 
-/** The cursor of pruning: a removed webhook, in the order of removal. */
-export interface PrunePlace {
-  deletedAt: number;
-  teamId: string;
-  id: string;
-}
-
-/** Before the first. */
-export const PRUNE_START: PrunePlace = { deletedAt: -1, teamId: '', id: '' };
+/** The cursor of pruning at its start: a removed webhook, in the order of removal. */
+export const PRUNE_START = { deletedAt: -1, teamId: '', id: '' };
+type PrunePlace = typeof PRUNE_START;
 
 /**
  * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.

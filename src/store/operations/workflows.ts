@@ -7,7 +7,15 @@
 
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
-import { type InTeam, LISTED, type ListedRow, toWorkflow, UNFINISHED, type WorkflowRow } from '../rows.ts';
+import {
+  type InTeam,
+  LISTED,
+  type ListedRow,
+  toWorkflow,
+  UNFINISHED,
+  WORKFLOW,
+  type WorkflowRow,
+} from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { requireRoom } from './quotas.ts';
@@ -41,23 +49,23 @@ export async function apply(
   const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
   const found = await lockWorkflow(tx, teamId, id);
-  if (expectedHash !== undefined && (found?.archived_at !== null || found.definition_hash !== expectedHash)) {
+  if (expectedHash !== undefined && (found?.archivedAt !== null || found.definitionHash !== expectedHash)) {
     return 'stale';
   }
-  if (found === undefined || found.archived_at !== null) await requireRoom(tx, teamId, 'workflows');
+  if (found === undefined || found.archivedAt !== null) await requireRoom(tx, teamId, 'workflows');
   const stored = found ?? (await create(tx, input, definition));
   if (stored === 'created') return stored;
-  if (stored.archived_at === null && stored.definition_hash === hash) return 'unchanged';
+  if (stored.archivedAt === null && stored.definitionHash === hash) return 'unchanged';
   await Promise.all([
     tx.db.run`
       update workflow set definition = ${definition}, definition_hash = ${hash},
         next_run_at = ${nextRun(input, stored)}, archived_at = null, updated_at = ${tx.now}
       where team_id = ${teamId} and id = ${id}`,
     // Jobs that waited while the workflow was archived may start again.
-    park(tx, { teamId, ids: [id], parked: stored.paused_at !== null }),
+    park(tx, { teamId, ids: [id], parked: stored.pausedAt !== null }),
   ]);
   tx.touched.jobs = true;
-  return stored.archived_at === null ? 'changed' : 'restored';
+  return stored.archivedAt === null ? 'changed' : 'restored';
 }
 
 /** The next run after applying a definition: an unchanged schedule keeps its time, unless the workflow was archived. */
@@ -67,9 +75,9 @@ function nextRun(
 ): number | null {
   const { schedule } = input.definition;
   if (schedule === null) return null;
-  if (stored === undefined || stored.archived_at !== null) return input.nextRunAt;
+  if (stored === undefined || stored.archivedAt !== null) return input.nextRunAt;
   const before = (JSON.parse(stored.definition) as Definition).schedule;
-  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.next_run_at : input.nextRunAt;
+  return JSON.stringify(before) === JSON.stringify(schedule) ? stored.nextRunAt : input.nextRunAt;
 }
 
 const CREATE = both(
@@ -91,7 +99,7 @@ async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'c
 /** A workflow that is not archived. */
 export async function get(view: View, { teamId, id }: InTeam): Promise<Workflow | undefined> {
   const row = await workflowRow(view, teamId, id);
-  return row === undefined || row.archived_at !== null ? undefined : toWorkflow(row);
+  return row === undefined || row.archivedAt !== null ? undefined : toWorkflow(row);
 }
 
 /** A page of a team's workflows, by id, without archived ones by default. */
@@ -147,8 +155,8 @@ export async function archive(
 /** Pauses a workflow: it accepts and starts no jobs; a running job continues. Pausing twice is harmless. */
 export async function pause(tx: Tx, { teamId, id }: InTeam): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
-  if (row === undefined || row.archived_at !== null) return undefined;
-  if (row.paused_at !== null) {
+  if (row === undefined || row.archivedAt !== null) return undefined;
+  if (row.pausedAt !== null) {
     tx.repeated = true;
     return toWorkflow(row);
   }
@@ -158,7 +166,7 @@ export async function pause(tx: Tx, { teamId, id }: InTeam): Promise<Workflow | 
       where team_id = ${teamId} and id = ${id}`,
     park(tx, { teamId, ids: [id], parked: true }),
   ]);
-  return toWorkflow({ ...row, paused_at: tx.now, updated_at: tx.now });
+  return toWorkflow({ ...row, pausedAt: tx.now, updatedAt: tx.now });
 }
 
 /** Ends the pause. `nextRunAt` is when its schedule is due next; runs missed during the pause are not made up for. */
@@ -167,8 +175,8 @@ export async function resume(
   { teamId, id, nextRunAt }: { teamId: string; id: string; nextRunAt: number | null },
 ): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
-  if (row === undefined || row.archived_at !== null) return undefined;
-  if (row.paused_at === null) {
+  if (row === undefined || row.archivedAt !== null) return undefined;
+  if (row.pausedAt === null) {
     tx.repeated = true;
     return toWorkflow(row);
   }
@@ -181,7 +189,7 @@ export async function resume(
     park(tx, { teamId, ids: [id], parked: false }),
   ]);
   tx.touched.jobs = true;
-  return toWorkflow({ ...row, paused_at: null, updated_at: tx.now, next_run_at: next });
+  return toWorkflow({ ...row, pausedAt: null, updatedAt: tx.now, nextRunAt: next });
 }
 
 /**
@@ -207,12 +215,12 @@ async function park(
 
 /** The row, archived or not. */
 export function workflowRow(view: View, teamId: string, id: string): Promise<WorkflowRow | undefined> {
-  return view.db.get<WorkflowRow>`select * from workflow where team_id = ${teamId} and id = ${id}`;
+  return view.db.get<WorkflowRow>`select ${WORKFLOW} from workflow where team_id = ${teamId} and id = ${id}`;
 }
 
 /** The row, archived or not, locked until the commit. Lock it before its jobs and records. */
 export async function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
   if (tx.locked?.workflow?.id === id) return tx.locked.workflow;
   return tx.db.get<WorkflowRow>`
-    select * from workflow where team_id = ${teamId} and id = ${id} for update`;
+    select ${WORKFLOW} from workflow where team_id = ${teamId} and id = ${id} for update`;
 }

@@ -14,7 +14,7 @@ import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
-import { type JobRow, toJob, type WorkflowRow } from '../rows.ts';
+import { type JobRow, OF_JOB, toJob, WORKFLOW, type WorkflowRow } from '../rows.ts';
 import type { Value } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { Tx, View } from '../transaction.ts';
@@ -169,7 +169,7 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
     tx.db.run(`set local lock_timeout = ${LOCK_MS}`),
     tx.db.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', `flowhook claims ${teamId}`),
     // A separate statement, so that it sees what was committed before the lock was taken.
-    tx.db.all<JobRow & { due_at: number; place: number }>(
+    tx.db.all<JobRow & { dueAt: number; place: number }>(
       TAKE,
       ...sharedValues(tx, input),
       teamId,
@@ -181,14 +181,14 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   const jobs = rows.sort((one, other) => one.place - other.place);
   for (const job of jobs) if (job.attempt === 1) appendJobEvent(tx, job, 'workflow_started');
   const workflows = await tx.db.all<WorkflowRow>(
-    'select * from workflow where team_id = $1 and id = any($2::text[])',
+    `select ${WORKFLOW} from workflow where team_id = $1 and id = any($2::text[])`,
     teamId,
-    jobs.map((job) => job.workflow_id),
+    jobs.map((job) => job.workflowId),
   );
   const byId = new Map(workflows.map((row) => [row.id, row]));
-  return jobs.map((job) =>
+  return jobs.map(({ dueAt, place: _, ...job }) =>
     // `runAt` is when the job was due, as on SQLite.
-    claimedJob({ ...toJob(job), runAt: job.due_at }, byId.get(job.workflow_id) as WorkflowRow),
+    claimedJob({ ...toJob(job), runAt: dueAt }, byId.get(job.workflowId) as WorkflowRow),
   );
 }
 
@@ -340,4 +340,4 @@ const TAKE = `
   set state = 'running', attempt = job.attempt + 1, node_id = $12, lease_until = $13, progress = null, run_at = $1,
       process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $1)
   from free where job.team_id = free.team_id and job.id = free.id
-  returning job.*, free.due_at, free.place`;
+  returning ${OF_JOB}, free.due_at as "dueAt", free.place`;

@@ -11,7 +11,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import { type Begins, type Operation, teamOf } from '../operation.ts';
-import { type JobRow, UNFINISHED, type WorkflowRow } from '../rows.ts';
+import { type JobRow, OF_JOB, UNFINISHED, WORKFLOW, type WorkflowRow } from '../rows.ts';
 import type { Locked, Tx } from '../transaction.ts';
 import { committed, performed, type TeamTurns, type Writing } from './write.ts';
 
@@ -203,11 +203,11 @@ async function lockCalls(tx: Tx, teamId: string, calls: readonly Begins[]): Prom
   ]);
   const left = new Map(workflows.map((row) => [row.id, row]));
   const jobsById = new Map(jobs.map((row) => [row.id, row]));
-  const unfinishedOf = Map.groupBy(unfinished, (row) => row.workflow_id);
+  const unfinishedOf = Map.groupBy(unfinished, (row) => row.workflowId);
   return calls.map(({ workflowId, jobId }) => {
     if (workflowId === undefined && jobId === undefined) return {};
     const job = jobsById.get(jobId ?? '');
-    const id = workflowId ?? job?.workflow_id ?? '';
+    const id = workflowId ?? job?.workflowId ?? '';
     const workflow = left.get(id);
     if (workflow === undefined) return undefined;
     left.delete(id);
@@ -217,7 +217,7 @@ async function lockCalls(tx: Tx, teamId: string, calls: readonly Begins[]): Prom
 
 // `array(…)`, so that the planner sees a list of ids and uses the primary key.
 const WORKFLOWS = `
-  select * from workflow
+  select ${WORKFLOW} from workflow
   where team_id = $1 and id = any(array(
     select unnest($2::text[]) union all
     select job.workflow_id from unnest($3::text[]) as named (id)
@@ -227,13 +227,13 @@ const WORKFLOWS = `
 
 // One lookup per id. With a list, a prepared plan might read all unfinished jobs of the team.
 const JOBS = `
-  select job.* from unnest($2::text[]) as named (id)
+  select ${OF_JOB} from unnest($2::text[]) as named (id)
   cross join lateral (
     select * from job where job.team_id = $1 and job.id = named.id limit 1 for update skip locked
   ) job`;
 
 const UNFINISHED_JOBS = `
-  select job.* from unnest($2::text[]) as named (id)
+  select ${OF_JOB} from unnest($2::text[]) as named (id)
   cross join lateral (
     select * from job where job.team_id = $1 and job.workflow_id = named.id and ${UNFINISHED} order by slot limit 2
   ) job`;

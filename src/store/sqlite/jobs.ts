@@ -4,7 +4,7 @@ import type { AttemptLease } from '../../model/job.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
-import { type JobRow, toJob, type WorkflowRow } from '../rows.ts';
+import { JOB, type JobRow, toJob, type WorkflowRow } from '../rows.ts';
 import type { Store } from '../store.ts';
 import type { Tx, View } from '../transaction.ts';
 
@@ -52,12 +52,12 @@ interface WaitingTeam {
   next: DueJob | undefined;
 }
 
-type DueJob = Pick<JobRow, 'team_id' | 'id' | 'attempt' | 'run_at' | 'started_at'>;
+type DueJob = Pick<JobRow, 'teamId' | 'id' | 'attempt' | 'runAt' | 'startedAt'>;
 
 function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
   if (one.running !== other.running) return one.running < other.running;
   if (one.claimedAt !== other.claimedAt) return one.claimedAt < other.claimedAt;
-  return (one.next?.run_at ?? 0) < (other.next?.run_at ?? 0);
+  return (one.next?.runAt ?? 0) < (other.next?.runAt ?? 0);
 }
 
 // Each step seeks the next team, and within it the next priority, in the partial index `job_due`, whose condition it
@@ -89,15 +89,15 @@ const WAITING = `
               order by priority desc limit 1)
       from level where priority is not null
     )
-  select level.team_id, level.priority, team.claimed_at, quota.most
+  select level.team_id as "teamId", level.priority, team.claimed_at as "claimedAt", quota.most
   from level join team on team.id = level.team_id
     left join quota on quota.team_id = level.team_id and quota.name = 'runningJobs'
   where level.priority is not null`;
 
 interface WaitingRow {
-  team_id: string;
+  teamId: string;
   priority: number;
-  claimed_at: number;
+  claimedAt: number;
   most: number | null;
 }
 
@@ -105,7 +105,7 @@ async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): 
   const running = await runningByTeam(tx);
   const teams = new Map<string, WaitingTeam>();
   for (const row of await tx.db.all<WaitingRow>(WAITING)) {
-    const teamId = row.team_id;
+    const teamId = row.teamId;
     const team = teams.get(teamId);
     if (team !== undefined) {
       team.priorities.push(row.priority);
@@ -116,7 +116,7 @@ async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): 
       running: running.get(teamId) ?? 0,
       most: row.most,
       // A time in the future was stored before the clock was set back.
-      claimedAt: row.claimed_at > tx.now ? 0 : row.claimed_at,
+      claimedAt: row.claimedAt > tx.now ? 0 : row.claimedAt,
       priorities: [row.priority],
       except: JSON.stringify(
         except.filter((one) => one.teamId === teamId).map(({ workflowId }) => workflowId),
@@ -133,14 +133,14 @@ async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): 
 
 /** Reads only the index `job_running`. */
 async function runningByTeam(view: View): Promise<Map<string, number>> {
-  const rows = await view.db.all<{ team_id: string; running: number }>(
-    `select team_id, count(*) as running from job indexed by job_running where state = 'running' group by team_id`,
+  const rows = await view.db.all<{ teamId: string; running: number }>(
+    `select team_id as "teamId", count(*) as running from job indexed by job_running where state = 'running' group by team_id`,
   );
-  return new Map(rows.map(({ team_id, running }) => [team_id, running]));
+  return new Map(rows.map(({ teamId, running }) => [teamId, running]));
 }
 
 const NEXT = `
-  select team_id, id, attempt, run_at, started_at from job indexed by job_due
+  select team_id as "teamId", id, attempt, run_at as "runAt", started_at as "startedAt" from job indexed by job_due
   where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
     and workflow_id not in (select value from json_each(?))`;
 
@@ -171,17 +171,17 @@ async function start(
      set state = 'running', attempt = attempt + 1, node_id = ?, lease_until = ?, progress = null,
          process_pid = null, process_started_at = null, started_at = coalesce(started_at, ?)
      where team_id = ? and id = ? and attempt = ? and state in ('queued', 'retrying')
-     returning *`,
+     returning ${JOB}`,
     nodeId,
     tx.now + leaseMs,
     tx.now,
-    due.team_id,
+    due.teamId,
     due.id,
     due.attempt,
   )) as JobRow;
-  await tx.db.run('update team set claimed_at = ? where id = ?', tx.now, due.team_id);
-  if (due.started_at === null) appendJobEvent(tx, job, 'workflow_started');
-  const workflow = (await workflowRow(tx, job.team_id, job.workflow_id)) as WorkflowRow;
+  await tx.db.run('update team set claimed_at = ? where id = ?', tx.now, due.teamId);
+  if (due.startedAt === null) appendJobEvent(tx, job, 'workflow_started');
+  const workflow = (await workflowRow(tx, job.teamId, job.workflowId)) as WorkflowRow;
   return claimedJob(toJob(job), workflow);
 }
 

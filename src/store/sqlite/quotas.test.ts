@@ -1,13 +1,11 @@
-/** Stored bytes that are not counted yet: in a database of the version before, and in a copy of one. */
+/** The migration to stored bytes. */
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
-import { makeWorkflow, people, publishRun } from '../conformance/setup.ts';
 import { MIGRATIONS } from '../migrations.ts';
-import { openStore } from '../open.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 
@@ -18,9 +16,6 @@ beforeEach(async () => {
   path = join(root, 'flowhook.db');
 });
 afterEach(() => rm(root, { recursive: true }));
-
-const bytesOf = (names: Record<string, string>) =>
-  people(names).reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
 
 test('the migration counts the bytes of current versions', async () => {
   const before = join(root, 'before');
@@ -46,26 +41,4 @@ test('the migration counts the bytes of current versions', async () => {
     .map(({ bytes }) => bytes);
   migrated.close();
   assert.deepEqual(counted, [null, 10, 1]);
-});
-
-test('the next publish counts bytes that are not counted yet, even if it changes nothing', async () => {
-  const store = await openStore(`sqlite:${path}`, { publicUrl: () => '', log: silentLogger, own: true });
-  const beside = new Database(path);
-  try {
-    const at = await makeWorkflow(store);
-    const held = async () => (await store.teams.holdings(at)).storedBytes;
-    await publishRun(store, at, { a: 'Ada', b: 'Bob' });
-    await publishRun(store, at, { a: 'Ädä', b: 'Bob', c: 'Cy' });
-    const forget = () => beside.run('update version set bytes = null');
-    forget();
-    assert.equal(await held(), 0);
-    await publishRun(store, at, { a: 'Ädä', b: 'Bob', c: 'Cy' });
-    assert.equal(await held(), bytesOf({ a: 'Ädä', b: 'Bob', c: 'Cy' }));
-    forget();
-    await publishRun(store, at, { b: 'Bert', d: 'Dö' });
-    assert.equal(await held(), bytesOf({ b: 'Bert', d: 'Dö' }));
-  } finally {
-    beside.close();
-    await store.close();
-  }
 });
