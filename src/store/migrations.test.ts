@@ -1,4 +1,4 @@
-/** A migration is written once, and rendered for each database. */
+/** One migration file serves both databases. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Driver, listMigrations } from './migrations.ts';
 
-/** What a migration with these lines is for a database. */
+/** The lines of SQL that a migration with these lines becomes. */
 function rendered(driver: Driver, ...lines: string[]): string[] {
   const directory = mkdtempSync(join(tmpdir(), 'flowhook-migrations-'));
   try {
@@ -17,7 +17,7 @@ function rendered(driver: Driver, ...lines: string[]): string[] {
   }
 }
 
-test('a token becomes the type of the database', () => {
+test('a token becomes the type that the database uses', () => {
   const columns = ['{text}', '{time}', '{smallint}', '{integer}', '{bigint}'];
   assert.deepEqual(rendered('sqlite', ...columns), ['text', 'integer', 'integer', 'integer', 'integer']);
   assert.deepEqual(rendered('postgres', ...columns), [
@@ -29,7 +29,7 @@ test('a token becomes the type of the database', () => {
   ]);
 });
 
-test('marks say what is for one database alone, in lines and below them', () => {
+test('a mark limits a line, or the lines below it, to one database', () => {
   const lines = ['a', 'b;  -- only sqlite', ' -- only postgres ', 'c', 'd  -- of both kinds', '-- both', 'e'];
   assert.deepEqual(rendered('sqlite', ...lines), ['a', 'b;  -- only sqlite', '-- both', 'e']);
   assert.deepEqual(rendered('postgres', ...lines), [
@@ -42,7 +42,7 @@ test('marks say what is for one database alone, in lines and below them', () => 
   ]);
 });
 
-test('a token or database that does not exist is refused with the file and the nearest name', () => {
+test('an unknown token or database is rejected with the file name and a suggestion', () => {
   assert.throws(
     () => rendered('sqlite', 'alter table job add column note {txet};'),
     /^Error: 0001_notes\.sql: unknown name "txet"\. Did you mean "text"\?$/,
@@ -54,7 +54,7 @@ test('a token or database that does not exist is refused with the file and the n
   assert.throws(() => rendered('postgres', '{date}'), /Known names: text, old_text, time, /);
 });
 
-test('the type of one database is refused in what is for all', () => {
+test('a type of one database is rejected in lines for both', () => {
   assert.throws(
     () => rendered('sqlite', 'alter table job add column at bigint;'),
     /"bigint" is a type of one database\. Types for both: \{text\}, /,
@@ -63,7 +63,7 @@ test('the type of one database is refused in what is for all', () => {
   assert.equal(rendered('sqlite', ...fine).length, 2);
 });
 
-test('migrations are numbered one after the other', () => {
+test('migrations are numbered without gaps', () => {
   const numbers = listMigrations('sqlite').map(({ number }) => number);
   assert.deepEqual(
     numbers,
@@ -71,9 +71,9 @@ test('migrations are numbered one after the other', () => {
   );
 });
 
-test('since version 19 every new text is compared by bytes', () => {
+test('since version 19, every new text column is compared by bytes', () => {
   for (const { name, sql } of listMigrations('postgres').filter(({ number }) => number > 18)) {
     const types = sql.replaceAll(/--.*|'[^']*'|::\w+/g, '');
-    assert.doesNotMatch(types, /\btext\b(?! collate "C")/, `${name} has a text that is not {text}`);
+    assert.doesNotMatch(types, /\btext\b(?! collate "C")/, `${name} has a text column that is not {text}`);
   }
 });

@@ -1,19 +1,19 @@
-/** A chore runs on one of several nodes. */
+/** A chore runs on only one of several nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onOneNode } from './on-one-node.ts';
 
-/** Stands for the database, which says which node holds the lease. */
+/** A fake of the database, which records the node that holds the lease. */
 function nodes() {
   let nowMs = 0;
   let holder: string | undefined;
-  let asked = 0;
+  let leaseCalls = 0;
   const store = {
     instance: {
       claim: async () => '',
       get: async () => undefined,
       lease: async ({ nodeId }: { nodeId: string }) => {
-        asked += 1;
+        leaseCalls += 1;
         holder ??= nodeId;
         return holder === nodeId;
       },
@@ -29,7 +29,7 @@ function nodes() {
   return {
     done,
     node,
-    asked: () => asked,
+    leaseCalls: () => leaseCalls,
     advance: (ms: number) => {
       nowMs += ms;
     },
@@ -39,7 +39,7 @@ function nodes() {
   };
 }
 
-test('one node does the chore, and another takes over when it is gone', async () => {
+test('one node runs the chore, and another takes over when it dies', async () => {
   const { done, node, advance, die } = nodes();
   const [one, other] = [node('one'), node('other')];
   for (const tick of [one, other, one, other]) await tick();
@@ -51,12 +51,12 @@ test('one node does the chore, and another takes over when it is gone', async ()
   assert.deepEqual(done, ['other']);
 });
 
-test('a chore that runs every second renews its lease every five seconds', async () => {
-  const { node, asked, advance } = nodes();
+test('a chore that runs every second renews its lease every 5 s', async () => {
+  const { node, leaseCalls, advance } = nodes();
   const tick = node('one');
   for (let second = 0; second < 10; second++) {
     await tick();
     advance(1_000);
   }
-  assert.equal(asked(), 2);
+  assert.equal(leaseCalls(), 2);
 });

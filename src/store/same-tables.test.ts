@@ -1,4 +1,4 @@
-/** Both databases have the same tables, so that a row means the same on both. */
+/** Both databases have the same tables. The intended differences are listed here. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -17,9 +17,9 @@ after(async () => {
   await drop();
 });
 
-/** Why, what SQLite alone has, and what PostgreSQL alone has. */
-const MEANT: [why: string, sqlite: string[], postgres: string[]][] = [
-  ['Nodes share chores and webhooks, and SQLite has one node.', [], ['chore', 'lane']],
+/** The intended differences: the reason, the lines only in SQLite, and the lines only in PostgreSQL. */
+const INTENDED: [reason: string, sqlite: string[], postgres: string[]][] = [
+  ['Only on PostgreSQL do several nodes share chores and webhooks.', [], ['chore', 'lane']],
   [
     'A record of SQLite names its workflow by a small number, so that its five B-trees are smaller.',
     [
@@ -35,17 +35,17 @@ const MEANT: [why: string, sqlite: string[], postgres: string[]][] = [
     ],
   ],
   [
-    'Webhooks of version 2 had no settings, and PostgreSQL begins with version 3.',
+    'Webhooks of version 2 had no settings; PostgreSQL starts with version 3.',
     [`webhook.settings text not null default '{"ordered":false,"ratePerSecond":null,"timeoutMs":15000}'`],
     ['webhook.settings text not null'],
   ],
 ];
 
-test('columns, keys, references, the number of checks and the names of indexes are the same but for what is meant to differ', async () => {
-  const [mine, its] = [ofSqlite(), await ofPostgres()];
+test('columns, keys, references, check counts and index names are the same except for intended differences', async () => {
+  const [lines, others] = [ofSqlite(), await ofPostgres()];
   assert.deepEqual(
-    [beyond(mine, its), beyond(its, mine)],
-    [MEANT.flatMap(([, one]) => one).sort(), MEANT.flatMap(([, , one]) => one).sort()],
+    [onlyIn(lines, others), onlyIn(others, lines)],
+    [INTENDED.flatMap(([, sqlite]) => sqlite).sort(), INTENDED.flatMap(([, , postgres]) => postgres).sort()],
   );
 });
 
@@ -58,22 +58,22 @@ test('keys and indexes of PostgreSQL compare text by bytes, as SQLite does', asy
        and collation_id <> 0 and collation_id <> 'pg_catalog."C"'::regcollation
      order by 1`,
   );
-  // Words of ours, of which statements want those that are equal to one.
+  // Values that the service defines and compares only for equality.
   assert.deepEqual(
     rows.map(({ otherwise }) => otherwise),
     ["delivery_history: (state || ''::text)", 'quota_pkey: name', 'suppression_pkey: kind'],
   );
 });
 
-/** The lines that the others lack, in order; of a table that they lack only its name. */
-function beyond(lines: readonly string[], others: readonly string[]): string[] {
+/** The sorted lines that `others` lacks; only the name of a table that `others` lacks entirely. */
+function onlyIn(lines: readonly string[], others: readonly string[]): string[] {
   const tableOf = (line: string) => /^\w+/.exec(line)?.[0] ?? '';
   const tables = others.map(tableOf);
   const more = lines.filter((line) => !others.includes(line));
   return [...new Set(more.map((line) => (tables.includes(tableOf(line)) ? line : tableOf(line))))].sort();
 }
 
-/** A line for each thing. */
+/** One line for each column, key, reference and index of each table, and one with the number of its checks. */
 function ofSqlite(): string[] {
   const ask = <Row>(sql: string, ...values: string[]) => sqlite.prepare(sql).all(...values) as Row[];
   const tables = ask<{ table: string; sql: string }>(
@@ -81,7 +81,7 @@ function ofSqlite(): string[] {
   );
   return tables.flatMap(({ table, sql }) => [
     `${table}: ${sql.replaceAll(/--.*/g, '').match(/\bcheck \(/g)?.length ?? 0} checks`,
-    // SQLite says of a primary key that it may be null unless its column says more.
+    // SQLite lists a primary key as nullable unless its column is declared `not null`.
     ...ask<Column>(
       `select name, lower(type) as type, "notnull" or pk > 0 as required, dflt_value as "default"
        from pragma_table_info(?)`,
@@ -148,7 +148,7 @@ interface Column {
 }
 
 function column(table: string, one: Column): string {
-  // PostgreSQL repeats the type: '-1'::integer.
+  // PostgreSQL appends the type: '-1'::integer.
   const value = one.default?.replace(/::\w+$/, '').replace(/^'(-?\d+)'$/, '$1');
   return `${table}.${one.name} ${one.type}${one.required ? ' not null' : ''}${value ? ` default ${value}` : ''}`;
 }
@@ -157,12 +157,12 @@ interface Index {
   name: string;
   unique: boolean | number;
   partial: boolean | number;
-  /** Whether it is that of a primary key (pk) or of a constraint (u). */
+  /** `pk` for the index of a primary key, `u` for the index of a unique constraint. */
   origin: string | null;
   columns: string;
 }
 
-/** Of an index that stands for itself the name: each database finds rows in its own way. */
+/** An index without a constraint is compared by name only: each database indexes other columns. */
 function index(table: string, one: Index): string {
   if (one.origin === 'pk') return `${table}: primary key (${one.columns})`;
   if (one.origin === 'u') return `${table}: unique (${one.columns})`;

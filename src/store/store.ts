@@ -110,7 +110,7 @@ export interface OwnOperations {
     /**
      * Due deliveries of one active webhook, longest due first, up to a limit per class. With `ordered`: its waiting
      * deliveries in the order of their events, due or not, up to `limits.live`. Deliveries in `held` count towards the
-     * limits and may be missing from the result. `first` is in the result if it is due, whatever the limits; not with
+     * limits and may be missing from the result. `first` is in the result if it is due, even above the limits; not with
      * `ordered`.
      */
     load(

@@ -64,7 +64,7 @@ export interface PendingEvent extends NewEvent {
   id: string;
   /** When it happened, in epoch milliseconds. */
   at: number;
-  /** The delivery of a test event, which has one recipient, whatever the webhook is subscribed to. */
+  /** The delivery of a test event, which has one recipient even if that webhook is not subscribed to it. */
   test?: { deliveryId: string; webhookId: string };
   /** A webhook that does not receive the event. */
   exceptWebhookId?: string;

@@ -55,7 +55,7 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(claimed.flatMap((jobs) => jobs.map(({ job }) => job.id)).sort(), ids);
   });
 
-  it('reports the start of a job once, whatever its number of attempts', async ({ store, advance }) => {
+  it('reports the start of a job once, not for each attempt', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { id } = await makeJob(store, at);
     advance(5);

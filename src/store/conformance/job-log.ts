@@ -40,9 +40,7 @@ export function testJobLog(open: Open): void {
     assert.deepEqual(await readLog(store, held, 9), lines(1, 5, 'x'));
   });
 
-  it('keeps the first and the last MiB of a long log, whatever the size of its reports', async ({
-    store,
-  }) => {
+  it('keeps the first and the last MiB of a long log for reports of any size', async ({ store }) => {
     for (const [id, text, count, atOnce] of [
       ['short', 'x'.repeat(99), 30_000, 4_000],
       ['long', 'y'.repeat(30_000), 120, 3],

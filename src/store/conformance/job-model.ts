@@ -23,7 +23,7 @@ const WORKFLOWS = [
 ] as const;
 
 export function testJobModel(open: Open, runs: number): void {
-  caseWith(open)('brings every job to one end, whatever nodes, people and clocks do', (opened) =>
+  caseWith(open)('ends every job exactly once under random actions of nodes, people and clocks', (opened) =>
     checkJobModel(opened, runs),
   );
 }

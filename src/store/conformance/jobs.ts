@@ -100,7 +100,7 @@ export function testJobs(open: Open): void {
     assert.equal((await store.jobs.enqueue({ ...at, ...api })).outcome, 'queued');
   });
 
-  it('accepts one waiting job with overlap: buffer, whatever the state of the first', async ({ store }) => {
+  it('accepts one waiting job with overlap: buffer, in any state of the first job', async ({ store }) => {
     for (const claimed of [false, true]) {
       const at = await makeWorkflow(store, { id: `claimed-${claimed}`, overlap: 'buffer' });
       const first = await makeJob(store, at);

@@ -1,4 +1,4 @@
-/** Pages of lists: each has at most `limit` rows, and together they are complete, whatever rows are added or removed. */
+/** Pages of lists: each has at most `limit` rows, and together they are complete while rows are added and removed. */
 import assert from 'node:assert/strict';
 import { everyRow, type Page } from '../page.ts';
 import type { Store } from '../store.ts';

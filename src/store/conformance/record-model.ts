@@ -1,7 +1,7 @@
 /**
- * Random runs and prunings, compared with `version-model.ts`: whatever a run writes, in any batches, and wherever it or a
- * pruning is interrupted, every readable version must contain exactly what the model contains. Each call uses another
- * seed; a failure prints the seed, with the fewest steps that fail.
+ * Random runs and prunings, compared with `version-model.ts`: for any writes, in any batches, and for any interruption of
+ * a run or a pruning, every readable version must contain exactly the records of the model. Each call uses another seed;
+ * a failure prints the seed, with the fewest steps that fail.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

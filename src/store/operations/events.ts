@@ -27,7 +27,7 @@ export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?
   tx.events.push({ ...event, ...options, id: newId('evt', tx.now), at: tx.now });
 }
 
-/** Appends an event for one webhook only, whatever that webhook is subscribed to. */
+/** Appends an event for one webhook only, even if the webhook is not subscribed to it. */
 export function appendTestEvent(
   tx: Tx,
   event: NewEvent,

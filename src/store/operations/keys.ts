@@ -150,7 +150,7 @@ export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: 
       update api_key set last_used_at = greatest(coalesce(last_used_at, 0), ${at}) where id = ${id}`;
 }
 
-/** Increases the counter of key changes, which tells other nodes that their cached keys are stale. */
+/** Increases the counter of key changes, so that other nodes reload their cached keys. */
 export async function touchKeys(tx: Tx): Promise<void> {
   tx.touched.keys = true;
   if (tx.db.pick({ sqlite: true, postgres: false })) return;

@@ -84,7 +84,7 @@ export const WAITING_LANES = waitingLanes({ teamId: `''`, webhookId: `''` });
 
 export type LanePage = [teamId: string, webhookId: string][];
 
-/** Lanes per page: reading their names and what is due takes SQLite 1 ms; for 10,000 lanes together it took 80 ms. */
+/** Lanes per page: reading their names and due deliveries takes SQLite 1 ms. One page of 10,000 lanes took 80 ms. */
 const LANE_PAGE = 100;
 
 /** Exported for the test of its query plan. */

@@ -208,7 +208,7 @@ const MAX_BYTES = 8_388_608;
 // A subquery looks up the other row of each record; because of its `limit` the planner cannot turn it into a join.
 const WRITTEN = both(
   (pick) => `
-  select new.added_in as version, new.seq, new.id, new.added_in as told,
+  select new.added_in as version, new.seq, new.id, new.added_in as reported,
          (select old.body from record old /* use record_closed */
           where ${ofWorkflow(pick, 'closed', 'old')} and ${hasId(pick, 'new.id', 'old')}
             and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1) as before,
@@ -223,7 +223,7 @@ const REMOVED = both(
   select old.removed_in as version, old.seq, old.id,
          (select max(last.removed_in + 0) from record last /* use record_closed */
           where ${ofWorkflow(pick, 'closed', 'last')} and ${hasId(pick, 'old.id', 'last')}
-            and last.removed_in + 0 <= $5::bigint) as told,
+            and last.removed_in + 0 <= $5::bigint) as reported,
          case when old.added_in > $6::bigint
                 or (select true from record kept
                     where ${ofWorkflow(pick, 'current', 'kept')} and ${hasId(pick, 'old.id', 'kept')}
@@ -242,7 +242,7 @@ const REMOVED = both(
 interface Row extends ChangedRow {
   version: number;
   seq: number;
-  told: number;
+  reported: number;
 }
 
 /**
@@ -284,7 +284,7 @@ export async function changes(
   return {
     rows: rows
       .filter(part === 'written' ? isWritten : isRemoved)
-      .map(({ id, told, before, after }) => ({ id, version: told, before, after })),
+      .map(({ id, reported, before, after }) => ({ id, version: reported, before, after })),
     next: nextCursor(part, rows.length < limit ? undefined : rows.at(-1), since),
   };
 }

@@ -36,7 +36,7 @@ export interface UsageQuery {
 const COUNTED_UNTIL = 'usage_counted_until';
 
 // These statements leave the planners no choice: otherwise they might read all events, deliveries or counts for a few. A
-// team's events are counted in the order of their sequence, whatever their dates. The lock keeps a team from being
+// team's events are counted in the order of their sequence, not of their dates. The lock keeps a team from being
 // retired before the commit: rows written after its deletion would remain.
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence

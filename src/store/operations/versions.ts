@@ -90,12 +90,12 @@ export async function versions(
   return rows.map(({ number, jobId, publishedAt, ...records }) => ({ number, jobId, publishedAt, records }));
 }
 
-// Superseded versions may go. First `oldest_version` moves on, so that readers notice that theirs is gone; then the rows
-// that no readable version has are deleted in small steps. `pruned_version` says how far that has come.
+// Pruning deletes superseded versions. First `oldest_version` is increased, so that older versions can no longer be read.
+// Then the rows that no readable version contains are deleted in small steps, and at last `pruned_version` catches up.
 
 /**
- * Looks at the next `limit` workflows of all teams, and returns those that have something for `prune` to do. `next` is
- * null after the last workflow.
+ * Reads the next `limit` workflows of all teams, and returns those that `prune` has work for. `next` is null after the
+ * last workflow.
  *
  * A version may be deleted when the version after it was published long enough ago.
  */
@@ -121,16 +121,16 @@ export async function prunable(
   };
 }
 
-/** The cursor of pruning before the first row: the last row that was deleted. */
+/** The first cursor of pruning. A cursor names the last row that was deleted. */
 export const PRUNE_START = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
 type PrunePlace = typeof PRUNE_START;
 
 /**
- * Drops the versions that `Retention` does not keep: moves `oldest`, then deletes the rows that only they had, at most
- * `limit` rows and some 1 MiB per call. Call until `done`.
+ * Takes one step in deleting the versions that `Retention` does not keep: increases `oldest`, then deletes rows that no
+ * readable version contains, at most `limit` rows and about 1 MiB. Call it with `next` until `done`.
  *
- * Takes one step; `next` is where the next one goes on. Without that cursor each step would read all deleted rows
- * again, which stay in the index while somebody holds an old transaction open.
+ * Without that cursor, each step would read all deleted rows again: they stay in the index while an old transaction is
+ * open.
  */
 export async function prune(
   tx: Tx,
@@ -154,7 +154,7 @@ export async function prune(
   return { done: oldest.done, next: PRUNE_START };
 }
 
-/** Looks at no more than `limit` versions; `done` says whether those were all that can be deleted. */
+/** Increases `oldest_version` by at most `limit`. `done` is false if more versions may be deletable. */
 async function moveOldest(
   tx: Tx,
   workflow: WorkflowRow,
@@ -178,7 +178,7 @@ async function moveOldest(
 /**
  * How many of the oldest versions may be pruned.
  *
- * @param successors the versions that superseded them, in order: a version's age counts from when it was superseded
+ * @param successors the versions that superseded them, in order. The age of a version is the time since then.
  */
 function countPrunable(
   successors: readonly { number: number; publishedAt: number }[],
@@ -205,7 +205,7 @@ const DELETE_CLOSED = both(
     and (removed_in, seq) > ($3::integer, $4::bigint) and (removed_in, seq) <= ($5::integer, $6::bigint)`,
 );
 
-/** Deletes rows behind the cursor that were closed up to a version; returns whether none is left, and the new cursor. */
+/** Deletes rows after the cursor that were closed up to a version. Returns whether all are deleted, and the new cursor. */
 async function deleteRecords(
   tx: Tx,
   { after, oldest, limit }: { after: PrunePlace; oldest: number; limit: number },

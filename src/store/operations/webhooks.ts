@@ -363,7 +363,7 @@ export async function pause(
 }
 
 /**
- * Creates an event `webhook_test` for this webhook only, whatever it is subscribed to. A paused webhook receives it when
+ * Creates an event `webhook_test` for this webhook only, even if it is not subscribed. A paused webhook receives it when
  * it is resumed. Repeating an idempotency key within 24 h returns what the first call created.
  */
 export async function test(

@@ -38,7 +38,7 @@ export function beating(renew: {
 }
 
 /**
- * Selects a job by its primary key, whatever the other conditions. Otherwise the planner might search the index of running
+ * Selects a job by its primary key despite the other conditions. Otherwise the planner might search the index of running
  * jobs, which during a long transaction has an entry for every job that has run since.
  */
 const byKey = (name: string) => `

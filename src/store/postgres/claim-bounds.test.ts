@@ -1,4 +1,4 @@
-/** Claims that start behind the bounds of a survey miss no job that waits or runs. */
+/** Claims that start at the bounds of a survey miss no waiting or running job. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -7,7 +7,7 @@ import { CLAIM, failAttempt, makeJob, makeRunning, makeWorkflow } from '../confo
 import { openStore } from '../open.ts';
 import { Database, openPool } from './database.ts';
 
-/** At least one of so many claims takes a survey. */
+/** At least one of this many claims takes a survey. */
 const CLAIMS = 60;
 const MINUTE_MS = 60_000;
 
@@ -21,7 +21,7 @@ after(async () => {
 });
 beforeEach(() => new Database(pool).exec(EMPTY_TABLES));
 
-/** A minute later, after a survey. Claims nothing. */
+/** Advances the clock by a minute and takes a survey; claims no job. */
 async function surveyed(): Promise<void> {
   nowMs += MINUTE_MS;
   for (let n = 0; n < CLAIMS; n += 1) {
@@ -33,13 +33,13 @@ async function claimed(perTeam = 9): Promise<string[]> {
   return (await store.jobs.claim({ ...CLAIM, limit: 9, perTeam })).map(({ job }) => job.id);
 }
 
-test('what waits for long is found', async () => {
+test('a claim finds a job that has been waiting since before a survey', async () => {
   const job = await makeJob(store, await makeWorkflow(store));
   await surveyed();
   assert.deepEqual(await claimed(), [job.id]);
 });
 
-test('what runs for long counts', async () => {
+test('a job that has been running since before a survey counts toward the limit', async () => {
   await makeRunning(store, await makeWorkflow(store, { id: 'long' }));
   await surveyed();
   const job = await makeJob(store, await makeWorkflow(store, { id: 'next' }));
@@ -47,7 +47,7 @@ test('what runs for long counts', async () => {
   assert.deepEqual(await claimed(2), [job.id]);
 });
 
-test('what moves up after long is found', async () => {
+test('a claim finds a job that becomes the first of its workflow after a survey', async () => {
   const at = await makeWorkflow(store, { overlap: 'buffer' });
   const held = await makeRunning(store, at);
   const behind = await makeJob(store, at);
@@ -56,7 +56,7 @@ test('what moves up after long is found', async () => {
   assert.deepEqual(await claimed(), [behind.id]);
 });
 
-test('what a paused workflow had waiting is found when it goes on', async () => {
+test('a claim finds the jobs of a workflow that is resumed after a survey', async () => {
   const at = await makeWorkflow(store);
   const named = { teamId: at.teamId, id: at.workflowId };
   const job = await makeJob(store, at);
@@ -66,14 +66,14 @@ test('what a paused workflow had waiting is found when it goes on', async () => 
   assert.deepEqual(await claimed(), [job.id]);
 });
 
-test('what is queued after the clock was set back is found', async () => {
+test('a claim finds a job that is queued after the clock was set back', async () => {
   await surveyed();
   nowMs -= 60 * MINUTE_MS;
   const job = await makeJob(store, await makeWorkflow(store));
   assert.deepEqual(await claimed(), [job.id]);
 });
 
-test('what comes back for another attempt is found', async () => {
+test('a claim finds a job that is retried after a survey', async () => {
   const held = await makeRunning(store, await makeWorkflow(store));
   await surveyed();
   await failAttempt(store, held, { follows: { state: 'retrying', runAt: nowMs } });

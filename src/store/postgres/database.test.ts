@@ -1,4 +1,4 @@
-/** Transactions with several statements under way at once, their limits, and what their errors mean. */
+/** Transactions with concurrent statements, their limits, and the classes of their errors. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
@@ -19,7 +19,7 @@ after(async () => {
 
 const lines = async () => (await db.all('select number from line')).length;
 
-test('what one part of a transaction would ask after another part has failed is refused, not run', async () => {
+test('a transaction that failed runs no more statements', async () => {
   const rolledBack = Promise.withResolvers<void>();
   let slow: Promise<unknown> | undefined;
   const failing = inTransaction(pool, async (tx) => {
@@ -36,7 +36,7 @@ test('what one part of a transaction would ask after another part has failed is 
   assert.equal(await lines(), 0);
 });
 
-test('what nobody waited for does not run after the commit', async () => {
+test('a statement that comes after the commit does not run', async () => {
   const committed = Promise.withResolvers<void>();
   let late: Promise<unknown> | undefined;
   await inTransaction(pool, async (tx) => {
@@ -49,7 +49,7 @@ test('what nobody waited for does not run after the commit', async () => {
   assert.equal(await lines(), 1);
 });
 
-test('of several statements at once the first error is thrown, whichever was waited for', async () => {
+test('a transaction throws the first error of its concurrent statements', async () => {
   const failing = inTransaction(pool, async (tx) => {
     const wrong = tx.get('select 1 / 0');
     wrong.catch(() => undefined);
@@ -58,7 +58,7 @@ test('of several statements at once the first error is thrown, whichever was wai
   await assert.rejects(failing, /division by zero/);
 });
 
-test('what has failed is not committed, also when nobody waited for the failure', async () => {
+test('a transaction whose statement failed is not committed, even if the error was caught', async () => {
   const before = await lines();
   const failing = inTransaction(pool, async (tx) => {
     await tx.run('insert into line values (10)');
@@ -68,7 +68,7 @@ test('what has failed is not committed, also when nobody waited for the failure'
   assert.equal(await lines(), before);
 });
 
-test('a lock is waited for no longer than told, and that is a database that is busy', async () => {
+test('a statement that waits for a lock longer than lockMs fails because the database is busy', async () => {
   const others = openPool({ url, size: 1, log: silentLogger });
   await db.run('insert into line values (20)');
   const update = 'update line set number = number where number = 20';
@@ -81,7 +81,7 @@ test('a lock is waited for no longer than told, and that is a database that is b
   await others.end();
 });
 
-test('what only reads is limited in the database, reads, and leaves its connection as it was', async () => {
+test('a read-only database has limits, and leaves the settings of its connection unchanged', async () => {
   const reads = new Database(pool, { reads: true });
   assert.deepEqual(await reads.get(`select current_setting('statement_timeout') as most`), { most: '30s' });
   await assert.rejects(reads.run('insert into line values (30)'), /read-only/);
@@ -90,13 +90,13 @@ test('what only reads is limited in the database, reads, and leaves its connecti
   assert.deepEqual(await db.get(`select current_setting('statement_timeout') as most`), { most: '0' });
 });
 
-test('a text that speaks of clients and connections is no lost connection', () => {
+test('an error whose text mentions a connection is not taken for a lost connection', () => {
   assert.equal(isOutside(new Error('The row customer-1 of the client has no connection')), false);
   assert.equal(isOutside(new Error('Connection terminated unexpectedly')), true);
   assert.equal(isOutside(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })), true);
 });
 
-test('statements are prepared once on a connection of the server’s own, and anew when a table has changed', async () => {
+test('statements are prepared once per direct connection, and again after a table has changed', async () => {
   const prepares = { prepares: true };
   await inTransaction(pool, (tx) => tx.exec('create table prepared (a integer)'));
   const read = () => inTransaction(pool, (tx) => tx.all('select * from prepared where a > $1', 0), prepares);
@@ -109,11 +109,11 @@ test('statements are prepared once on a connection of the server’s own, and an
   await Promise.all([read(), read(), read()]);
   assert.equal((await count())?.count, 1);
   await inTransaction(pool, (tx) => tx.exec('alter table prepared add column b integer'));
-  await assert.rejects(read(), isTransient, 'whoever runs transactions runs them again');
+  await assert.rejects(read(), isTransient, 'the caller runs the transaction again');
   assert.deepEqual(await read(), []);
 });
 
-test('nothing is prepared on a connection of a pooler, which greets with a number of its own', async (t) => {
+test('nothing is prepared on a connection through a pooler', async (t) => {
   const pooler = await startTransactionPool({ socketPath: (await serverWithSocket()).socketPath, size: 2 });
   const through = new URL(url);
   through.host = `127.0.0.1:${pooler.port}`;

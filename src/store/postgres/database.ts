@@ -130,7 +130,7 @@ export class Database implements Sql {
     this.#prepares = prepares;
   }
 
-  /** The first error. When several statements run at once, the others only report that the transaction has failed. */
+  /** The first error. When several statements run concurrently, the others only report that the transaction failed. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -266,8 +266,8 @@ export interface Limits {
 }
 
 /**
- * The plan of a prepared statement does not depend on values, and is often made while the tables have few rows: it must not
- * read and sort whole tables, or all of a list of which a few rows are needed.
+ * The plan of a prepared statement does not depend on values, and is often made while the tables have few rows. The plan
+ * must not read and sort whole tables, or a whole list when the statement needs only a few rows.
  */
 const KEPT_PLANS =
   '; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off';

@@ -1,4 +1,4 @@
-/** Erasing on one node while another one claims and writes. */
+/** Erasing on one node while another node claims and writes. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -26,7 +26,7 @@ after(async () => {
   await drop();
 });
 
-test('a run that is claimed while somebody is suppressed knows of it, or has to start over', async () => {
+test('a job that is claimed during a suppression either reads the suppression or is retried', async () => {
   const at = await makeWorkflow(here, { team: 'suppressing' });
   for (let round = 0; round < 10; round += 1) {
     const job = await makeJob(here, at);
@@ -50,7 +50,7 @@ test('a run that is claimed while somebody is suppressed knows of it, or has to 
   }
 });
 
-test('a batch that is staged while a record is erased is written before or not at all', async () => {
+test('a batch that is staged during an erasure is written before the erasure or not at all', async () => {
   const at = await makeWorkflow(here, { team: 'erasing' });
   await publishRun(here, at, { a: 'Ada', b: 'Bob' });
   const held = await makeRunning(here, at);
@@ -65,7 +65,7 @@ test('a batch that is staged while a record is erased is written before or not a
   await here.jobs.cancel({ teamId: at.teamId, id: held.jobId, by: 'test' });
 });
 
-test('a reader looks things up on connections of its own', async () => {
+test('a reader has its own connections', async () => {
   const at = await makeWorkflow(here, { team: 'reading' });
   await publishRun(here, at, { a: 'Ada', é: 'Émile' });
   const held = await makeRunning(here, at);

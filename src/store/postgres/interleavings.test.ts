@@ -1,5 +1,5 @@
 /**
- * Every operation on jobs, called on two nodes at once in random order: there is no deadlock, no operation fails except
+ * Every operation on jobs, called concurrently on two nodes in random order: there is no deadlock, no operation fails except
  * by its fence, and afterwards the tables are consistent.
  */
 import assert from 'node:assert/strict';
@@ -29,13 +29,13 @@ interface World {
   store: Store;
   nodeId: string;
   at: { teamId: string; workflowId: string };
-  /** What runs, on whichever node. */
+  /** The running attempts of both nodes. */
   held: AttemptLease[];
-  /** A number below this one. */
+  /** A random integer from 0 to `below` - 1. */
   any(below: number): number;
 }
 
-test('sixteen callers on two nodes do everything at once, and the tables fit together', async () => {
+test('16 concurrent callers on two nodes leave consistent tables', async () => {
   const open = () => openStore(url, { publicUrl: () => '', log: silentLogger });
   const stores = [await open(), await open()] as const;
   after(() => Promise.all(stores.map((store) => store.close())));
@@ -142,30 +142,30 @@ function unlessFenced(error: unknown): void {
 }
 
 async function checkTables(): Promise<void> {
-  const none = async (what: string, sql: string) => assert.deepEqual(await db.all(sql), [], what);
+  const none = async (rule: string, sql: string) => assert.deepEqual(await db.all(sql), [], rule);
   await none(
-    'no job waits behind none',
+    'a job in the second slot has a job before it',
     `select id from job behind where slot = 1 and state in ('queued', 'retrying')
        and not exists (select 1 from job first
                        where first.team_id = behind.team_id and first.workflow_id = behind.workflow_id
                          and first.slot = 0 and first.state in ('queued', 'running', 'retrying'))`,
   );
   await none(
-    'what waits is parked while its workflow is paused or archived, and only then',
+    'a waiting job is parked exactly while its workflow is paused or archived',
     `select job.id from job join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
      where job.state in ('queued', 'retrying')
        and (parked = 1) <> (paused_at is not null or archived_at is not null)`,
   );
   await none(
-    'no team runs more than its share',
+    'no team runs more jobs than its limit',
     `select team_id from job where state = 'running' group by team_id having count(*) > ${PER_TEAM}`,
   );
   await none(
-    'events are numbered without a gap',
+    'the numbers of events have no gap',
     'select team_id from event group by team_id having max(sequence) <> count(*)',
   );
   await none(
-    'a job has one end, and its event',
+    'every ended job has one event of its end',
     `select job.id from job
      left join event on event.team_id = job.team_id and event.job_id = job.id
        and event.type = 'workflow_' || job.state and job.finished_at is not null
@@ -177,7 +177,7 @@ async function checkTables(): Promise<void> {
   );
 }
 
-/** Numbers that look random, the same in every run: mulberry32. */
+/** Pseudorandom numbers, the same in every run: mulberry32. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

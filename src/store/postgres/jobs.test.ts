@@ -1,4 +1,4 @@
-/** Two nodes that do the same to a job at the same moment, which cannot happen on SQLite with its one writer. */
+/** Two nodes that change one job at the same time, which cannot happen on SQLite with its one writer. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -47,7 +47,7 @@ const empty = () => db.exec(EMPTY_TABLES);
 
 const API = { origin: 'api', idempotencyKey: null } as const;
 
-/** Each call on both nodes in turn, all at once. */
+/** Makes concurrent calls, alternately on both nodes. */
 function onBoth<Result>(
   count: number,
   call: (store: Store, n: number) => Promise<Result>,
@@ -55,29 +55,29 @@ function onBoth<Result>(
   return Promise.all(Array.from({ length: count }, (_, n) => call(nodes[n % 2] as Store, n)));
 }
 
-test('of twenty that queue at once on two nodes exactly one gets the slot, and the others are told of it', async () => {
+test('of 20 concurrent calls on two nodes one queues a job, and the others return that job', async () => {
   const at = await makeWorkflow(nodes[0]);
-  const answers = await onBoth(20, (store) => store.jobs.enqueue({ ...at, ...API }));
-  const winners = answers.filter(({ outcome }) => outcome === 'queued');
+  const results = await onBoth(20, (store) => store.jobs.enqueue({ ...at, ...API }));
+  const winners = results.filter(({ outcome }) => outcome === 'queued');
   assert.equal(winners.length, 1);
-  assert.equal(answers.filter(({ outcome }) => outcome === 'occupied').length, 19);
-  assert.equal(new Set(answers.map((answer) => (answer as { job: Job }).job.id)).size, 1);
+  assert.equal(results.filter(({ outcome }) => outcome === 'occupied').length, 19);
+  assert.equal(new Set(results.map((result) => (result as { job: Job }).job.id)).size, 1);
   assert.equal((await allEvents(nodes[0], at.teamId)).length, 1);
 });
 
-test('of twenty with one idempotency key one queues and all others are answered the same job', async () => {
+test('of 20 calls with one idempotency key one queues a job, and the others return it', async () => {
   const at = await makeWorkflow(nodes[0], { overlap: 'buffer' });
-  const answers = await onBoth(20, (store) =>
+  const results = await onBoth(20, (store) =>
     store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: 'k' }),
   );
-  assert.deepEqual(answers.map(({ outcome }) => outcome).sort(), [
+  assert.deepEqual(results.map(({ outcome }) => outcome).sort(), [
     'queued',
     ...Array.from({ length: 19 }, () => 'replayed'),
   ]);
-  assert.equal(new Set(answers.map((answer) => (answer as { job: Job }).job.id)).size, 1);
+  assert.equal(new Set(results.map((result) => (result as { job: Job }).job.id)).size, 1);
 });
 
-test('two nodes that claim 200 jobs of ten teams take each once, and no team gets more than its share', async () => {
+test('two nodes claim each of 200 jobs once, and no team exceeds its limit', async () => {
   const teams: string[] = [];
   for (let n = 0; n < 10; n++) {
     const { teamId } = await makeWorkflow(nodes[0], { team: `t${n}` });
@@ -90,20 +90,20 @@ test('two nodes that claim 200 jobs of ten teams take each once, and no team get
   }
   const claimed: Job[] = [];
   for (const perTeam of [7, 20]) {
-    const answers = await onBoth(40, (store, n) =>
+    const results = await onBoth(40, (store, n) =>
       store.jobs.claim({ ...CLAIM, nodeId: `node-${n % 2}`, limit: 1 + (n % 9), perTeam }),
     );
-    for (const [n, answer] of answers.entries()) assert.ok(answer.length <= 1 + (n % 9));
-    claimed.push(...answers.flat().map(({ job }) => job));
+    for (const [n, result] of results.entries()) assert.ok(result.length <= 1 + (n % 9));
+    claimed.push(...results.flat().map(({ job }) => job));
     for (const teamId of teams) {
       const running = claimed.filter((job) => job.teamId === teamId).length;
-      assert.ok(running <= perTeam, `${running} jobs of one team run, ${perTeam} may`);
+      assert.ok(running <= perTeam, `${running} jobs of one team run, the limit is ${perTeam}`);
     }
   }
   for (let more = true; more; ) {
-    const answer = await nodes[0].jobs.claim({ ...CLAIM, limit: 50, perTeam: 20 });
-    claimed.push(...answer.map(({ job }) => job));
-    more = answer.length > 0;
+    const result = await nodes[0].jobs.claim({ ...CLAIM, limit: 50, perTeam: 20 });
+    claimed.push(...result.map(({ job }) => job));
+    more = result.length > 0;
   }
   assert.equal(claimed.length, 200);
   assert.equal(new Set(claimed.map(({ id }) => id)).size, 200);
@@ -113,7 +113,7 @@ test('two nodes that claim 200 jobs of ten teams take each once, and no team get
   }
 });
 
-test('a claim takes what nobody has locked, at once', async () => {
+test('a claim skips locked jobs without waiting', async () => {
   const locked = await makeJob(nodes[0], await makeWorkflow(nodes[0], { id: 'a' }));
   const free = await makeJob(nodes[0], await makeWorkflow(nodes[0], { id: 'b' }));
   await whileLocked(locked, async () => {
@@ -126,7 +126,7 @@ test('a claim takes what nobody has locked, at once', async () => {
   assert.equal((await nodes[1].jobs.claim(CLAIM))[0]?.job.id, locked.id);
 });
 
-test('a claim finds what is due behind many teams that have nothing due', async () => {
+test('a claim finds a due job behind many teams that have none', async () => {
   for (let n = 0; n < 30; n++) {
     await makeJob(nodes[0], await makeWorkflow(nodes[0], { team: `t${n}` }));
   }
@@ -144,17 +144,17 @@ test('a due schedule is fired by one of two nodes', async () => {
   const schedule = { cron: '* * * * *', timezone: 'UTC', missed: 'run-once' } as never;
   const dueAt = nowMs;
   const at = await makeWorkflow(nodes[0], { schedule, nextRunAt: dueAt, overlap: 'buffer' });
-  const answers = await onBoth(10, (store) =>
+  const results = await onBoth(10, (store) =>
     store.schedules.fire({ ...at, dueAt, nextAt: dueAt + 60_000, run: true }),
   );
-  assert.deepEqual(answers.map(({ outcome }) => outcome).sort(), [
+  assert.deepEqual(results.map(({ outcome }) => outcome).sort(), [
     'queued',
     ...Array.from({ length: 9 }, () => 'taken'),
   ]);
   assert.equal((await nodes[0].jobs.list({ ...at, limit: 10 })).length, 1);
 });
 
-test('a job that is reclaimed while its holder ends it has one outcome and one event', async () => {
+test('a job that is reclaimed while its holder ends the attempt has one outcome and one event', async () => {
   for (let round = 0; round < 30; round++) {
     await empty();
     const at = await makeWorkflow(nodes[0], { overlap: 'buffer' });
@@ -177,7 +177,7 @@ test('a job that is reclaimed while its holder ends it has one outcome and one e
     }
     const [published, reclaimed, failed] = [await settled(publish), await reclaim, await settled(fail)];
     const counted = [published !== undefined, reclaimed !== undefined, failed !== undefined];
-    assert.equal(counted.filter(Boolean).length, 1, 'one of them ended the attempt');
+    assert.equal(counted.filter(Boolean).length, 1, 'exactly one call ended the attempt');
     const job = await jobOf(nodes[0], held);
     assert.equal(job.state, published ? 'finished' : reclaimed ? 'retrying' : 'failed');
     const ends = (await allEvents(nodes[0], at.teamId)).filter(
@@ -189,7 +189,7 @@ test('a job that is reclaimed while its holder ends it has one outcome and one e
   }
 });
 
-test('what is queued behind a job while that one ends does not wait there for ever', async () => {
+test('a job that is queued while the job before it ends moves to the first slot', async () => {
   for (let round = 0; round < 40; round++) {
     await empty();
     const at = await makeWorkflow(nodes[0], { overlap: 'buffer' });
@@ -203,7 +203,7 @@ test('what is queued behind a job while that one ends does not wait there for ev
   }
 });
 
-test('nobody claims what was queued while its workflow was paused', async () => {
+test('a job that is queued while its workflow is being paused is not claimed', async () => {
   for (let round = 0; round < 40; round++) {
     const at = await makeWorkflow(nodes[0], { id: `w${round}` });
     const enqueue = () => nodes[1].jobs.enqueue({ ...at, ...API });
@@ -213,18 +213,20 @@ test('nobody claims what was queued while its workflow was paused', async () => 
   assert.deepEqual(await nodes[0].jobs.claim({ ...CLAIM, limit: 100 }), []);
 });
 
-test('a beat renews what is free though one of its jobs is locked, and that one as soon as it is not', async () => {
+test('a beat renews all jobs except a locked one, which the next beat renews', async () => {
   const held: AttemptLease[] = [];
   for (const id of ['a', 'b', 'c']) {
     held.push(await makeRunning(nodes[0], await makeWorkflow(nodes[0], { id })));
   }
   const [first, second, third] = held as [AttemptLease, AttemptLease, AttemptLease];
-  // Short, and so is the wait for what is locked.
+  // A short lease also means a short wait for locks.
   const beat = { nodeId: 'node-a', held, leaseMs: 3_000 };
   await nodes[0].jobs.cancel({ teamId: third.teamId, id: third.jobId, by: 'Canceled by a test' });
   nowMs += LEASE_MS - 1_000;
-  const told = await whileLocked({ teamId: second.teamId, id: second.jobId }, () => nodes[0].jobs.beat(beat));
-  assert.deepEqual(told, { lost: [], canceled: [third], late: [second] });
+  const renewed = await whileLocked({ teamId: second.teamId, id: second.jobId }, () =>
+    nodes[0].jobs.beat(beat),
+  );
+  assert.deepEqual(renewed, { lost: [], canceled: [third], late: [second] });
   nowMs += 2_000;
   const overdue = await nodes[1].jobs.abandoned({ nodeId: null });
   assert.deepEqual(
@@ -237,7 +239,7 @@ test('a beat renews what is free though one of its jobs is locked, and that one 
   assert.deepEqual((await nodes[0].jobs.beat(beat)).lost, [first]);
 });
 
-test('two that apply, archive and pause the same workflows at once leave what one of them wrote', async () => {
+test('concurrent calls that create and archive the same workflows count each workflow once', async () => {
   const { id: teamId } = await nodes[0].teams.ensure({ slug: 'default' });
   const ids = Array.from({ length: 20 }, (_, n) => `w${n}`);
   const applied = await onBoth(40, async (store, n) => {
@@ -254,7 +256,7 @@ test('two that apply, archive and pause the same workflows at once leave what on
   );
 });
 
-/** Runs something while another transaction has a job's row locked, as one does whose process was stopped. */
+/** Calls `run` while another transaction locks the row of a job, as the transaction of a stopped process would. */
 function whileLocked<Result>(
   { teamId, id }: { teamId: string; id: string },
   run: () => Promise<Result>,

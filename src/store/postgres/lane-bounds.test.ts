@@ -1,4 +1,4 @@
-/** Searches in lanes that start behind what was seen, and searches of known lanes only. */
+/** Searches of lanes that start at the last sequence number seen, and searches of known lanes only. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -13,7 +13,7 @@ import { LaneBounds } from './outbox.ts';
 const LANE = { teamId: 't', webhookId: 'w' };
 const LARGE = async () => true;
 
-test('a slow full search is not repeated for twenty times as long, unless the index is small', async () => {
+test('a slow full search is not repeated for 20 times its duration, unless the index is small', async () => {
   let elapsedMs = 0;
   const bounds = new LaneBounds(() => elapsedMs);
   const all = { afresh: false, known: undefined };
@@ -59,7 +59,7 @@ test('a search of known lanes covers the 1,000 most recently used', async () => 
   assert.deepEqual(known.at(-1), { teamId: 't', webhookId: 'w7', seen: 3 });
 });
 
-test('what is seen never goes back', () => {
+test('the sequence number seen never decreases', () => {
   const bounds = new LaneBounds();
   bounds.note(LANE, 5);
   bounds.note(LANE, 3);
@@ -67,7 +67,7 @@ test('what is seen never goes back', () => {
   assert.equal(bounds.seen(LANE), 5);
 });
 
-test('a search behind what was seen finds everything that a full search finds', async (t) => {
+test('a search after the sequence number seen finds everything that a full search finds', async (t) => {
   const { url, drop } = await makeDatabase();
   const nowMs = Date.UTC(2026, 0, 1);
   const store = await openStore(url, { clock: () => nowMs, publicUrl: () => '', log: silentLogger });
@@ -95,14 +95,14 @@ test('a search behind what was seen finds everything that a full search finds', 
     const first = await loaded(0);
     const sequences = first.due.map(({ sequence }) => sequence);
     assert.equal(first.seen, (sequences[0] as number) - 1);
-    // The first one fails, and comes back: it is below what is seen then, and found all the same.
+    // The first delivery fails and waits again. Its number is below `seen`, but it is found.
     const again = { state: 'waiting', nextAt: nowMs } as const;
     await store.deliveries.settle({ settlements: [settlement(first.due[0] as never, 1, again, FAILED)] });
     const { seen } = await loaded(first.seen);
     assert.equal(seen, (sequences[1] as number) - 1);
     assert.deepEqual(await loaded(seen), { ...(await loaded(0)), seen });
     for (const place of [seen, undefined]) assert.equal(await isFound(place), true);
-    // All that was never tried has arrived; what is left is the one that failed.
+    // All deliveries without an attempt succeed; the one that failed remains.
     const second = (await loaded(seen)).due.filter(({ sequence }) => sequence > seen);
     await store.deliveries.settle({
       settlements: second.map((one) => settlement(one, 1, { state: 'delivered' }, OK)),
@@ -114,7 +114,7 @@ test('a search behind what was seen finds everything that a full search finds', 
       settlements: end.due.map((one) => settlement(one, 2, { state: 'delivered' }, OK)),
     });
     for (const place of [end.seen, undefined]) assert.equal(await isFound(place), false);
-    // What comes with the next event is behind it.
+    // The delivery of the next event has a higher number.
     await send();
     for (const place of [end.seen, undefined]) assert.equal(await isFound(place), true);
     assert.equal((await loaded(end.seen)).due.length, 1);

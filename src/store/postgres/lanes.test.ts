@@ -1,4 +1,4 @@
-/** Leases of lanes between two nodes, and what finding lanes costs. What is found is tested by the conformance cases. */
+/** Leases of lanes between two nodes, and the cost of finding lanes. The conformance suite tests which lanes are found. */
 
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
@@ -28,7 +28,7 @@ after(async () => {
 });
 beforeEach(() => db.exec(EMPTY_TABLES));
 
-/** One process, and what it does with lanes. */
+/** One process and its operations on lanes. */
 function node(nodeId: string, store: Store) {
   const holder = { nodeId, leaseMs: LEASE_MS };
   const { deliveries } = store;
@@ -60,7 +60,7 @@ async function dueLanes(count: number): Promise<[LaneName & { due: DueDelivery }
   return [{ ...(first as LaneName), due: due as DueDelivery }, ...rest];
 }
 
-test('of two nodes one holds a lane, until its lease is over', async () => {
+test('one of two nodes holds a lane until its lease expires', async () => {
   const [lane] = await dueLanes(1);
   const [mine, others] = await Promise.all([a.lane(lane), b.lane(lane)]);
   assert.deepEqual([mine, others].sort(), [1, undefined]);
@@ -76,7 +76,7 @@ test('of two nodes one holds a lane, until its lease is over', async () => {
   assert.deepEqual(await holder.lanes(), new Map());
 });
 
-test('a lane that is kept stays, and its epoch with it', async () => {
+test('renewing the lease keeps the lane and its epoch', async () => {
   const [lane] = await dueLanes(1);
   assert.equal(await a.lane(lane), 1);
   for (let n = 0; n < 3; n++) {
@@ -85,30 +85,30 @@ test('a lane that is kept stays, and its epoch with it', async () => {
     assert.equal(await b.lane(lane), undefined);
   }
   nowMs += LEASE_MS;
-  assert.equal(await a.keep(lane, 1), true, 'nobody has taken it');
+  assert.equal(await a.keep(lane, 1), true, 'no other node has taken it');
   assert.equal(await a.lane(lane), 1);
-  assert.equal(await a.keep(lane, 0), false, 'what was held before is not held');
+  assert.equal(await a.keep(lane, 0), false, 'an earlier epoch is no longer valid');
 });
 
-test('whoever is told that it holds a lane may believe so for two thirds of the lease', async () => {
+test('a node that holds a lane can rely on two thirds of the lease', async () => {
   const [lane] = await dueLanes(1);
   await a.lane(lane);
-  for (const ask of [() => a.lane(lane), async () => (await a.lanes()).get(lane.webhookId)]) {
+  for (const epoch of [() => a.lane(lane), async () => (await a.lanes()).get(lane.webhookId)]) {
     for (const afterMs of [5_000, 5_001, 14_999, 15_000, 60_000]) {
       nowMs += afterMs;
-      assert.equal(await ask(), 1);
+      assert.equal(await epoch(), 1);
       nowMs += (LEASE_MS * 2) / 3 - 1;
       assert.equal(await b.lane(lane), undefined, `${afterMs} ms later`);
     }
   }
 });
 
-test('a lane that is given back can be taken at once', async () => {
+test('a released lane can be taken immediately', async () => {
   const [lane] = await dueLanes(1);
   assert.equal(await a.lane(lane), 1);
   await a.release(lane, 0);
   await b.release(lane, 1);
-  assert.equal(await b.lane(lane), undefined, 'only its holder gives it back');
+  assert.equal(await b.lane(lane), undefined, 'only the holder can release it');
   await a.release(lane, 1);
   assert.equal(await b.lane(lane), 2);
   await a.release(lane, 1);
@@ -117,7 +117,7 @@ test('a lane that is given back can be taken at once', async () => {
   assert.equal(await a.lane(lane), 3);
 });
 
-test('a node takes no more new lanes at once than it asks for, beside those that it holds', async () => {
+test('a node takes at most `limit` new lanes per call, besides those that it holds', async () => {
   const all = await dueLanes(12);
   const first = await a.lanes(5);
   assert.equal(first.size, 5);
@@ -129,7 +129,7 @@ test('a node takes no more new lanes at once than it asks for, beside those that
   assert.deepEqual(new Set([...second.keys(), ...rest.keys()]), new Set(all.map((lane) => lane.webhookId)));
 });
 
-test('nodes that look at the same moment hold each lane once', async () => {
+test('nodes that search concurrently never hold the same lane', async () => {
   await dueLanes(60);
   const found = await Promise.all([a, b, a, b].map((one) => one.lanes(20)));
   const held = (places: number[]) => new Set(places.flatMap((place) => [...(found[place]?.keys() ?? [])]));
@@ -141,7 +141,7 @@ test('nodes that look at the same moment hold each lane once', async () => {
   assert.ok(ofA.size + ofB.size >= 20, `${ofA.size} and ${ofB.size}`);
 });
 
-test('what fails counts only for whoever holds the lane; what has arrived has arrived', async () => {
+test('failures count only for the holder of the lane, successes always', async () => {
   const [lane] = await dueLanes(1);
   const { due } = lane;
   await a.lane(lane);
@@ -163,7 +163,7 @@ test('what fails counts only for whoever holds the lane; what has arrived has ar
   assert.deepEqual(await get(), ['waiting', 0, []]);
   assert.equal((await webhook())?.failingSince, null);
   await settle(a.store, 1, 1, { state: 'canceled' });
-  assert.ok(await webhook(), 'it was gone, but another node has sent to it since');
+  assert.ok(await webhook(), 'a 410 response is ignored after another node took the lane');
   await settle(b.store, 2, 1, { state: 'waiting', nextAt: nowMs });
   assert.deepEqual(await get(), ['waiting', 1, ['timeout']]);
   assert.equal((await webhook())?.failingSince, nowMs);
@@ -173,9 +173,9 @@ test('what fails counts only for whoever holds the lane; what has arrived has ar
   assert.deepEqual(await get(), ['delivered', 1, ['ok']]);
 });
 
-test('steps through the lanes and never through the deliveries', async () => {
+test('reads one entry per lane, not every delivery', async () => {
   const [{ teamId }] = await dueLanes(1);
-  // 20,000 that wait in 100 lanes, and as many that have ended in 100 others.
+  // 20,000 waiting deliveries in 100 lanes, and 20,000 dead ones in 100 others.
   await db.run(
     `insert into webhook (team_id, id, url, events, event_set, fires_for, state, settings, secret, created_at)
      select $1, 'wh_' || n, 'https://a.test/' || n, '[]', '[]', '|*|', 'active', '{"ordered":' || (n % 10 = 0) || '}', '', 1
@@ -190,14 +190,18 @@ test('steps through the lanes and never through the deliveries', async () => {
     teamId,
     nowMs - 40_000,
   );
-  // With the planner's guesses for tables without statistics, and with statistics.
+  // Without statistics, and with statistics.
   for (const analyze of [false, true]) {
     if (analyze) await db.exec('analyze');
     const scans = await scansOf(LANES, nowMs, 'a');
     assert.ok(scans.length >= 5);
     for (const scan of scans) {
       assert.match(scan['Node Type'], /^Index (Only )?Scan$/);
-      assert.match(scan['Index Name'] ?? '', /^delivery_(due|order)$/, 'these hold only what waits');
+      assert.match(
+        scan['Index Name'] ?? '',
+        /^delivery_(due|order)$/,
+        'these indexes hold only waiting deliveries',
+      );
     }
     const rows = scans.reduce((sum, scan) => sum + scan['Actual Loops'] * rowsOf(scan), 0);
     assert.ok(rows > 200 && rows < 200 * 8, `${rows} rows of deliveries were read`);

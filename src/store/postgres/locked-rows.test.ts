@@ -1,4 +1,4 @@
-/** What goes on while a transaction that hangs has one row locked. */
+/** Operations continue while a hanging transaction locks one row. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -27,7 +27,7 @@ beforeEach(() => new Database(pool).exec(EMPTY_TABLES));
 
 const isBusy = (error: unknown) => error instanceof Problem && error.code === 'database_busy';
 
-/** Runs `perform` while another transaction has these rows locked. */
+/** Calls `perform` while another transaction locks the rows that `sql` selects. */
 function whileLocked(sql: string, values: Value[], perform: () => Promise<void>): Promise<void> {
   return inTransaction(pool, async (tx) => {
     assert.ok((await tx.all(`${sql} for update`, ...values)).length > 0);
@@ -35,33 +35,33 @@ function whileLocked(sql: string, values: Value[], perform: () => Promise<void>)
   });
 }
 
-test('a team that is locked keeps only its own jobs from being claimed', async () => {
+test('a claim skips the jobs of a locked team only', async () => {
   const one = await makeWorkflow(store, { team: 'one' });
   const other = await makeWorkflow(store, { team: 'other' });
   await makeJob(store, one);
   nowMs += 1;
   const job = await makeJob(store, other);
   await whileLocked('select 1 from team where id = $1', [one.teamId], async () => {
-    // Room for one, and the locked one would be the first.
+    // The limit is one job, and the job of the locked team is the first in the queue.
     const claimed = await store.jobs.claim({ ...CLAIM, limit: 1 });
     assert.deepEqual(
       claimed.map((found) => found.job.id),
       [job.id],
     );
   });
-  const [later] = await until('it is claimed from again', someClaimed);
+  const [later] = await until('the job is claimed', someClaimed);
   assert.equal(later?.job.teamId, one.teamId);
 });
 
-test('a claim waits for a team that is locked for a moment, as one with many calls always is', async () => {
-  // A claim waits half a second: on a busy machine that may be over before this test goes on.
+test('a claim waits for a team that is locked briefly, as busy teams often are', async () => {
+  // A claim waits 0.5 s. On a busy machine, that may pass before this test continues.
   for (let tries = 0; tries < 10; tries++) {
     const at = await makeWorkflow(store, { team: `busy-${tries}` });
     const job = await makeJob(store, at);
     let claiming: ReturnType<typeof store.jobs.claim> | undefined;
     await whileLocked('select 1 from team where id = $1', [at.teamId], async () => {
       claiming = store.jobs.claim({ ...CLAIM, limit: 1 });
-      await Promise.race([claiming, until('it waits for the lock', waitsForLock)]);
+      await Promise.race([claiming, until('the claim waits for the lock', waitsForLock)]);
     });
     const [claimed] = (await claiming) ?? [];
     if (claimed?.job.id === job.id) return;
@@ -69,7 +69,7 @@ test('a claim waits for a team that is locked for a moment, as one with many cal
   assert.fail('No claim waited for the team');
 });
 
-test('a team that stays locked is waited for once in a while only', async () => {
+test('only few claims wait for a team that stays locked', async () => {
   const at = await makeWorkflow(store, { team: 'hung' });
   await makeJob(store, at);
   await whileLocked('select 1 from team where id = $1', [at.teamId], async () => {
@@ -83,7 +83,7 @@ test('a team that stays locked is waited for once in a while only', async () => 
   });
 });
 
-test('many locked teams are waited for side by side, and keep no job of others from being claimed', async () => {
+test('a claim waits for many locked teams concurrently, and claims the jobs of the others', async () => {
   const free = await makeWorkflow(store, { team: 'free' });
   const job = await makeJob(store, free);
   const locked: string[] = [];
@@ -100,13 +100,13 @@ test('many locked teams are waited for side by side, and keep no job of others f
     );
   });
   let left = locked.length;
-  await until('all are claimed', async () => {
+  await until('all jobs are claimed', async () => {
     left -= (await store.jobs.claim({ ...CLAIM, limit: 20 })).length;
     return left === 0;
   });
 });
 
-/** The jobs of a claim, if there are any. */
+/** Claims jobs; undefined if none is due. */
 async function someClaimed(): Promise<ClaimedJob[] | undefined> {
   const claimed = await store.jobs.claim(CLAIM);
   return claimed.length > 0 ? claimed : undefined;
@@ -120,7 +120,7 @@ async function waitsForLock(): Promise<boolean> {
   return found !== undefined;
 }
 
-test('a lane that is locked is neither taken, kept nor lost, and no other one waits for it', async () => {
+test('a locked lane is neither taken, renewed nor lost, and other lanes do not wait for it', async () => {
   const at = await makeWorkflow(store);
   const { teamId } = at;
   const ids = [
@@ -143,15 +143,15 @@ test('a lane that is locked is neither taken, kept nor lost, and no other one wa
       ids.slice(1),
     );
   });
-  const told = await store.deliveries.keepLanes({ ...holder, lanes });
-  assert.deepEqual(told, { lost: lanes.slice(1), late: [] });
+  const kept = await store.deliveries.keepLanes({ ...holder, lanes });
+  assert.deepEqual(kept, { lost: lanes.slice(1), late: [] });
 });
 
-test('who waits too long for a row is told that the database is busy, and leases are renewed meanwhile', async () => {
+test('a call that waits too long for a row fails as busy, and leases are renewed meanwhile', async () => {
   const at = await makeWorkflow(store);
   let calls: Promise<unknown>[] = [];
   await whileLocked('select 1 from workflow where id = $1', [at.workflowId], async () => {
-    // More than there are connections.
+    // More calls than connections.
     calls = Array.from({ length: 10 }, () =>
       store.jobs.enqueue({ ...at, origin: 'api', idempotencyKey: null }),
     );
@@ -171,9 +171,9 @@ test('who waits too long for a row is told that the database is busy, and leases
   await Promise.allSettled(calls);
 });
 
-test('a team that is locked leaves connections to the others', async () => {
+test('calls that wait for a locked team leave connections to other teams', async () => {
   const other = await makeWorkflow(store, { team: 'other' });
-  // More than there are connections, none of which waits for another one but in the team.
+  // More calls than connections. They wait only for the row of the team, not for each other.
   const own = await Promise.all(
     Array.from({ length: 10 }, (_, n) => makeWorkflow(store, { team: 'one', id: `w${n}` })),
   );

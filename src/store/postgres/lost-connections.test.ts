@@ -1,4 +1,4 @@
-/** Connections that the server ends while statements are under way on them. */
+/** Connections that the server closes while statements run on them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTcpProxy } from '../../../test/support/net/tcp-proxy.ts';
@@ -12,7 +12,7 @@ const ROUNDS = 20;
 
 const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'database_unavailable';
 
-test('calls whose connection the server ends find the database unavailable, and later calls succeed', async () => {
+test('calls whose connection is closed fail with database_unavailable, and later calls succeed', async () => {
   const { url, server, name, drop } = await makeDatabase();
   const store = await openStore(url, { publicUrl: () => '', log: silentLogger, own: true });
   const others: unknown[] = [];
@@ -37,13 +37,13 @@ test('calls whose connection the server ends find the database unavailable, and 
   isOver = true;
   await Promise.all(users);
   assert.deepEqual(others, []);
-  assert.ok(refused > 0, 'connections were lost while they were used');
+  assert.ok(refused > 0, 'connections were closed while statements ran');
   assert.ok((await store.teams.list({ limit: 100 })).length > 0);
   await store.close();
   await drop();
 });
 
-test('a claim one of whose transactions goes unanswered rejects, for then jobs run that nobody was told of', async (t) => {
+test('a claim rejects if the result of a commit is lost, because its jobs may be running', async (t) => {
   const { url, drop } = await makeDatabase();
   const proxy = await startTcpProxy((await serverWithSocket()).socketPath);
   const through = new URL(url);
@@ -56,9 +56,9 @@ test('a claim one of whose transactions goes unanswered rejects, for then jobs r
     await drop();
   });
   for (const team of ['one', 'other']) await makeJob(store, await makeWorkflow(store, { team }));
-  // After the commit of the read that says whose turn it is, and of the first team.
+  // The third commit is that of the second team; the first one is of the read that chooses the teams.
   proxy.loseAnswerTo('commit\0', 3);
   await assert.rejects(store.jobs.claim(CLAIM), isUnavailable);
   const unanswered = await store.jobs.abandoned({ nodeId: CLAIM.nodeId });
-  assert.equal(unanswered.length, 2, 'both were committed, so that the node finds and releases both');
+  assert.equal(unanswered.length, 2, 'both commits took effect, and the node can find and release both jobs');
 });

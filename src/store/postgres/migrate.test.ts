@@ -1,4 +1,4 @@
-/** Which servers are refused. */
+/** Servers whose version is too old. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { administer, makeDatabase } from '../../../test/support/postgres.ts';
@@ -8,8 +8,8 @@ import { openStore, readSchema } from '../open.ts';
 const { url, server, name, drop } = await makeDatabase();
 after(drop);
 
-test('a PostgreSQL older than 15 is refused with a sentence, and nothing is made there', async () => {
-  // What this server says of itself: its own functions are found after those of the database.
+test('a PostgreSQL older than 15 is rejected before any table is created', async () => {
+  // Fakes the server's version: the database's functions come before the built-in ones.
   await administer(
     url,
     `create function public.current_setting(text) returns text language sql as $$ select '140019' $$`,

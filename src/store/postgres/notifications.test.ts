@@ -1,4 +1,4 @@
-/** What one process is notified of when another one commits. */
+/** Notifications to other processes after a commit. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -18,7 +18,7 @@ after(async () => {
   await drop();
 });
 
-/** One process, and all that it has heard. */
+/** One process, and the notifications that it has received. */
 async function hearing() {
   const heard: Touched[] = [];
   let noted = () => {};
@@ -44,7 +44,7 @@ async function hearing() {
 
 const lane = (n: number, length = 1) => ({ teamId: 'team_a', webhookId: `wh_${n}`.padEnd(length, '_') });
 
-test('what is told in a burst is heard once or twice, whole, and not by who told it', async () => {
+test('a burst of notifications arrives complete in one or two messages, and not at the sender', async () => {
   const [one, other] = [await hearing(), await hearing()];
   for (let n = 0; n < 50; n++)
     one.notifications.notify({ ...untouched(), deliveries: true, lanes: [lane(n)] });
@@ -62,7 +62,7 @@ test('what is told in a burst is heard once or twice, whole, and not by who told
   assert.deepEqual(one.heard, []);
 });
 
-test('more lanes than fit into a message may be any', async () => {
+test('lanes that do not fit into a message become null, which means any lane', async () => {
   const [one, other] = [await hearing(), await hearing()];
   for (const lanes of [
     Array.from({ length: 65 }, (_, n) => lane(n)),
@@ -76,7 +76,7 @@ test('more lanes than fit into a message may be any', async () => {
   await other.notifications.stop();
 });
 
-test('what is told last is sent before the end', async () => {
+test('stopping sends the last notification first', async () => {
   const [one, other] = [await hearing(), await hearing()];
   one.notifications.notify({ ...untouched(), jobs: true });
   await one.notifications.stop();
@@ -85,7 +85,7 @@ test('what is told last is sent before the end', async () => {
   await other.notifications.stop();
 });
 
-test('after a lost connection it listens again, and anything may have happened', async () => {
+test('after a lost connection it listens again and reports that anything may have changed', async () => {
   const one = await hearing();
   await db.run(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -99,7 +99,7 @@ test('after a lost connection it listens again, and anything may have happened',
   await one.notifications.stop();
 });
 
-test('with listening off there is no such connection, and changed keys are noticed all the same', async () => {
+test('without listening there is no such connection, but changed keys are noticed', async () => {
   const options = { publicUrl: () => '', log: silentLogger, own: true, listen: false };
   const store = await openStore(url, options);
   const other = await openStore(url, { ...options, own: false });
@@ -117,23 +117,23 @@ test('with listening off there is no such connection, and changed keys are notic
   await store.close();
 });
 
-test('of any number of nodes that want a chore one has it, until its lease is over', async () => {
+test('one of several nodes holds the lease of a chore until it expires', async () => {
   let nowMs = 1_000_000;
   const options = { publicUrl: () => '', log: silentLogger, clock: () => nowMs };
   const stores = await Promise.all([1, 2, 3].map(() => openStore(url, options)));
-  const ask = async (forMs = 1_000) => {
-    const answers = await Promise.all(
+  const holders = async (forMs = 1_000) => {
+    const results = await Promise.all(
       stores.map(({ instance }, n) => instance.lease({ name: 'sweep', nodeId: `node-${n}`, forMs })),
     );
-    return answers.flatMap((has, n) => (has ? [n] : []));
+    return results.flatMap((has, n) => (has ? [n] : []));
   };
-  const [first, ...more] = await ask();
+  const [first, ...more] = await holders();
   assert.deepEqual(more, []);
   nowMs += 999;
-  assert.deepEqual(await ask(), [first], 'who has it keeps it');
+  assert.deepEqual(await holders(), [first], 'the holder renews its lease');
   nowMs += 1_000;
-  assert.equal((await ask(1_000_000_000)).length, 1);
+  assert.equal((await holders(1_000_000_000)).length, 1);
   nowMs -= 500_000;
-  assert.equal((await ask()).length, 1, 'a clock that was set back does not leave it undone for ever');
+  assert.equal((await holders()).length, 1, 'a clock that was set back does not block the chore forever');
   await Promise.all(stores.map((store) => store.close()));
 });

@@ -1,4 +1,4 @@
-/** Webhooks and deliveries on several nodes at once, and values that PostgreSQL cannot store as they are. */
+/** Webhooks and deliveries on several nodes at the same time, and values that PostgreSQL cannot store. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -37,7 +37,7 @@ async function waiting(count: number) {
   return { teamId, webhookId, due: await load(store, teamId, webhookId) };
 }
 
-test('of the same subscriptions at once one is made, and never more than may be', async () => {
+test('concurrent subscriptions to one URL create one webhook, and never exceed the limit', async () => {
   const at = await makeWorkflow(store);
   for (const workflowId of [at.workflowId, null]) {
     const target = { teamId: at.teamId, workflowId, secret: 'sealed', limit: 3 };
@@ -54,7 +54,7 @@ test('of the same subscriptions at once one is made, and never more than may be'
   }
 });
 
-test('each delivery is settled once when two nodes settle the same ones', async () => {
+test('each delivery is settled once when two nodes settle it', async () => {
   const { teamId, webhookId, due } = await waiting(20);
   await everywhere(8, (on, n) => {
     const inSomeOrder = n % 3 === 0 ? due : due.toReversed();
@@ -70,7 +70,7 @@ test('each delivery is settled once when two nodes settle the same ones', async 
   }
 });
 
-test('settles a delivery that comes twice in a batch in the order of the batch', async () => {
+test('two settlements of one delivery in a batch apply in order', async () => {
   const { teamId, due } = await waiting(1);
   const one = due[0];
   assert.ok(one);
@@ -82,7 +82,7 @@ test('settles a delivery that comes twice in a batch in the order of the batch',
   assert.deepEqual([found?.attempt, found?.attempts.length], [2, 2]);
 });
 
-test('a replay makes each delivery once when two nodes take its steps', async () => {
+test('a replay creates each delivery once when two nodes step it', async () => {
   const { teamId, webhookId, due } = await waiting(40);
   await store.deliveries.settle({ settlements: due.map((one) => settlement(one, 1, { state: 'dead' })) });
   const replay = await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'] });
@@ -97,7 +97,7 @@ test('a replay makes each delivery once when two nodes take its steps', async ()
   assert.equal(new Set(made.map(({ eventId }) => eventId)).size, 40);
 });
 
-test('an event that is being sent once more is not deleted for its age, and the other way round', async () => {
+test('an event that is being replayed is not pruned, and a pruned event is not replayed', async () => {
   const { teamId, webhookId, due } = await waiting(2);
   const [old] = due;
   assert.ok(old);
@@ -107,7 +107,7 @@ test('an event that is being sent once more is not deleted for its age, and the 
     while (!(await other.deliveries.prune({ attemptsMs: DAY, eventsMs: DAY, limit: 9 })).done);
     return (await allEvents(store, teamId)).map(({ sequence }) => sequence - (old.sequence - 1));
   };
-  // As `replay` does, between its lock and its commit.
+  // `replay` holds this lock until its commit.
   await inTransaction(pool, async (tx) => {
     await tx.all(
       'select 1 from event where team_id = $1 and sequence = $2 for key share',
@@ -117,7 +117,7 @@ test('an event that is being sent once more is not deleted for its age, and the 
     assert.deepEqual(await prune(), [1, 2]);
   });
   const [again] = (await store.deliveries.replay({ teamId, ids: [old.id] })) ?? [];
-  assert.deepEqual(await prune(), [1, 2], 'it has a delivery waiting');
+  assert.deepEqual(await prune(), [1, 2], 'a delivery of the first event is waiting');
   assert.deepEqual(
     (await load(store, teamId, webhookId)).map(({ id }) => id),
     [again?.id],
@@ -129,10 +129,10 @@ test('an event that is being sent once more is not deleted for its age, and the 
     await tx.run('delete from event where team_id = $1 and sequence = $2', teamId, old.sequence);
     return { waits: store.deliveries.replay({ teamId, ids: [old.id] }) };
   });
-  assert.equal(await replayed.waits, undefined, 'there is nothing left to send');
+  assert.equal(await replayed.waits, undefined, 'the event is gone');
 });
 
-test('cancels in the end what an event added for a webhook while it was being removed', async () => {
+test('cancels a delivery that was added while its webhook was being deleted', async () => {
   const { teamId, webhookId, due } = await waiting(1);
   await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
   await db.run(`update delivery set state = 'waiting', next_at = $1`, nowMs);
@@ -140,11 +140,12 @@ test('cancels in the end what an event added for a webhook while it was being re
   assert.equal(await get(), 'waiting');
   while (!(await store.deliveries.expire({ olderMs: DAY, limit: 9 })).done);
   const deadline = performance.now() + 10_000;
-  while ((await get()) === 'waiting') assert.ok(performance.now() < deadline, 'it was never canceled');
+  while ((await get()) === 'waiting')
+    assert.ok(performance.now() < deadline, 'the delivery was never canceled');
   assert.equal(await get(), 'canceled');
 });
 
-test('keeps what an endpoint answered, with something else for what no text holds', async () => {
+test('replaces NUL characters in stored responses, errors and reasons', async () => {
   const { teamId, webhookId, due } = await waiting(1);
   const [one] = due;
   assert.ok(one);
@@ -158,7 +159,7 @@ test('keeps what an endpoint answered, with something else for what no text hold
   assert.equal(paused?.pausedReason, 'For\ufffda test');
 });
 
-test('takes a URL and a set of events that no index row could hold', async () => {
+test('accepts a URL and a set of events that are too long for an index row', async () => {
   const at = await makeWorkflow(store);
   const long = {
     ...at,

@@ -1,4 +1,4 @@
-/** What every driver must do, on a real PostgreSQL. */
+/** The conformance suite on a real PostgreSQL. */
 import { after, describe } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
@@ -12,10 +12,10 @@ import { Database, openPool } from './database.ts';
 const { url, drop } = await makeDatabase();
 const pool = openPool({ url, size: 2, log: silentLogger });
 const db = new Database(pool);
-/** A table that had so many rows is vacuumed when it has been emptied. */
+/** A table that had more rows than this is vacuumed after it is emptied. */
 const LARGE_ROWS = 200;
 
-/** Those that every case finds empty; none before the first store has made them. */
+/** The tables that are emptied before every case; none before the first store has created them. */
 let tables: string[] = [];
 
 describe('PostgreSQL', () => {
@@ -30,7 +30,7 @@ after(async () => {
 
 async function open(): Promise<Reusable> {
   const options = { clock: caseClock.now, publicUrl: () => PUBLIC_URL, log: silentLogger, own: true };
-  // Before it is opened, for it remembers what it finds.
+  // Before opening, because an open store caches rows.
   await empty();
   let store = await openStore(url, options);
   return {
@@ -53,11 +53,11 @@ async function open(): Promise<Reusable> {
 async function empty(): Promise<void> {
   caseClock.toNextMidnight();
   if (tables.length === 0) tables = await tableNames();
-  // Not `truncate`, which makes a new file of every table and index, however empty: 60 ms a case, where this takes 5.
+  // Not `truncate`, which creates a new file for every table and index: 60 ms per case instead of 5.
   const deleted = (await pool.query(
     tables.map((name) => `delete from ${name}`).join('; '),
   )) as unknown as readonly { rowCount: number }[];
-  // What many rows have left behind would slow down every case that follows.
+  // Many dead rows would slow down every following case.
   const large = tables.filter((_, n) => (deleted[n]?.rowCount ?? 0) > LARGE_ROWS);
   if (large.length > 0) await db.exec(`vacuum ${large.join(', ')}`);
 }
@@ -65,7 +65,7 @@ async function empty(): Promise<void> {
 async function tableNames(): Promise<string[]> {
   const found = await db.all<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_version'
-     order by tablename = 'team'`, // Others refer to it.
+     order by tablename = 'team'`, // Other tables reference it.
   );
   return found.map(({ name }) => name);
 }

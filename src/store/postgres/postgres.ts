@@ -166,7 +166,7 @@ interface DatabaseClock {
 }
 
 /**
- * The database's clock, as this process knows it: all nodes use one clock, whatever their own clocks say. Between two
+ * The database's clock, as this process knows it: all nodes use one clock, even if their own clocks differ. Between two
  * measurements, the monotonic clock of this process is used.
  *
  * Measures now, and then every 10 s. The error is at most half of the shortest round trip, plus the drift since the last

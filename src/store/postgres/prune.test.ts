@@ -1,4 +1,4 @@
-/** Pruning deletes a bounded number of rows at a time, also while the dead rows cannot be removed. */
+/** Each step of pruning deletes a bounded number of rows, even while dead rows cannot be vacuumed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -13,7 +13,7 @@ import { Database, inTransaction, openPool } from './database.ts';
 const ROWS = Number(process.env.PRUNE_ROWS ?? 6_000);
 const LIMIT = 500;
 
-test('beside a transaction that is held open each step of the pruning deletes its share', async (t) => {
+test('each step of pruning deletes rows while another transaction stays open', async (t) => {
   const { url, drop } = await makeDatabase();
   let nowMs = Date.UTC(2026, 0, 1);
   const store = await openStore(url, { clock: () => nowMs, publicUrl: () => '', log: silentLogger });
@@ -69,7 +69,7 @@ test('beside a transaction that is held open each step of the pruning deletes it
   t.diagnostic(`steps of ${LIMIT} rows took up to ${Math.max(...steps.map(({ ms }) => ms)).toFixed(1)} ms`);
 });
 
-/** Explains deletions in place of doing them. */
+/** Explains deletions instead of running them. */
 class Explaining extends Database {
   readonly plans: string[] = [];
 
@@ -83,7 +83,7 @@ class Explaining extends Database {
   }
 }
 
-test('a removed webhook that has deliveries left is kept for the first of them, however many there are', async (t) => {
+test('pruning a deleted webhook looks for one remaining delivery, and does not read all', async (t) => {
   const { url, drop } = await makeDatabase();
   const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
   const pool = openPool({ url, size: 1, log: silentLogger });

@@ -1,4 +1,4 @@
-/** The rows that each statement reads for a batch are bounded, whatever the planner believes of the table. */
+/** Each statement reads a bounded number of rows per batch, also when the planner has no statistics. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -28,10 +28,10 @@ after(async () => {
 
 const RECORDS = 4_000;
 const BATCH = 20;
-/** Rows that one statement may read for a batch: more than it needs, and far from all. */
+/** Maximum rows that one statement may read per batch: more than it needs, and far fewer than all. */
 const MAX_READ = 10 * BATCH;
 
-test('reads by the index that was meant, in a team that the planner has not seen', async () => {
+test('each statement uses the intended index in a team without statistics', async () => {
   const known = await makeWorkflow(store, { team: 'known' });
   await publishRun(store, known, Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`k${n}`, 'x'])));
   await new Database(pool).exec('analyze');
@@ -80,23 +80,23 @@ test('reads by the index that was meant, in a team that the planner has not seen
 
 let statements = 0;
 
-/** Runs every statement twice: with `explain analyze`, which is rolled back, and then for real. */
+/** Runs every statement twice: first with `explain analyze`, which is rolled back. */
 class Explaining extends Database {
   #before: Promise<unknown> = Promise.resolve();
 
   override all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]> {
-    return this.#looking(sql, values, () => super.all<Row>(sql, ...values));
+    return this.#explained(sql, values, () => super.all<Row>(sql, ...values));
   }
 
   override run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
-    return this.#looking(sql, values, () => super.run(sql, ...values));
+    return this.#explained(sql, values, () => super.run(sql, ...values));
   }
 
   override snapshot<Result>(read: (db: Database) => Promise<Result>): Promise<Result> {
     return read(this);
   }
 
-  #looking<Result>(
+  #explained<Result>(
     statement: Statement,
     values: (Value | Part)[],
     perform: () => Promise<Result>,

@@ -1,4 +1,4 @@
-/** Scrubbing rewrites the tables' files, and only when nobody has to wait for long. */
+/** Scrubbing rewrites the tables' files, unless others would wait long for that. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -22,12 +22,12 @@ beforeEach(async () => {
   await publishRun(store, at, { a: 'Ada', b: 'Bob' });
 });
 
-/** Changes with every rewriting. */
+/** The path of the table's file, which changes with every rewrite. */
 const file = async () =>
   (await new Database(pool).get<{ path: string }>(`select pg_relation_filepath('record') as path`))?.path;
 const scrub = (rewriteBytes: number) => store.erasure.scrub({ traces: ['ada'], rewriteBytes });
 
-test('says what it cannot know, and rewrites tables that are small enough', async () => {
+test('rewrites tables up to the given size, and reports unknown results as null', async () => {
   const before = await file();
   assert.deepEqual(await scrub(0), { logEmptied: null, rewritten: false, tracesLeft: null });
   assert.equal(await file(), before);
@@ -37,7 +37,7 @@ test('says what it cannot know, and rewrites tables that are small enough', asyn
   assert.equal((await readVersion(store, { ...at, version })).length, 2);
 });
 
-test('gives up when a table is in use, for everybody would wait behind it', async () => {
+test('gives up when a table is in use, because all others would wait behind the rewrite', async () => {
   const before = await file();
   await inTransaction(pool, async (db) => {
     await db.get('select 1 from record limit 1');

@@ -1,4 +1,4 @@
-/** `sslmode` in the URL means the same as to PostgreSQL's own programs. */
+/** `sslmode` in the URL has the same meaning as for psql. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { silentLogger } from '../../observe/log.ts';
 import { openStore } from '../open.ts';
 
 const authority = certificateAuthority();
-const skip = authority === undefined && 'there is no openssl';
+const skip = authority === undefined && 'openssl is not installed';
 const directory = mkdtempSync(join(tmpdir(), 'flowhook-tls-'));
 const database = await makeDatabase();
 after(async () => {
@@ -21,7 +21,7 @@ after(async () => {
   await database.drop();
 });
 
-/** A proxy in front of the server of the tests, which speaks TLS if it has a certificate. */
+/** A proxy in front of the test server, which accepts TLS if it has a certificate. */
 async function front(certificate: Certificate | undefined) {
   let encrypted = 0;
   const open = new Set<Socket>();
@@ -76,7 +76,7 @@ async function tryTo(url: string): Promise<void> {
   await (await openStore(url, { publicUrl: () => '', log: silentLogger, own: true })).close();
 }
 
-test('sslmode says whether the wire is encrypted, and whether the server is who it should be', {
+test('sslmode decides about encryption and about verification of the server', {
   skip,
 }, async (t) => {
   const ours = authority as NonNullable<typeof authority>;
@@ -91,7 +91,7 @@ test('sslmode says whether the wire is encrypted, and whether the server is who 
   await tryTo(server.url('localhost', { sslmode: 'disable' }));
   assert.equal(server.encrypted(), 0);
   await tryTo(server.url('localhost', { sslmode: 'require' }));
-  assert.ok(server.encrypted() > 1, 'the connection that listens as well');
+  assert.ok(server.encrypted() > 1, 'the listening connection is encrypted too');
   await tryTo(server.url('localhost', { sslmode: 'verify-full', sslrootcert: trusted }));
   await tryTo(server.url('127.0.0.1', { sslmode: 'verify-ca', sslrootcert: trusted }));
   for (const [host, parameters] of [
@@ -104,7 +104,7 @@ test('sslmode says whether the wire is encrypted, and whether the server is who 
   }
 });
 
-test('where encryption is asked for nothing is sent without it', async (t) => {
+test('nothing is sent unencrypted when sslmode requires encryption', async (t) => {
   const server = await front(undefined);
   t.after(server.close);
   await assert.rejects(tryTo(server.url('localhost', { sslmode: 'require' })), /cannot be used.*SSL/);

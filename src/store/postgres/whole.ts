@@ -33,8 +33,8 @@ export async function openPostgresTables(options: {
       inTransaction(
         pool,
         async (db) => {
-          // This connection may wait long for the other database. Tables are read by their primary keys, whatever the
-          // planner expects of tables that were filled a moment ago.
+          // This connection may wait long for the other database. Tables are read by their primary keys, because the
+          // planner has no statistics about tables that were filled a moment ago.
           await db.exec(
             'set local idle_in_transaction_session_timeout = 0; set local enable_seqscan = off; ' +
               'set local enable_bitmapscan = off; set local enable_sort = off',

@@ -1,4 +1,4 @@
-/** Calls of one team that come at the same time, in one transaction. */
+/** Concurrent calls of one team share transactions. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
@@ -36,14 +36,14 @@ function workflows(count: number): Promise<{ teamId: string; workflowId: string 
   return Promise.all(Array.from({ length: count }, (_, n) => makeWorkflow(store, { id: `w${n}` })));
 }
 
-test('calls that wait for a connection are queued in few transactions, each job with its event', async () => {
+test('jobs of concurrent calls are queued in few transactions, each with its event', async () => {
   const all = await workflows(60);
   const results = await Promise.all(all.map(enqueue));
   assert.deepEqual([...new Set(results.map(({ outcome }) => outcome))], ['queued']);
   const jobs = await direct.get<{ jobs: number; transactions: number }>(
     'select count(*) as jobs, count(distinct xmin::text) as transactions from job',
   );
-  // The first goes by itself, and what comes behind it together.
+  // The first call has its own transaction; the calls behind it share some.
   assert.equal(jobs?.jobs, 60);
   assert.ok(Number(jobs?.transactions) <= 10, `${jobs?.transactions} transactions`);
   const events = await store.events.list({ teamId: all[0]?.teamId as string, afterSequence: 0, limit: 100 });
@@ -57,7 +57,7 @@ test('calls that wait for a connection are queued in few transactions, each job 
   );
 });
 
-test('of calls of one workflow that come together one is queued, and the others are told of it', async () => {
+test('concurrent calls of one workflow queue one job, and all return it', async () => {
   const [at] = await workflows(1);
   const results = await Promise.all(Array.from({ length: 30 }, () => enqueue(at as never)));
   const queued = results.filter(({ outcome }) => outcome === 'queued');
@@ -65,11 +65,11 @@ test('of calls of one workflow that come together one is queued, and the others 
   assert.deepEqual(
     new Set(results.map((result) => ('job' in result ? result.job.id : undefined))).size,
     1,
-    'all name the same job',
+    'all calls return the same job',
   );
 });
 
-test('a workflow that is locked refuses its own call and none of those that came with it', async () => {
+test('a locked workflow fails only its own call of the batch', async () => {
   const all = await workflows(20);
   const [locked, ...others] = all as [(typeof all)[number], ...typeof all];
   await inTransaction(pool, async (tx) => {
@@ -78,18 +78,18 @@ test('a workflow that is locked refuses its own call and none of those that came
       enqueue(locked),
       (error) => error instanceof Problem && error.code === 'database_busy',
     );
-    // Its batch leaves it out, and waits for nobody.
-    const told = await Promise.all(others.map(enqueue));
-    assert.deepEqual([...new Set(told.map(({ outcome }) => outcome))], ['queued']);
+    // The batch skips the locked workflow without waiting.
+    const results = await Promise.all(others.map(enqueue));
+    assert.deepEqual([...new Set(results.map(({ outcome }) => outcome))], ['queued']);
     await refused;
   });
 });
 
-for (const [what, statement] of [
+for (const [failure, statement] of [
   ['ends the connection', 'perform pg_terminate_backend(pg_backend_pid())'],
-  ['is refused', `raise exception 'not now'`],
+  ['fails', `raise exception 'not now'`],
 ]) {
-  test(`a commit that ${what} refuses all whose calls it was of, and nothing is done again`, async (t) => {
+  test(`a commit that ${failure} fails all its calls, and is not repeated`, async (t) => {
     const all = await workflows(60);
     await direct.exec(
       `create sequence commits;
@@ -106,7 +106,7 @@ for (const [what, statement] of [
   });
 }
 
-test('a workflow that is not there is told so, and takes nothing from the others', async () => {
+test('a call of an unknown workflow does not affect the other calls', async () => {
   const all = await workflows(20);
   const { teamId } = all[0] as { teamId: string };
   const results = await Promise.all([{ teamId, workflowId: 'gone' }, ...all].map(enqueue));
@@ -114,7 +114,7 @@ test('a workflow that is not there is told so, and takes nothing from the others
   assert.deepEqual([...new Set(results.slice(1).map(({ outcome }) => outcome))], ['queued']);
 });
 
-test('different calls of a team share a transaction, each with its own outcome and audit line', async () => {
+test('different operations of a team share a transaction, each with its own outcome and audit line', async () => {
   const all = await workflows(12);
   const { teamId } = all[0] as { teamId: string };
   const subscription = { url: 'https://receiver.test/', events: ['*'], secret: 's', limit: 9 };

@@ -201,7 +201,7 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
-/** Creates the file readable only by its owner, whatever the umask; SQLite gives the WAL the same mode. */
+/** Creates the file readable only by its owner, independent of the umask. SQLite gives the WAL the same mode. */
 function makeForOwner(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -247,7 +247,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   // A comment for PostgreSQL. Needed where SQLite, which has no statistics here, would scan the table.
   [/\/\* use (\w+) \*\//g, 'indexed by $1'],
   // SQLite plans by the value of a bare `limit ?`, and prepares the statement again whenever the value is bound; it does
-  // not evaluate an expression. Measured: 2 µs instead of 9 for what is due in a lane, 5 instead of 70 for prunable jobs.
+  // not evaluate an expression. Measured: 2 µs instead of 9 for due deliveries of a lane, 5 instead of 70 for prunable jobs.
   // A null means no limit.
   [/\blimit (\?\d*)/g, 'limit coalesce($1, -1)'],
 ];

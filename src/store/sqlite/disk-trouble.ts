@@ -1,4 +1,4 @@
-/** Disks that cannot be written: which errors mean that, what callers are told, and a probe for recovery. */
+/** Disks that cannot be written: the error codes, the sentences for callers, and a probe for recovery. */
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import { CANTOPEN, CORRUPT, type Database, FULL, IOERR, NOTADB, READONLY, resultCode } from './database.ts';

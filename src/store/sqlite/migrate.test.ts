@@ -1,4 +1,4 @@
-/** Migrations: races, backups, refusals. */
+/** Migrations: concurrency, backups and refusals. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -64,7 +64,7 @@ test('runs only pending migrations and backs up the database first', async () =>
   assert.deepEqual(schemaOf(copy?.file ?? ''), { version: 1, tables: ['one'] });
 });
 
-test('rolls back a migration that fails half-way', async () => {
+test('rolls back a migration that fails halfway', async () => {
   run({ directory });
   await writeFile(
     join(directory, '0002_two.sql'),
@@ -89,7 +89,7 @@ test('changes nothing under a running server, unless it is that server', async (
   takeOwnership(path).release();
 });
 
-test('refuses a schema that is newer than the code and leaves it as it is', async () => {
+test('refuses a schema that is newer than the code, and does not change it', async () => {
   await writeFile(join(directory, '0002_two.sql'), 'create table two (x {text});');
   run({ directory });
   await rm(join(directory, '0002_two.sql'));
@@ -97,7 +97,7 @@ test('refuses a schema that is newer than the code and leaves it as it is', asyn
   assert.deepEqual(schemaOf(path), { version: 2, tables: ['one', 'two'] });
 });
 
-test('lets several processes open a new database at the same time', async () => {
+test('several processes can create one database at the same time', async () => {
   const script = `
     import { migrate } from ${JSON.stringify(new URL('./migrate.ts', import.meta.url).href)};
     import { silentLogger } from ${JSON.stringify(new URL('../../observe/log.ts', import.meta.url).href)};

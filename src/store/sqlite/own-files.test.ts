@@ -1,4 +1,4 @@
-/** Files that are moved, deleted or damaged below a server: it writes nothing into the void, and says what it finds. */
+/** Database files that are moved, deleted or damaged under a running server: it stops writing and reports it. */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { copyFile, mkdtemp, open, readFile, rename, rm, symlink } from 'node:fs/promises';
@@ -42,9 +42,9 @@ async function place(t: TestContext): Promise<string> {
 
 const isMoved = (file: string) => (error: unknown) =>
   error instanceof Problem && error.code === 'data_moved' && error.message.includes(file);
-/** Lets the last look grow old. */
+/** Waits until the result of the last check has expired. */
 const later = (store: Store) =>
-  until('the files are looked at again', () =>
+  until('the files are checked again', () =>
     store.check().then(
       () => false,
       () => true,
@@ -52,7 +52,7 @@ const later = (store: Store) =>
   );
 
 for (const file of ['flowhook.db', 'flowhook.db-wal']) {
-  test(`nothing is written while ${file} is not where it was, and then it goes on`, async (t) => {
+  test(`nothing is written while ${file} is moved, and writing continues when it is back`, async (t) => {
     const directory = await place(t);
     const { store, lines } = await openIn(directory);
     t.after(() => store.close());
@@ -63,7 +63,7 @@ for (const file of ['flowhook.db', 'flowhook.db-wal']) {
     await assert.rejects(store.check(), isMoved(file), 'the service is not ready');
     assert.equal(lines.filter(({ level }) => level === 'error').length, 1, JSON.stringify(lines));
     await rename(join(directory, 'elsewhere'), join(directory, file));
-    await until('it is found again', () =>
+    await until('the file is found again', () =>
       store.check().then(
         () => true,
         () => false,
@@ -77,20 +77,20 @@ for (const file of ['flowhook.db', 'flowhook.db-wal']) {
   });
 }
 
-test('nothing is written while the files cannot be looked at, and then it goes on', async (t) => {
+test('nothing is written while the files cannot be checked, and writing continues afterwards', async (t) => {
   const parent = await place(t);
   const directory = join(parent, 'data');
   const { store, lines } = await openIn(directory);
   t.after(() => store.close());
   await rename(directory, join(parent, 'away'));
   await symlink('data', directory);
-  await until('a timer has found it', () => lines.some(({ level }) => level === 'error'));
+  await until('the regular check reports it', () => lines.some(({ level }) => level === 'error'));
   await later(store);
   await assert.rejects(store.teams.ensure({ slug: 'during' }), isMoved('flowhook.db'));
   await assert.rejects(store.check(), isMoved('ELOOP'));
   await rm(directory);
   await rename(join(parent, 'away'), directory);
-  await until('they are found again', () =>
+  await until('the files are found again', () =>
     store.check().then(
       () => true,
       () => false,
@@ -103,13 +103,13 @@ test('nothing is written while the files cannot be looked at, and then it goes o
   );
 });
 
-test('a database that cannot be opened after all leaves no thread behind', async (t) => {
+test('a failed opening ends its writer thread', async (t) => {
   const directory = await place(t);
   const threads: Worker[] = [];
   const note = (thread: Worker) => void threads.push(thread);
   process.on('worker', note);
   t.after(() => void process.off('worker', note));
-  // A disk that fails when the files are looked at, and a log that nothing can be written to.
+  // The check of the files fails, and so does logging that.
   t.mock.method(fs, 'statSync', () => {
     throw new Error('EIO: i/o error');
   });
@@ -128,20 +128,22 @@ test('a database that cannot be opened after all leaves no thread behind', async
   const opened = openStore(url, { publicUrl: () => '', log, own: true });
   await assert.rejects(opened, /the log is full/);
   assert.equal(threads.length, 1);
-  assert.equal(threads[0]?.threadId, -1, 'it has ended');
+  assert.equal(threads[0]?.threadId, -1, 'the thread has ended');
 });
 
-test('a server whose owner.db is deleted takes its directory again, so that no second one can', async (t) => {
+test('a server whose owner.db is deleted locks its directory again, so that no second server can', async (t) => {
   const directory = await place(t);
   const { store, lines } = await openIn(directory);
   t.after(() => store.close());
   await rm(join(directory, 'owner.db'));
-  await until('it is taken again', () => lines.some(({ message }) => message.startsWith('owner.retaken')));
+  await until('the directory is locked again', () =>
+    lines.some(({ message }) => message.startsWith('owner.retaken')),
+  );
   await assert.rejects(openIn(directory), InUseError);
   await store.teams.ensure({ slug: 'still' });
 });
 
-test('where a second server was quicker, the first one writes nothing more until that one is gone', async (t) => {
+test('a server whose directory another server has locked writes nothing until that server stops', async (t) => {
   const directory = await place(t);
   const { store } = await openIn(directory);
   t.after(() => store.close());
@@ -150,7 +152,7 @@ test('where a second server was quicker, the first one writes nothing more until
   await later(store);
   await assert.rejects(store.teams.ensure({ slug: 'a' }), isMoved('another server has taken the directory'));
   second.release();
-  await until('it has the directory again', () =>
+  await until('the server has locked the directory again', () =>
     store.check().then(
       () => true,
       () => false,
@@ -159,7 +161,7 @@ test('where a second server was quicker, the first one writes nothing more until
   await store.teams.ensure({ slug: 'a' });
 });
 
-test('commits behind a damaged page of the log are reported, and a whole log is not', async (t) => {
+test('commits lost behind a damaged page of the WAL are reported; an intact WAL is not', async (t) => {
   const directory = await place(t);
   const { store } = await openIn(directory);
   t.after(() => store.close());
@@ -187,5 +189,9 @@ test('commits behind a damaged page of the log are reported, and a whole log is 
   const header = await reopened(8);
   assert.match(header.damage[0]?.message ?? '', /header cannot be read/);
   const { length } = await readFile(join(directory, 'flowhook.db-wal'));
-  assert.deepEqual((await reopened(length - 100)).damage, [], 'as a power cut leaves it');
+  assert.deepEqual(
+    (await reopened(length - 100)).damage,
+    [],
+    'an incomplete last commit is normal after a power cut',
+  );
 });

@@ -180,7 +180,7 @@ function unreadable(file: string, error: Error): string {
   );
 }
 
-/** The name used in the documentation, whatever the database file is called. */
+/** The name used in the documentation, even if the database file has another name. */
 function shortName(file: string): string {
   if (file.endsWith('owner.db')) return 'owner.db';
   return file.endsWith('-wal') ? 'flowhook.db-wal' : 'flowhook.db';

@@ -16,7 +16,7 @@ export interface WriterData {
   quotas: Quotas;
 }
 
-/** Messages to the thread. Batches are answered in order. `copyTo` copies the database in steps; null stops the copy. */
+/** Messages to the thread. The replies to batches come in their order. `copyTo` copies the database in steps; null stops the copy. */
 export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: true };
 
 /** Messages from the thread. */

@@ -1,4 +1,4 @@
-/** The writer thread: batches, bounds, its death. */
+/** The writer thread: its batches, limits and crashes. */
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -23,11 +23,11 @@ const options: WriterOptions = {
   log: silentLogger,
   onTouched: () => {},
 };
-/** A thread that reports that it can write, and reacts to any message like this. */
-const threadThat = (does: string) =>
+/** A thread that reports itself ready, and runs the given code for each message. */
+const threadThat = (code: string) =>
   new Worker(
     `const { parentPort } = require('node:worker_threads');
-     parentPort.on('message', (message) => { ${does} });
+     parentPort.on('message', (message) => { ${code} });
      parentPort.postMessage({ ready: true });`,
     { eval: true },
   );
@@ -37,7 +37,7 @@ test('rejects when the thread cannot open the database', async () => {
   await assert.rejects(startWriter(options), /unable to open database file/);
 });
 
-test('refuses more than may wait, and takes operations again afterwards', async () => {
+test('rejects calls while too many wait, and accepts calls again afterwards', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
   const path = join(directory, 'flowhook.db');
   migrate({ path, log: silentLogger, now: 1 });
@@ -55,7 +55,7 @@ test('refuses more than may wait, and takes operations again afterwards', async 
   await rm(directory, { recursive: true });
 });
 
-test('a call of one team is in the next batch, however many of another team wait', async () => {
+test('a call of one team is in the next batch even when many calls of another team wait', async () => {
   const writer = new Writer(
     () =>
       threadThat(`if (message.close) process.exit();
@@ -71,7 +71,7 @@ test('a call of one team is in the next batch, however many of another team wait
   await Promise.race(flood);
   await Promise.all([call('small'), ...flood]);
   const waitedFor = order.indexOf('small');
-  // One batch is answered and two or three are sent before it is called; its own is the next.
+  // One batch has returned and two or three have been sent before this call; the call is in the next one.
   assert.ok(waitedFor < 5 * 512, `it waited for ${waitedFor} calls`);
   await writer.close();
 });
@@ -89,7 +89,7 @@ test('rejects all pending operations when the thread dies, and new ones until it
   await writer.close();
 });
 
-test('ends when the thread dies while it closes', async () => {
+test('closing ends when the thread dies meanwhile', async () => {
   const writer = new Writer(() => threadThat('process.exit(1)'), options);
   await writer.start();
   const pending = writer.call('teams.ensure', { slug: 'a' });
@@ -98,7 +98,7 @@ test('ends when the thread dies while it closes', async () => {
   await closed;
 });
 
-test('restarts a thread that dies, as often as it takes, and notifies the watchers', async () => {
+test('restarts a thread that dies until it works, and notifies the watchers', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
   const path = join(directory, 'flowhook.db');
   migrate({ path, log: silentLogger, now: 1 });
@@ -109,12 +109,12 @@ test('restarts a thread that dies, as often as it takes, and notifies the watche
     () => new Worker(real, { workerData: { path: '/nowhere/flowhook.db', synchronous: 'OFF' } }),
     () => new Worker(real, { workerData: { path, synchronous: 'OFF' } }),
   ];
-  const told = Promise.withResolvers<Touched>();
+  const notified = Promise.withResolvers<Touched>();
   const open = () => (threads.shift() as () => Worker)();
-  const writer = new Writer(open, { ...options, restartMs: 1, onTouched: told.resolve });
+  const writer = new Writer(open, { ...options, restartMs: 1, onTouched: notified.resolve });
   await writer.start();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
-  assert.deepEqual(await told.promise, {
+  assert.deepEqual(await notified.promise, {
     keys: true,
     jobs: true,
     cancels: true,
@@ -127,7 +127,7 @@ test('restarts a thread that dies, as often as it takes, and notifies the watche
   await rm(directory, { recursive: true });
 });
 
-test('closes while it waits to restart the thread', async () => {
+test('can be closed while it waits to restart the thread', async () => {
   const writer = new Writer(() => threadThat('process.exit(1)'), { ...options, restartMs: 1_000_000 });
   await writer.start();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
