@@ -1,12 +1,12 @@
-/** Every write operation is either audited or exempt for a reason given here. */
+/** Every operation that writes is audited, or exempt for a reason given here. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AUDITED } from './audited.ts';
 import { WRITES } from './sqlite/batch.ts';
 
-/** Why operations leave no line, by the words that say so. */
+/** The operations without an audit line, by the reason. */
 const SILENT: Readonly<Record<string, readonly string[]>> = {
-  'the service does it by itself': [
+  'the service calls it': [
     'instance.claim',
     'instance.lease',
     'teams.ensureSigningKey',
@@ -27,7 +27,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'usage.count',
     'usage.prune',
   ],
-  'a run does it, and its job says what came of it': [
+  'a run calls it, and the job shows the result': [
     'jobs.claim',
     'jobs.setProcess',
     'jobs.noteSent',
@@ -42,22 +42,22 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'records.remove',
     'records.publish',
   ],
-  'it makes a job, which is a record of its own with its origin': ['jobs.enqueue', 'jobs.begin'],
-  'a step of something that writes one line for all of them': [
+  'it creates a job, which records its origin': ['jobs.enqueue', 'jobs.begin'],
+  'it is one step of an operation that writes one line': [
     'teams.delete',
     'erasure.rewrite',
     'erasure.remove',
     'erasure.suppress',
   ],
-  'it ends only what the one who asks has begun': ['sessions.end'],
-  'others send it to us': ['inspectors.storeRequest'],
-  'it writes the line': ['audit.add'],
+  'it ends the session of the caller': ['sessions.end'],
+  'it stores a request from outside': ['inspectors.storeRequest'],
+  'it writes the audit line': ['audit.add'],
 };
 
-test('every operation that writes leaves a line in the audit, or says here why it does not', () => {
-  const told = Object.entries(AUDITED).flatMap(([group, operations]) =>
+test('every operation that writes is audited or listed here with a reason', () => {
+  const audited = Object.entries(AUDITED).flatMap(([group, operations]) =>
     Object.keys(operations).map((name) => `${group}.${name}`),
   );
   const silent = Object.values(SILENT).flat();
-  assert.deepEqual([...told, ...silent].sort(), [...WRITES.keys()].sort());
+  assert.deepEqual([...audited, ...silent].sort(), [...WRITES.keys()].sort());
 });

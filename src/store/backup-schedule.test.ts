@@ -1,4 +1,4 @@
-/** Scheduled backups: when one is made, which are kept, and what happens when one fails. */
+/** Scheduled backups: when they are made, which are kept, and failures. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const FROM = Date.UTC(2026, 0, 1);
 
-/** Creates what is read of an old backup: its name, its size and its manifest. */
+/** Creates the parts of an old backup that are read: its name, size and manifest. */
 function plant(
   directory: string,
   { createdAt, origin, isWhole = true }: { createdAt: number; origin: BackupOrigin; isWhole?: boolean },
@@ -47,8 +47,8 @@ async function emptyDirectory(t: TestContext): Promise<string> {
 interface Scheduled {
   chore: Chore;
   directory: string;
-  /** Moves the clock to so long after the first look, and looks. */
-  lookAfter(ms: number): Promise<void>;
+  /** Sets the clock to `ms` after the start, and runs the chore. */
+  runAfter(ms: number): Promise<void>;
   names(): string[];
   failures: unknown[];
 }
@@ -78,7 +78,7 @@ async function scheduled(t: TestContext): Promise<Scheduled> {
   return {
     chore,
     directory,
-    async lookAfter(ms) {
+    async runAfter(ms) {
       now = FROM + ms;
       await chore.tick();
     },
@@ -87,25 +87,25 @@ async function scheduled(t: TestContext): Promise<Scheduled> {
   };
 }
 
-test('makes one at once, and the next when the last one is old enough', async (t) => {
-  const { lookAfter, names } = await scheduled(t);
-  await lookAfter(0);
+test('makes a backup immediately, and the next when the last one is old enough', async (t) => {
+  const { runAfter, names } = await scheduled(t);
+  await runAfter(0);
   assert.equal(names().length, 1);
   assert.match(names()[0] ?? '', /^flowhook-2026-01-01T000000Z-v\d+-scheduled\.db$/);
-  await lookAfter(DAY_MS - 1);
+  await runAfter(DAY_MS - 1);
   assert.equal(names().length, 1);
-  await lookAfter(DAY_MS);
+  await runAfter(DAY_MS);
   assert.equal(names().length, 2);
 });
 
-test('keeps the newest, and all that commands and migrations have made', async (t) => {
-  const { lookAfter, names, directory } = await scheduled(t);
+test('keeps the newest scheduled backups, and all backups of commands and migrations', async (t) => {
+  const { runAfter, names, directory } = await scheduled(t);
   for (const origin of ['command', 'migration'] as const) {
     plant(directory, { createdAt: Date.UTC(2025, 0, 1), origin });
   }
   for (let day = 0; day < 3; day += 1)
     plant(directory, { createdAt: FROM + day * DAY_MS, origin: 'scheduled' });
-  await lookAfter(3 * DAY_MS);
+  await runAfter(3 * DAY_MS);
   assert.deepEqual(
     names().map((name) => name.replace(/-v\d+/, '')),
     [
@@ -127,27 +127,27 @@ test('an unverified backup does not displace a verified one', async (t) => {
     listBackups(directory).map(({ name }) => name.slice(9, 19)),
     ['2026-01-04', '2026-01-03', '2026-01-02'],
   );
-  assert.deepEqual(keepNewest(directory, 4), [], 'there are not so many');
+  assert.deepEqual(keepNewest(directory, 4), [], 'there are no more than 4');
 });
 
-test('logs one that fails, and tries again after a while', async (t) => {
-  const { lookAfter, names, directory, failures } = await scheduled(t);
+test('logs a failed backup, and retries after 15 minutes', async (t) => {
+  const { runAfter, names, directory, failures } = await scheduled(t);
   await writeFile(directory, 'in the way');
-  await lookAfter(0);
-  await lookAfter(60_000);
+  await runAfter(0);
+  await runAfter(60_000);
   assert.equal(failures.length, 1);
   await rm(directory);
-  await lookAfter(15 * 60_000 - 1);
+  await runAfter(15 * 60_000 - 1);
   assert.deepEqual([failures.length, names().length], [1, 0]);
-  await lookAfter(15 * 60_000);
+  await runAfter(15 * 60_000);
   assert.deepEqual([failures.length, names().length], [1, 1]);
 });
 
-test('stopping aborts the one being made, which is not a failure', async (t) => {
-  const { chore, lookAfter, names, failures } = await scheduled(t);
+test('stopping aborts the running backup, which is not logged as a failure', async (t) => {
+  const { chore, runAfter, names, failures } = await scheduled(t);
   chore.start();
-  const looked = lookAfter(0);
+  const run = runAfter(0);
   await chore.stop();
-  await looked;
+  await run;
   assert.deepEqual([names(), failures], [[], []]);
 });

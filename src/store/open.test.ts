@@ -1,4 +1,4 @@
-/** Which databases can be opened. */
+/** The URLs of databases, and the errors for those that cannot be opened. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { openStore } from './open.ts';
 
 const options = { publicUrl: () => 'http://localhost', log: silentLogger };
 
-test('says which database URLs it takes, without repeating one that may hold a password', async () => {
+test('rejects other database URLs without repeating them, because they may contain a password', async () => {
   for (const url of ['', 'sqlite:', 'sqlite:relative.db', 'mysql://secret@x/y', '/data/flowhook.db']) {
     await assert.rejects(openStore(url, options), (error: Error) => {
       assert.match(
@@ -22,7 +22,7 @@ test('says which database URLs it takes, without repeating one that may hold a p
   }
 });
 
-test('says of a PostgreSQL that does not answer why, without the password', async () => {
+test('reports why PostgreSQL is unreachable, without the password', async () => {
   await assert.rejects(openStore('postgres://me:secret@127.0.0.1:1/db', options), (error: Error) => {
     assert.match(error.message, /cannot be used: .*ECONNREFUSED.*FLOWHOOK_DATABASE/);
     assert.doesNotMatch(error.message, /secret/);
@@ -30,7 +30,7 @@ test('says of a PostgreSQL that does not answer why, without the password', asyn
   });
 });
 
-test('makes the data directory, keeps what was written, and leaves one file when it closes', async () => {
+test('creates the data directory, keeps its rows, and leaves no WAL when it closes', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-open-'));
   try {
     const url = `sqlite:${directory}/new/data/flowhook.db`;

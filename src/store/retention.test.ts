@@ -1,4 +1,4 @@
-/** What is deleted in the background, on a real store with a clock of its own. */
+/** Background deletion, on a real store with a test clock. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
@@ -25,7 +25,7 @@ async function publish(store: Store, at: { teamId: string; workflowId: string },
   }
 }
 
-test('prunes old versions in steps, none within the hour after it was current, and never the current one', async (t) => {
+test('prunes old versions in steps, but not within an hour after they were superseded', async (t) => {
   const { store, advance, at } = await open(t);
   await publish(store, at, 12);
   const steps: number[] = [];
@@ -53,7 +53,7 @@ test('prunes old versions in steps, none within the hour after it was current, a
 
 const DAY_MS = 24 * 3_600_000;
 
-test('keeps the newest jobs of each workflow for a while, and the last one for good', async (t) => {
+test('keeps the newest jobs of each workflow for a time, and the last job always', async (t) => {
   let ahead = 0;
   const { store } = await openEmptyStore(t, { clock: () => Date.now() + ahead });
   const many = await makeWorkflow(store, { id: 'many' });
@@ -77,7 +77,7 @@ test('keeps the newest jobs of each workflow for a while, and the last one for g
   assert.deepEqual([await count(many), await count(few)], [1, 2]);
 });
 
-test('deletes what an interrupted deletion left, after a delay, and nothing else', async (t) => {
+test('completes an interrupted deletion of a team after a delay', async (t) => {
   const { store } = await openEmptyStore(t);
   const gone = await makeWorkflow(store, { team: 'acme' });
   const stays = await makeWorkflow(store, { team: 'other' });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inRounds } from './operation.ts';
 
-/** Goes through the numbers from 1 to 5. */
+/** Counts from 1 to 5, `limit` numbers per call. */
 async function step({ after, limit }: { after: number; limit: number }) {
   const last = Math.min(after + limit, 5);
   return { next: last < 5 ? last : null, last };
@@ -29,7 +29,7 @@ test('a call that fails does not move the cursor', async () => {
   assert.deepEqual(await chore({ limit: 1 }), { done: false, last: 2 });
 });
 
-test('a step may say by itself that more is left at the end of a round', async () => {
+test('a step can return done: false at the end of a round', async () => {
   const chore = inRounds(0, async (input: Parameters<typeof step>[0]) => ({
     ...(await step(input)),
     done: false,

@@ -34,9 +34,9 @@ export function testCanceling(open: Open): void {
     const subscribed = await store.webhooks.subscribe({ ...at, ...hook });
     const { id } = await makeJob(store, at);
     advance(5);
-    const answer = await store.jobs.cancel({ teamId: at.teamId, id, by });
+    const result = await store.jobs.cancel({ teamId: at.teamId, id, by });
     const job = await jobOf(store, { ...at, jobId: id });
-    assert.deepEqual(answer, { outcome: 'canceled', job });
+    assert.deepEqual(result, { outcome: 'canceled', job });
     assert.deepEqual(
       [job.state, job.reason, job.error, job.finishedAt, job.startedAt],
       ['canceled', null, by, store.now(), null],

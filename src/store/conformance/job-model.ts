@@ -7,8 +7,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type AttemptLease, hasEnded, type Job, LEASE_MS } from '../../model/job.ts';
 import type { Schedule } from '../../model/workflow.ts';
-import { ENDS_CANCELED, forget, PUBLISHES, RETRIES, report } from './job-answers.ts';
 import { checkInvariants, newWorld, type Workflow, type World } from './job-invariants.ts';
+import { ENDS_CANCELED, forget, PUBLISHES, RETRIES, report } from './job-reports.ts';
 import { CLAIM, caseWith, heldOf, jobOf, makeWorkflow, type Open, type Opened } from './setup.ts';
 
 const STEPS = 60;
@@ -63,8 +63,8 @@ const STEP_KINDS = {
   enqueue: { weight: 7, take: enqueue },
   push: { weight: 2, take: push },
   claim: { weight: 8, take: claim },
-  answer: { weight: 9, take: answer },
-  answerLate: { weight: 4, take: answerLate },
+  report: { weight: 9, take: reportRun },
+  reportLate: { weight: 4, take: reportLate },
   beat: { weight: 3, take: beat },
   cancel: { weight: 3, take: cancel },
   runNow: { weight: 1, take: runNow },
@@ -117,16 +117,16 @@ async function push({ store, workflows, nodes }: World, a: number): Promise<void
 /** Both nodes at the same moment. */
 async function claim({ store, nodes }: World, _: number, b: number): Promise<void> {
   const limit = 1 + (b % 3);
-  const answers = await Promise.all(
+  const results = await Promise.all(
     nodes.map(({ id }) => store.jobs.claim({ ...CLAIM, nodeId: id, limit, perTeam: 2 })),
   );
-  for (const [n, claimed] of answers.entries()) {
+  for (const [n, claimed] of results.entries()) {
     assert.ok(claimed.length <= limit);
     nodes[n]?.held.push(...claimed.map(({ job }) => heldOf(job)));
   }
 }
 
-async function answer(world: World, a: number, b: number): Promise<void> {
+async function reportRun(world: World, a: number, b: number): Promise<void> {
   const held = pick(
     world.nodes.flatMap((node) => node.held),
     a,
@@ -135,7 +135,7 @@ async function answer(world: World, a: number, b: number): Promise<void> {
 }
 
 /** Reports of attempts of a node that was considered dead, or of attempts that have ended. */
-async function answerLate(world: World, a: number, b: number): Promise<void> {
+async function reportLate(world: World, a: number, b: number): Promise<void> {
   const held = pick(world.ghosts, a);
   if (held !== undefined) await report(world, held, b);
 }
@@ -163,9 +163,9 @@ async function cancel({ store, jobs }: World, a: number): Promise<void> {
   const [id, teamId] = pick([...jobs].reverse(), a) ?? [];
   if (id === undefined || teamId === undefined) return;
   const before = await jobOf(store, { teamId, jobId: id });
-  const answered = await store.jobs.cancel({ teamId, id, by: 'Canceled by a test' });
+  const canceled = await store.jobs.cancel({ teamId, id, by: 'Canceled by a test' });
   const expected = hasEnded(before.state) ? 'ended' : before.state === 'running' ? 'canceling' : 'canceled';
-  assert.equal(answered?.outcome, expected);
+  assert.equal(canceled?.outcome, expected);
 }
 
 async function runNow({ store, jobs }: World, a: number): Promise<void> {
@@ -193,8 +193,8 @@ async function reap(world: World): Promise<void> {
 
 async function reclaimAll({ store }: World, nodeId: string | null): Promise<void> {
   for (const { held } of await store.jobs.abandoned({ nodeId })) {
-    const answers = await Promise.all([1, 2].map(() => store.jobs.reclaim({ held, nodeId, error: 'Lost' })));
-    assert.equal(answers.filter((job) => job !== undefined).length, 1);
+    const results = await Promise.all([1, 2].map(() => store.jobs.reclaim({ held, nodeId, error: 'Lost' })));
+    assert.equal(results.filter((job) => job !== undefined).length, 1);
   }
 }
 
@@ -220,8 +220,8 @@ async function archive({ store, workflows }: World, a: number): Promise<void> {
 async function fire({ store }: World): Promise<void> {
   for (const { teamId, workflowId, dueAt } of await store.schedules.due({ limit: 10 })) {
     const input = { teamId, workflowId, dueAt, nextAt: store.now() + 60_000, run: true };
-    const answers = await Promise.all([1, 2].map(() => store.schedules.fire(input)));
-    assert.equal(answers.filter(({ outcome }) => outcome === 'taken').length, 1);
+    const results = await Promise.all([1, 2].map(() => store.schedules.fire(input)));
+    assert.equal(results.filter(({ outcome }) => outcome === 'taken').length, 1);
   }
 }
 

@@ -208,7 +208,7 @@ export function testJobs(open: Open): void {
   });
 }
 
-async function outcomeAndJob(answer: Promise<Enqueued>): Promise<string> {
-  const result = await answer;
+async function outcomeAndJob(call: Promise<Enqueued>): Promise<string> {
+  const result = await call;
   return 'job' in result ? `${result.outcome} ${result.job.id}` : result.outcome;
 }

@@ -62,9 +62,9 @@ export function testPush(open: Open): void {
 
   it('runs one push of a workflow at a time, and none while another job is unfinished', async ({ store }) => {
     const at = await makeWorkflow(store, pushed);
-    const answers = await Promise.all([1, 2, 3].map(() => store.jobs.begin({ ...at, ...mine })));
-    const [first] = answers.filter((answer) => answer.outcome === 'begun');
-    const others = answers.filter((answer) => answer.outcome === 'occupied');
+    const results = await Promise.all([1, 2, 3].map(() => store.jobs.begin({ ...at, ...mine })));
+    const [first] = results.filter((result) => result.outcome === 'begun');
+    const others = results.filter((result) => result.outcome === 'occupied');
     assert.equal(others.length, 2);
     const { job } = begun(first);
     for (const other of others) assert.equal(other.job.id, job.id);
@@ -74,8 +74,8 @@ export function testPush(open: Open): void {
     const changed = await makeWorkflow(store, { id: 'changed' });
     const queued = await makeJob(store, changed);
     await makeWorkflow(store, { id: 'changed', ...pushed });
-    const answer = await store.jobs.begin({ ...changed, ...mine });
-    assert.equal(answer.outcome === 'occupied' && answer.job.id, queued.id);
+    const result = await store.jobs.begin({ ...changed, ...mine });
+    assert.equal(result.outcome === 'occupied' && result.job.id, queued.id);
   });
 
   it('publishes the staged records of a push', async ({ store }) => {
@@ -154,7 +154,7 @@ export function testPush(open: Open): void {
   });
 }
 
-function begun(answer: Awaited<ReturnType<Store['jobs']['begin']>> | undefined) {
-  assert.equal(answer?.outcome, 'begun');
-  return (answer as Extract<typeof answer, { outcome: 'begun' }>).claimed;
+function begun(result: Awaited<ReturnType<Store['jobs']['begin']>> | undefined) {
+  assert.equal(result?.outcome, 'begun');
+  return (result as Extract<typeof result, { outcome: 'begun' }>).claimed;
 }

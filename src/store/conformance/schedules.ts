@@ -65,10 +65,10 @@ export function testSchedules(open: Open): void {
     const at = await makeWorkflow(store, { schedule: HOURLY, nextRunAt: dueAt });
     const nextAt = dueAt + 3_600_000;
     const fire = { ...at, dueAt, nextAt, run: true };
-    const answers = await Promise.all([1, 2, 3].map(() => store.schedules.fire(fire)));
-    const outcomes = answers.map(({ outcome }) => outcome).sort();
+    const results = await Promise.all([1, 2, 3].map(() => store.schedules.fire(fire)));
+    const outcomes = results.map(({ outcome }) => outcome).sort();
     assert.deepEqual(outcomes, ['queued', 'taken', 'taken']);
-    const job = answers.find(({ outcome }) => outcome === 'queued')?.job;
+    const job = results.find(({ outcome }) => outcome === 'queued')?.job;
     assert.deepEqual([job?.origin, job?.state], ['schedule', 'queued']);
     assert.equal((await workflow(store, at))?.nextRunAt, nextAt);
     const events = await allEvents(store, at.teamId);

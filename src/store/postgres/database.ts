@@ -190,9 +190,9 @@ export class Database implements Sql {
         ? readWith(this.#runs, { prepares: this.#prepares }, sql, storables)
         : this.#runs.query(sql, storables);
     }
-    const answer = send(this.#runs, this.#prepares, sql, storables);
-    answer.catch((error) => this.fail(error));
-    return answer;
+    const result = send(this.#runs, this.#prepares, sql, storables);
+    result.catch((error) => this.fail(error));
+    return result;
   }
 }
 
@@ -231,13 +231,13 @@ function readOnce(
 ): Promise<pg.QueryResult> {
   return onConnection(pool, async (client, discard) => {
     const begun = client.query(begin({ isolation: 'read committed read only', prepares }));
-    const answer = send(client, prepares, sql, values);
+    const result = send(client, prepares, sql, values);
     // After a failure this rolls back.
     const ended = client.query('commit');
-    const [first, , last] = await Promise.allSettled([begun, answer, ended]);
+    const [first, , last] = await Promise.allSettled([begun, result, ended]);
     if (first.status === 'rejected' || last.status === 'rejected') discard();
     await begun;
-    return answer;
+    return result;
   });
 }
 

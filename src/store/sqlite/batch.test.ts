@@ -1,4 +1,4 @@
-/** One batch as one transaction: errors, a full disk, a busy lock. */
+/** A batch is one transaction: failing operations, a full disk, a locked database. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { FencedError, Problem } from '../../model/error.ts';
 import type { Webhook } from '../../model/webhook.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { type Answer, type Call, packError, runBatch, unpackError } from './batch.ts';
+import { type Call, type CallResult, packError, runBatch, unpackError } from './batch.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 
@@ -24,34 +24,34 @@ afterEach(async () => {
 });
 
 const run = async (...calls: Call[]) =>
-  (await runBatch(db, { now: 1, publicUrl: 'http://localhost', calls })).answers;
+  (await runBatch(db, { now: 1, publicUrl: 'http://localhost', calls })).results;
 const team = (slug: string): Call => ({ name: 'teams.ensure', input: { slug } });
 const fenced: Call = {
   name: 'records.sweep',
   input: { held: { teamId: 't', jobId: 'j', attempt: 1 }, limit: 1 },
 };
 const slugs = () => db.all<{ slug: string }>('select slug from team order by slug').map(({ slug }) => slug);
-const errorOf = (answer: Answer | undefined) =>
-  answer?.ok === false ? unpackError(answer.error) : undefined;
+const errorOf = (result: CallResult | undefined) =>
+  result?.ok === false ? unpackError(result.error) : undefined;
 
-/** A key of an unknown team: only noticed at the commit, when foreign keys are looked at last. */
+/** Creates a key of an unknown team, which fails when the foreign keys are checked. */
 const orphan: Call = {
   name: 'keys.create',
   input: { teamId: 'nobody', name: '', hash: 'h', prefix: '', scopes: [], expiresAt: null },
 };
 
 test('commits the operations around one that throws', async () => {
-  const answers = await run(team('a'), fenced, team('b'), orphan, team('c'));
+  const results = await run(team('a'), fenced, team('b'), orphan, team('c'));
   assert.deepEqual(
-    answers.map((answer) => answer.ok),
+    results.map((result) => result.ok),
     [true, false, true, false, true],
   );
-  assert.ok(errorOf(answers[1]) instanceof FencedError);
-  assert.match(errorOf(answers[3])?.message ?? '', /FOREIGN KEY/);
+  assert.ok(errorOf(results[1]) instanceof FencedError);
+  assert.match(errorOf(results[3])?.message ?? '', /FOREIGN KEY/);
   assert.deepEqual(slugs(), ['a', 'b', 'c']);
 });
 
-test('rolls back all that a throwing operation has written, and nothing else', async () => {
+test('rolls back everything that a throwing operation wrote, and nothing else', async () => {
   db.exec(`insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
            values ('t', 'first', 'w', 1, 'waiting', 1, 1), ('t', 'second', 'w', 1, 'waiting', 1, 1)`);
   const rowOf = (deliveryId: string, outcome: string | null) => [
@@ -76,20 +76,20 @@ test('rolls back all that a throwing operation has written, and nothing else', a
   const rows = [rowOf('first', 'ok'), rowOf('second', null)];
   const broken: Call = { name: 'deliveries.settle', input: { rows } };
   const state = () => db.get<{ state: string }>(`select state from delivery where id = 'first'`)?.state;
-  assert.match(errorOf((await run(broken))[0])?.message ?? '', /NOT NULL/, 'it fails at the second one');
+  assert.match(errorOf((await run(broken))[0])?.message ?? '', /NOT NULL/, 'the second row fails');
   assert.equal(state(), 'waiting');
   assert.deepEqual(
-    (await run(team('a'), broken)).map((answer) => answer.ok),
+    (await run(team('a'), broken)).map((result) => result.ok),
     [true, false],
   );
   assert.equal(state(), 'waiting');
   assert.deepEqual(slugs(), ['a']);
 });
 
-test('refuses the whole batch when the commit fails, and works afterwards', async () => {
-  const answers = await runDeferred(team('a'), orphan);
-  for (const answer of answers) {
-    const error = errorOf(answer);
+test('fails the whole batch when the commit fails, and works afterwards', async () => {
+  const results = await runDeferred(team('a'), orphan);
+  for (const result of results) {
+    const error = errorOf(result);
     assert.ok(error instanceof Problem && error.code === 'database_unavailable');
     assert.match((error.cause as Error).message, /FOREIGN KEY/);
   }
@@ -98,35 +98,35 @@ test('refuses the whole batch when the commit fails, and works afterwards', asyn
   assert.deepEqual(slugs(), ['b']);
 });
 
-test('refuses the whole batch when the disk is full, and works when there is room again', async () => {
+test('fails the whole batch when the disk is full, and works when there is space again', async () => {
   assert.ok((await run(team('a')))[0]?.ok);
   const pages = db.get<{ page_count: number }>('pragma page_count')?.page_count ?? 0;
   db.exec(`pragma max_page_count = ${pages}`);
   const large: Call = { name: 'instance.claim', input: { name: 'large', value: 'x'.repeat(100_000) } };
-  for (const answer of await run(team('b'), large, team('c'))) {
-    const error = errorOf(answer);
+  for (const result of await run(team('b'), large, team('c'))) {
+    const error = errorOf(result);
     assert.ok(error instanceof Problem && error.code === 'disk_full');
     assert.match((error.cause as Error).message, /full/);
   }
   assert.deepEqual(slugs(), ['a']);
   db.exec('pragma max_page_count = 1000000');
-  assert.ok((await run(team('b'), large, team('c'))).every((answer) => answer.ok));
+  assert.ok((await run(team('b'), large, team('c'))).every((result) => result.ok));
 });
 
-test('commits the operations around one whose event cannot be written any more', async () => {
+test('commits a batch that deletes the team of a pending event', async () => {
   db.exec(`insert into team (id, slug, created_at) values ('t', 'a', 1)`);
   const made = await run({
     name: 'webhooks.subscribe',
     input: { teamId: 't', workflowId: null, url: 'http://localhost/', events: ['*'], secret: '', limit: 9 },
   });
   const { id } = (made[0] as { value: { webhook: Webhook } }).value.webhook;
-  const answers = await run(
+  const results = await run(
     team('b'),
     { name: 'webhooks.pause', input: { teamId: 't', id, reason: '' } },
     { name: 'teams.retire', input: { teamId: 't', force: true } },
     { name: 'teams.delete', input: { teamId: 't', limit: 100 } },
   );
-  assert.ok(answers.every((answer) => answer.ok));
+  assert.ok(results.every((result) => result.ok));
   assert.deepEqual(slugs(), ['b']);
 });
 
@@ -144,22 +144,22 @@ test('writes nothing of a batch when the disk becomes full while its events are 
     },
   });
   const made = await run(subscribe('one'), subscribe('other'));
-  const [one, other] = made.map((answer) => (answer as { value: { webhook: Webhook } }).value.webhook.id);
+  const [one, other] = made.map((result) => (result as { value: { webhook: Webhook } }).value.webhook.id);
   const reason = 'x'.repeat(2_000_000);
-  const pause = (id: string | undefined, why: string): Call => ({
+  const pause = (id: string | undefined, text: string): Call => ({
     name: 'webhooks.pause',
-    input: { teamId: 't', id, reason: why },
+    input: { teamId: 't', id, reason: text },
   });
-  // There is room for the reason in the webhook, not for its event, and for the small event behind it.
+  // The disk has space for the long reason in the webhook row and for the small event, but not for the large event.
   const { pages } = db.get<{ pages: number }>('select page_count as pages from pragma_page_count') ?? {};
   db.exec(`pragma max_page_count = ${Number(pages) + 730}`);
-  for (const answer of await run(pause(one, reason), pause(other, 'small'))) {
-    assert.equal((errorOf(answer) as Problem).code, 'disk_full');
+  for (const result of await run(pause(one, reason), pause(other, 'small'))) {
+    assert.equal((errorOf(result) as Problem).code, 'disk_full');
   }
   assert.deepEqual(db.all('select 1 from event union all select 1 from delivery'), []);
 });
 
-test('refuses the whole batch while another process holds the lock', async () => {
+test('fails the whole batch while another process holds the write lock', async () => {
   const other = new Database(join(root, 'flowhook.db'));
   other.exec('begin immediate');
   const error = errorOf((await run(team('a')))[0]);
@@ -169,7 +169,7 @@ test('refuses the whole batch while another process holds the lock', async () =>
   assert.ok((await run(team('a')))[0]?.ok);
 });
 
-test('carries a Problem between threads with its sentence, its headers and its cause', async () => {
+test('a Problem keeps its sentence, headers and cause between threads', async () => {
   const problem = new Problem('webhook_limit', {
     sentence: 'No more',
     headers: { 'x-limit': '1' },
@@ -182,8 +182,8 @@ test('carries a Problem between threads with its sentence, its headers and its c
   assert.equal((there.cause as Error).message, 'why');
 });
 
-/** Foreign keys wait for the commit only within the transaction in which that was asked for. */
-async function runDeferred(...calls: Call[]): Promise<Answer[]> {
+/** Runs a batch whose foreign keys are checked at the commit: the pragma must be set within the transaction. */
+async function runDeferred(...calls: Call[]): Promise<CallResult[]> {
   const deferring: Call = {
     name: 'instance.claim',
     input: {
@@ -197,7 +197,7 @@ async function runDeferred(...calls: Call[]): Promise<Answer[]> {
   return (await run(deferring, ...calls)).slice(1);
 }
 
-test('cancels no more of removed webhooks than one transaction should, however many calls share it', async () => {
+test('calls that delete webhooks in one transaction share the limit of canceled deliveries', async () => {
   const ids = ['w1', 'w2', 'w3'];
   for (const id of ids) {
     db.run(
@@ -216,9 +216,9 @@ test('cancels no more of removed webhooks than one transaction should, however m
     }
   }
   const calls = ids.map((id): Call => ({ name: 'webhooks.unsubscribe', input: { teamId: 't', ids: [id] } }));
-  const answers = await run(...calls);
+  const results = await run(...calls);
   assert.deepEqual(
-    answers.map((answer) => answer.ok && answer.value),
+    results.map((result) => result.ok && result.value),
     [
       { removed: 1, more: false },
       { removed: 1, more: true },

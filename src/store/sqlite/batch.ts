@@ -56,11 +56,11 @@ export interface Batch {
 }
 
 /** The result of one call, in a form that can be cloned between threads. */
-export type Answer = { ok: true; value: unknown } | { ok: false; error: PackedError };
+export type CallResult = { ok: true; value: unknown } | { ok: false; error: PackedError };
 
 export interface BatchResult {
   /** One for each call, in order. */
-  answers: Answer[];
+  results: CallResult[];
   touched: Touched;
   /** Set if nothing was written because of the disk. */
   trouble?: DiskTrouble;
@@ -72,15 +72,15 @@ export async function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_Q
   const touched = untouched();
   const shared = { now, publicUrl, quotas, touched };
   try {
-    const answers = (await performTogether(db, shared, calls)) ?? (await performApart(db, shared, calls));
-    return { answers, touched };
+    const results = (await performTogether(db, shared, calls)) ?? (await performApart(db, shared, calls));
+    return { results, touched };
   } catch (error) {
     if (db.inTransaction) db.run('rollback');
     const problem = refusalOf(error);
     const trouble = troubleOf(problem);
     const refusal = packError(problem);
     return {
-      answers: calls.map(() => ({ ok: false, error: refusal })),
+      results: calls.map(() => ({ ok: false, error: refusal })),
       touched: untouched(),
       ...(trouble === undefined ? {} : { trouble }),
     };
@@ -94,30 +94,30 @@ async function performTogether(
   db: Database,
   shared: Shared,
   calls: readonly Call[],
-): Promise<Answer[] | undefined> {
+): Promise<CallResult[] | undefined> {
   db.run('begin immediate');
   const sql = new SqliteSql(db, { inTransaction: true });
   const events: Tx['events'] = [];
   const cancels = { left: MAX_CANCELED };
-  const answers: Answer[] = [];
+  const results: CallResult[] = [];
   try {
     for (const call of calls) {
       const isLast = call === calls.at(-1);
-      const answer = await perform(
+      const result = await perform(
         { ...shared, db: sql, events, cancels },
         call,
         db,
         isLast ? writeEvents : undefined,
       );
-      if (!answer.ok) {
+      if (!result.ok) {
         db.run('rollback');
         // A single call need not run again.
-        return calls.length === 1 ? [answer] : undefined;
+        return calls.length === 1 ? [result] : undefined;
       }
-      answers.push(answer);
+      results.push(result);
     }
     db.run('commit');
-    return answers;
+    return results;
   } finally {
     sql.end();
   }
@@ -127,21 +127,21 @@ async function performTogether(
  * Runs each operation in a savepoint. Only for batches in which one has thrown, which is rare: expected outcomes are
  * results, not errors. Savepoints for all batches would cost a fifth of the throughput of queueing jobs.
  */
-async function performApart(db: Database, shared: Shared, calls: readonly Call[]): Promise<Answer[]> {
+async function performApart(db: Database, shared: Shared, calls: readonly Call[]): Promise<CallResult[]> {
   db.run('begin immediate');
   const cancels = { left: MAX_CANCELED };
-  const answers: Answer[] = [];
+  const results: CallResult[] = [];
   for (const call of calls) {
     db.run('savepoint operation');
     const sql = new SqliteSql(db, { inTransaction: true });
     const tx: Tx = { ...shared, db: sql, events: [], cancels };
-    const answer = await perform(tx, call, db, writeEvents).finally(() => sql.end());
-    if (!answer.ok) db.run('rollback to operation');
+    const result = await perform(tx, call, db, writeEvents).finally(() => sql.end());
+    if (!result.ok) db.run('rollback to operation');
     db.run('release operation');
-    answers.push(answer);
+    results.push(result);
   }
   db.run('commit');
-  return answers;
+  return results;
 }
 
 /** Rejects only with errors that affect the whole batch. */
@@ -150,7 +150,7 @@ async function perform(
   call: Call,
   db: Database,
   finish?: (tx: Tx) => Promise<void>,
-): Promise<Answer> {
+): Promise<CallResult> {
   try {
     const operation = WRITES.get(call.name) as (tx: Tx, input: unknown) => Promise<unknown>;
     const value = await operation(tx, call.input);

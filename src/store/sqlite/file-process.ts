@@ -5,7 +5,7 @@ import type { Scrubbed } from '../store.ts';
 import { damageIn, finishBackup, inspect, removeUnfinished, writeSnapshot } from './backup.ts';
 import { type Database, isOutside, withDatabase } from './database.ts';
 import { explainUnusable } from './disk-trouble.ts';
-import type { FileAnswer, FileTask, FileTasks, ScrubTask } from './file-tasks.ts';
+import type { FileResult, FileTask, FileTasks, ScrubTask } from './file-tasks.ts';
 
 const TASKS: FileTasks = {
   writeSnapshot,
@@ -22,17 +22,17 @@ process.once('message', ({ task, input, from }: FileTask) => {
   parent = from;
   // Scrubbing blocks writers.
   if (task !== 'scrub') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  let answer: FileAnswer;
+  let result: FileResult;
   try {
     if (!isWanted()) throw new Error('The process that requested this has ended');
-    answer = { done: TASKS[task](input as never) };
+    result = { done: TASKS[task](input as never) };
   } catch (error) {
     const { message } = explainUnusable(error, (input as { path: string }).path) as Error;
-    answer = { failed: message };
+    result = { failed: message };
   }
   // The process that would remove the file was killed; a finished backup has its final name.
   if (!isWanted() && 'file' in (input as object)) removeUnfinished((input as { file: string }).file);
-  process.send?.(answer, () => process.disconnect?.());
+  process.send?.(result, () => process.disconnect?.());
 });
 
 /** Maximum number of problems reported. */

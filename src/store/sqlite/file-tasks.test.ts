@@ -1,4 +1,4 @@
-/** Child processes with one task: their answer, and the errors when they fail. */
+/** Child processes with one task: their results and errors. */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,11 +9,11 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { runFileTask } from './file-tasks.ts';
 
-/** Sends back what it is given, ends with an exit code, or waits. */
+/** Sends the given reply, exits with the given code, or waits. */
 const PROGRAM = `
-  process.once('message', ({ input }: { input: { answer?: object; exitCode?: number } }) => {
+  process.once('message', ({ input }: { input: { reply?: object; exitCode?: number } }) => {
     if (input.exitCode !== undefined) process.exit(input.exitCode);
-    if (input.answer !== undefined) process.send?.(input.answer, () => process.disconnect?.());
+    if (input.reply !== undefined) process.send?.(input.reply, () => process.disconnect?.());
   });`;
 
 let directory: string;
@@ -25,16 +25,16 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true }));
 
-/** Runs the program above in place of ours. */
+/** Runs the program above instead of `file-process.ts`. */
 const run = (input: object, signal?: AbortSignal) =>
   runFileTask('findDamage', input as never, { program, signal });
 
-test('resolves with the answer, and rejects with what failed', async () => {
-  assert.deepEqual(await run({ answer: { done: ['damage'] } }), ['damage']);
-  await assert.rejects(run({ answer: { failed: 'The disk is full' } }), /^Error: The disk is full$/);
+test('resolves with the result, and rejects with the error', async () => {
+  assert.deepEqual(await run({ reply: { done: ['damage'] } }), ['damage']);
+  await assert.rejects(run({ reply: { failed: 'The disk is full' } }), /^Error: The disk is full$/);
 });
 
-test('says with which code a process ended that did not answer', async () => {
+test('rejects with the exit code of a process that ended without a result', async () => {
   await assert.rejects(run({ exitCode: 3 }), /^Error: The process .*findDamage ended early \(exit code 3\)$/);
 });
 
@@ -45,13 +45,13 @@ test('kills the process when the signal is aborted', async () => {
   await assert.rejects(killed, /ended early \(SIGKILL\)$/);
 });
 
-test('takes away an unfinished backup when whoever would do so was killed', async () => {
+test('deletes an unfinished backup when the parent process was killed', async () => {
   const place = await mkdtemp(join(directory, 'backups-'));
   const file = join(place, '.unfinished-one');
   await writeFile(file, '');
   await writeFile(`${file}-journal`, '');
   const child = fork(join(import.meta.dirname, 'file-process.ts'), { env: {}, execArgv: [] });
-  // Another process than its parent.
+  // Not the id of its parent: as if the parent had died.
   child.send({ task: 'writeSnapshot', input: { path: 'any', file, directory: place }, from: process.ppid });
   await once(child, 'close');
   assert.deepEqual(await readdir(place), []);

@@ -30,7 +30,7 @@ export interface FileTask {
 }
 
 /** The result of a task; `failed` is a sentence. */
-export type FileAnswer = { done: unknown } | { failed: string };
+export type FileResult = { done: unknown } | { failed: string };
 
 /**
  * A process instead of a thread, because SQLite must be interruptible in the middle of a statement, run at a low priority,
@@ -54,8 +54,8 @@ export async function runFileTask<Name extends keyof FileTasks>(
   signal?.addEventListener('abort', kill, { once: true });
   if (signal?.aborted === true) kill();
   try {
-    const answer = await new Promise<FileAnswer>((resolve, reject) => {
-      child.once('message', (message) => resolve(message as FileAnswer));
+    const result = await new Promise<FileResult>((resolve, reject) => {
+      child.once('message', (message) => resolve(message as FileResult));
       child.once('error', reject);
       child.once('close', (code, killedBy) =>
         reject(
@@ -67,8 +67,8 @@ export async function runFileTask<Name extends keyof FileTasks>(
         if (error !== null && signal?.aborted !== true) reject(error);
       });
     });
-    if ('failed' in answer) throw new Error(answer.failed);
-    return answer.done as ReturnType<FileTasks[Name]>;
+    if ('failed' in result) throw new Error(result.failed);
+    return result.done as ReturnType<FileTasks[Name]>;
   } finally {
     signal?.removeEventListener('abort', kill);
     await closed;

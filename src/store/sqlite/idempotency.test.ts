@@ -1,4 +1,4 @@
-/** Expired idempotency keys are deleted, a few at a time. */
+/** Expired idempotency keys are deleted in small steps. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { silentLogger } from '../../observe/log.ts';
 import { definition } from '../conformance/setup.ts';
-import { type Answer, runBatch } from './batch.ts';
+import { type CallResult, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 
@@ -26,8 +26,8 @@ afterEach(async () => {
   await rm(root, { recursive: true });
 });
 
-/** Queues a job for each of so many workflows, all at one time, each with a key of its own. */
-async function queueWithKeys(prefix: string, count: number, now: number): Promise<Answer[]> {
+/** Queues a job for each of `count` workflows at time `now`, each with its own idempotency key. */
+async function queueWithKeys(prefix: string, count: number, now: number): Promise<CallResult[]> {
   const calls = Array.from({ length: count }, (_, n) => [
     {
       name: 'workflows.apply' as const,
@@ -38,18 +38,18 @@ async function queueWithKeys(prefix: string, count: number, now: number): Promis
       input: { teamId: 't', workflowId: `${prefix}${n}`, origin: 'api', idempotencyKey: 'k' },
     },
   ]).flat();
-  return (await runBatch(db, { now, publicUrl: '', calls })).answers;
+  return (await runBatch(db, { now, publicUrl: '', calls })).results;
 }
 
 const keys = () => db.get<{ count: number }>('select count(*) as count from idempotency')?.count;
 
-test('removes idempotency keys that are older than 24 h, a few with every new one', async () => {
-  assert.ok((await queueWithKeys('old', 30, 0)).every((answer) => answer.ok));
+test('each new idempotency key deletes a few keys that are older than 24 h', async () => {
+  assert.ok((await queueWithKeys('old', 30, 0)).every((result) => result.ok));
   await queueWithKeys('young', 5, 1);
   assert.equal(keys(), 35);
   await queueWithKeys('new', 1, DAY_MS);
   const left = keys() ?? 0;
-  assert.ok(left < 36 && left > 6, `${left} keys are left after the first new one`);
+  assert.ok(left < 36 && left > 6, `${left} keys remain after the first new one`);
   await queueWithKeys('newer', 10, DAY_MS);
   assert.equal(keys(), 16);
 });

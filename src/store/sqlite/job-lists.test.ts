@@ -1,11 +1,11 @@
-/** Reads run on the event loop. What they find is tested by the conformance suite. */
+/** Reads of SQLite run on the event loop, so long ones must yield. The conformance suite tests their results. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyDatabase } from '../../../test/support/store/empty-database.ts';
 import { list } from '../operations/job-lists.ts';
 import { SqliteSql } from './sql.ts';
 
-test('looks for jobs in rare states among many of a team, and lets others go on in between', async (t) => {
+test('a search for jobs in rare states yields to the event loop', async (t) => {
   const db = await openEmptyDatabase(t);
   db.exec(`
     with recursive n (i) as (select 1 union all select i + 1 from n where i < 5000)

@@ -158,7 +158,7 @@ test('migrates a database of version 1 with all its rows', async () => {
       ],
     );
     const claim = { nodeId: 'n', limit: 10, leaseMs: 1, perTeam: 10 };
-    assert.deepEqual(await claimed(), ['job_4'], 'the job of the paused workflow waits');
+    assert.deepEqual(await claimed(), ['job_4'], 'the job of the paused workflow is not claimed');
     await store.workflows.resume({ teamId: 't', id: 'odd', nextRunAt: null });
     assert.deepEqual(await claimed(), ['job_1']);
     assert.deepEqual((await store.jobs.abandoned({ nodeId: 'old' })).length, 1);
@@ -220,7 +220,7 @@ test('migrates webhooks and deliveries of version 2', async () => {
   }
 });
 
-/** A webhook and its deliveries as the version before this one wrote them. */
+/** Inserts a webhook and its deliveries as version 2 wrote them. */
 function plantVersion2(): void {
   const db = new Database(path);
   db.exec(`
@@ -244,7 +244,7 @@ function plantVersion2(): void {
 
 const COMMAND = { type: 'command', command: ['a'], protocol: 'ndjson', env: {}, directory: '.' };
 const MODULE = { type: 'module', file: 'a.mts' };
-/** As version 1 stored it. */
+/** A definition as version 1 stored it. */
 const DEFINITION = {
   name: 'People',
   source: COMMAND,
@@ -257,7 +257,7 @@ const DEFINITION = {
   retries: { max: 2, backoffMs: 1 },
 };
 
-/** Rows as the first release wrote them. */
+/** Inserts rows as version 1 wrote them. */
 function plantVersion1(): void {
   const db = new Database(path);
   db.run("insert into team (id, slug, created_at) values ('t', 'default', 1)");

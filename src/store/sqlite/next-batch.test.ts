@@ -7,7 +7,7 @@ const of = (teamId: string, count: number) =>
   Array.from({ length: count }, (_, n) => ({ name: `${teamId}${n}`, input: { teamId } }));
 const names = (calls: { name: string }[]) => calls.map(({ name }) => name).join(' ');
 
-test('takes all that wait, as they are, while they fit', () => {
+test('takes all waiting calls unchanged if they fit', () => {
   const waiting = [...of('a', 3), ...of('b', 1)];
   const { batch, left } = nextBatch(waiting, 4);
   assert.equal(batch, waiting);
@@ -24,14 +24,14 @@ test('takes turns between teams, and keeps the order of the calls of each', () =
   assert.equal(names(second.left), 'a6 a7 a8');
 });
 
-test('takes the calls of no team first, the oldest of them when there are too many', () => {
+test('takes the calls without a team first, the oldest when there are too many', () => {
   const claims = Array.from({ length: 3 }, (_, n) => ({ name: `claim${n}`, input: { limit: 1 } }));
   const none = [...claims, { name: 'claim3', input: undefined }];
   assert.equal(names(nextBatch([...of('a', 9), ...none], 5).batch), 'a0 claim0 claim1 claim2 claim3');
   assert.equal(names(nextBatch([...of('a', 9), ...none], 3).batch), 'claim0 claim1 claim2');
 });
 
-test('when there are more teams than places, those that have waited longest go first', () => {
+test('takes the teams that have waited longest when there are more teams than places', () => {
   const waiting = ['a', 'b', 'c', 'd'].flatMap((team) => of(team, 2));
   const { batch, left } = nextBatch(waiting, 3);
   assert.equal(names(batch), 'a0 b0 c0');

@@ -1,4 +1,4 @@
-/** A step of the retention holds up the one writer. What it deletes is tested by the conformance suite. */
+/** A step of retention blocks the one writer, so it must be short. The conformance suite tests what it deletes. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import type { Statement, Value } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { SqliteSql } from './sql.ts';
 
-test('looks for waiting deliveries only of the events that a step may delete', async (t) => {
+test('searches waiting deliveries only of the events that a step may delete', async (t) => {
   const db = await openEmptyDatabase(t);
   db.exec(`
     insert into team (id, slug, created_at) values ('t', 't', 1);
@@ -17,16 +17,16 @@ test('looks for waiting deliveries only of the events that a step may delete', a
     insert into delivery (team_id, id, webhook_id, event_sequence, state, created_at)
     select 't', event.id || of.value, of.value, sequence, 'delivered', 1
     from event cross join json_each('[1,2,3]') of`);
-  const looked: unknown[] = [];
-  class Looking extends SqliteSql {
+  const searched: unknown[] = [];
+  class Watched extends SqliteSql {
     override all<Row>(statement: Statement, ...values: Value[]): Promise<Row[]> {
-      if (String(statement).includes(`state = 'waiting'`)) looked.push(values[0]);
+      if (String(statement).includes(`state = 'waiting'`)) searched.push(values[0]);
       return super.all(statement, ...values);
     }
   }
-  const tx = { db: new Looking(db), now: 9 } as unknown as Tx;
+  const tx = { db: new Watched(db), now: 9 } as unknown as Tx;
   let after: typeof PRUNE_START | null = PRUNE_START;
   while (after !== null) ({ next: after } = await prune(tx, { attemptsMs: 1, eventsMs: 1, limit: 4, after }));
-  assert.deepEqual(looked, [[1, 2], [2, 3], [3]]);
+  assert.deepEqual(searched, [[1, 2], [2, 3], [3]]);
   assert.deepEqual(db.all('select sequence from event'), [{ sequence: 4 }]);
 });

@@ -1,4 +1,4 @@
-/** A data directory has one owner, until that process ends or is killed. */
+/** One process owns a data directory until that process ends or is killed. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ test('refuses a second owner of a directory and names the directory', () => {
   takeOwnership(join(directory, 'flowhook.db')).release();
 });
 
-test('refuses while another process owns the directory, until that one is killed', async () => {
+test('refuses while another process owns the directory, until that process is killed', async () => {
   const path = join(directory, 'flowhook.db');
   const script = `
     import { takeOwnership } from ${JSON.stringify(new URL('./owner.ts', import.meta.url).href)};

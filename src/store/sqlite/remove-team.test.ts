@@ -1,4 +1,4 @@
-/** The cost of deleting rows of a team does not grow with those that it still has. */
+/** The cost of deleting some rows of a team does not depend on the number of remaining rows. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import type { Statement, Value } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { SqliteSql } from './sql.ts';
 
-test('finds the rows of a team that it deletes by their keys', async (t) => {
+test('deletes the rows of a team by ranges of their keys', async (t) => {
   const db = await openEmptyDatabase(t);
   db.exec(`
     insert into team (id, slug, created_at) values ('t', 'deleted:t:t', 1);

@@ -1,10 +1,10 @@
-/** Scrubbing erased content from the disk while the database is open. */
+/** Scrubs erased content from the disk while the database is open. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyStore } from '../conformance/empty-store.ts';
 import { makeWorkflow, publishRun, readVersion } from '../conformance/setup.ts';
 
-test('scrubs while the database is open, which goes on to work', async (t) => {
+test('scrubs an open database, which continues to work', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);
   await publishRun(store, at, { a: 'Ada', b: 'Bob' });

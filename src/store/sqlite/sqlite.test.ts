@@ -1,5 +1,5 @@
 /**
- * What every driver must do, on SQLite on disk: all of it without waiting for the disk, and whole runs once more with
+ * The conformance suite on SQLite on disk: everything without waiting for the disk, and whole runs also with
  * `synchronous=FULL`, as in production.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Copies in steps: of a database that is written all the time, whose log must not grow meanwhile. */
+/** Copies in steps, from a database that is written all the time and whose WAL must not grow meanwhile. */
 import assert from 'node:assert/strict';
 import { statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { Database } from './database.ts';
 import { copyInSteps } from './step-copy.ts';
 
 const PAGE = 4_096;
-/** Pages after which the log is checkpointed. */
+/** Pages after which the WAL is checkpointed. */
 const CHECKPOINT = 20;
 const STEP = 16;
 /** Pages that each write adds. */
@@ -66,15 +66,15 @@ function rowsOf(path: string) {
   }
 }
 
-test('copies what is written meanwhile as well, and the log does not grow', async (t) => {
+test('a copy contains the rows written meanwhile, and the WAL does not grow', async (t) => {
   const source = await makeDatabase(t);
   await copyInSteps(source.db, source.copy, { pages: STEP, onStep: source.write }).done;
-  assert.ok(source.writes * ADDED > 20 * CHECKPOINT, 'far more was written than the log may hold');
+  assert.ok(source.writes * ADDED > 20 * CHECKPOINT, 'far more pages were written than the WAL may hold');
   assert.ok(source.logPages() < 4 * CHECKPOINT, `${source.logPages()} pages`);
   assert.deepEqual(rowsOf(source.copy), [source.writes, source.writes]);
 });
 
-test('a read that is held open lets the log grow, as that of a snapshot does', async (t) => {
+test('an open read transaction, such as that of a snapshot, lets the WAL grow', async (t) => {
   const source = await makeDatabase(t);
   const reader = new Database(source.path, { readOnly: true });
   t.after(() => reader.close());
@@ -84,7 +84,7 @@ test('a read that is held open lets the log grow, as that of a snapshot does', a
   assert.ok(source.logPages() > 20 * CHECKPOINT);
 });
 
-test('gives up when another connection commits all the time, and when it is stopped', async (t) => {
+test('a copy fails when another connection commits all the time, or when it is stopped', async (t) => {
   const source = await makeDatabase(t);
   const other = new Database(source.path, { synchronous: 'OFF' });
   t.after(() => other.close());
@@ -97,7 +97,7 @@ test('gives up when another connection commits all the time, and when it is stop
   await assert.rejects(stopped.done, /was stopped/);
 });
 
-test('a server makes its backups in steps, and by a snapshot where it cannot', async (t) => {
+test('a server copies its backup in steps, or from a snapshot if that fails', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-copy-'));
   const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
   const store = await openStore(databaseUrl, { publicUrl: () => '', log: silentLogger, synchronous: 'OFF' });
@@ -124,7 +124,7 @@ test('a server makes its backups in steps, and by a snapshot where it cannot', a
   assert.equal(
     opened.get<{ journal_mode: string }>('pragma journal_mode')?.journal_mode,
     'delete',
-    'it opens where nothing can be written',
+    'a backup can be opened on a read-only disk',
   );
   opened.close();
   const otherwise = await createBackup(databaseUrl, {
@@ -137,7 +137,7 @@ test('a server makes its backups in steps, and by a snapshot where it cannot', a
   assert.deepEqual([otherwise.mistakes, otherwise.counts.teams], [[], 2]);
 });
 
-test('a copy ends with the writer', async (t) => {
+test('closing the writer ends a copy', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-copy-'));
   const databaseUrl = `sqlite:${join(directory, 'flowhook.db')}`;
   const store = await openStore(databaseUrl, { publicUrl: () => '', log: silentLogger, synchronous: 'OFF' });
@@ -146,9 +146,9 @@ test('a copy ends with the writer', async (t) => {
   writeFileSync(file, '');
   const copied = store.copyTo(file).then(
     () => 'copied',
-    () => 'given up',
+    () => 'failed',
   );
   await store.close();
-  assert.match(await copied, /copied|given up/);
+  assert.match(await copied, /copied|failed/);
   await assert.rejects(store.copyTo(file));
 });

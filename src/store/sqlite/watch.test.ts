@@ -1,4 +1,4 @@
-/** Watching on SQLite: commits are reported by the batch, and those of other processes without details. */
+/** Watching on SQLite: each batch is reported once, and commits of other processes without details. */
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -34,11 +34,11 @@ test('operations of one batch are reported together, and more than 64 webhooks a
     const at = await makeWorkflow(store);
     for (let n = 0; n < 64; n++) await subscribe(store, at, ['workflow_queued', String(n)]);
     const id = await subscribe(store, at, ['workflow_canceled']);
-    const told: Touched[] = [];
-    store.watch((touched) => told.push(touched));
+    const reports: Touched[] = [];
+    store.watch((touched) => reports.push(touched));
     const target = { teamId: at.teamId, id };
     await Promise.all([store.webhooks.test(target), store.webhooks.test(target), makeJob(store, at)]);
-    assert.deepEqual(told, [{ keys: false, jobs: true, cancels: false, deliveries: true, lanes: null }]);
+    assert.deepEqual(reports, [{ keys: false, jobs: true, cancels: false, deliveries: true, lanes: null }]);
   }));
 
 test('reports that another process may have changed anything', () =>

@@ -59,9 +59,9 @@ test('a call of one team is in the next batch even when many calls of another te
   const writer = new Writer(
     () =>
       threadThat(`if (message.close) process.exit();
-        const answers = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
+        const results = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
         const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
-        parentPort.postMessage({ result: { answers, touched } });`),
+        parentPort.postMessage({ result: { results, touched } });`),
     options,
   );
   await writer.start();

@@ -20,7 +20,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { teamOf } from '../operation.ts';
 import { ANYTHING, type Touched } from '../transaction.ts';
-import { type Answer, type BatchResult, type Call, unpackError } from './batch.ts';
+import { type BatchResult, type Call, type CallResult, unpackError } from './batch.ts';
 import type { DiskTrouble } from './disk-trouble.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
@@ -215,13 +215,13 @@ export class Writer {
     }
   }
 
-  #settle({ answers, touched, trouble }: BatchResult): void {
+  #settle({ results, touched, trouble }: BatchResult): void {
     const batch = this.#inFlight.shift() ?? [];
-    if (trouble !== undefined) this.#noteTrouble(trouble, answers[0]);
+    if (trouble !== undefined) this.#noteTrouble(trouble, results[0]);
     for (const [place, call] of batch.entries()) {
-      const answer = answers[place] as Answer;
-      if (answer.ok) call.resolve(answer.value);
-      else call.reject(unpackError(answer.error));
+      const result = results[place] as CallResult;
+      if (result.ok) call.resolve(result.value);
+      else call.reject(unpackError(result.error));
     }
     // First sends the operations that are waiting, so that the thread is never idle while some are.
     this.#flush();
@@ -229,10 +229,10 @@ export class Writer {
   }
 
   /** Logs the trouble once, however many batches fail. */
-  #noteTrouble(trouble: DiskTrouble, answer: Answer | undefined): void {
+  #noteTrouble(trouble: DiskTrouble, result: CallResult | undefined): void {
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
-    const err = answer?.ok === false ? unpackError(answer.error) : undefined;
+    const err = result?.ok === false ? unpackError(result.error) : undefined;
     const { log, path } = this.#options;
     log.error({ err, path }, trouble === 'disk_full' ? 'disk.full' : 'disk.failed');
   }

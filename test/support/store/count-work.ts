@@ -56,7 +56,7 @@ export class Counter {
   write<Value>(name: Call['name'], input: unknown): Promise<{ value: Value; work: Work }> {
     return this.#count(async () => {
       const batch = { now: this.#now(), publicUrl: '', calls: [{ name, input }] };
-      const [answer] = (await runBatch(this.#db, batch)).answers;
+      const [answer] = (await runBatch(this.#db, batch)).results;
       if (answer?.ok !== true) throw new Error(`${name} was refused: ${JSON.stringify(answer)}`);
       return answer.value as Value;
     });
