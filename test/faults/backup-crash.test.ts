@@ -1,4 +1,4 @@
-/** `kill -9` while a backup is made, and while one is put back: at random moments, which time itself must bring. */
+/** `kill -9` while a backup is created, and while one is restored, at random moments in real time. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,10 +11,10 @@ import { elapsed } from '../support/faults/crash.ts';
 
 const ROUNDS = Number(process.env.BACKUP_CRASH_ROUNDS ?? 4);
 const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
-/** So many bytes that writing them takes longer than starting. */
+/** Enough bytes that writing them takes longer than starting. */
 const BALLAST = 60;
 
-/** A place whose database is large, and a team that tells it from others. */
+/** An installation with a large database, and a team that identifies it. */
 async function largePlace(
   t: TestContext,
   team: string,
@@ -31,7 +31,7 @@ async function largePlace(
   return { place, data, database };
 }
 
-/** Starts a command in a group of its own, and kills all of that, or only the command, after a while. */
+/** Starts a command in its own process group, and kills the group, or only the command, after a while. */
 async function killed(
   place: Place,
   args: string[],
@@ -48,7 +48,7 @@ async function killed(
   try {
     process.kill(options.group ? -(child.pid ?? 0) : (child.pid ?? 0), 'SIGKILL');
   } catch {
-    // It was quicker.
+    // The command had already ended.
   }
   const [code] = await exited;
   return code === null;
@@ -60,13 +60,13 @@ async function tookMs(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - fromMs;
 }
 
-test('kill -9 while a backup is made leaves none that is listed but whole', {
+test('kill -9 while a backup is created leaves only complete backups in the list', {
   timeout: 200_000,
 }, async (t) => {
   const { place, data } = await largePlace(t, 'default');
   const directory = join(data, 'backups');
   const create = async () => {
-    // A killed command holds the directory until the system has taken away its locks.
+    // The directory stays locked until the system has released the locks of a killed command.
     for (;;) {
       const made = await place.run('backup', 'create');
       if (made.code === 5) continue;
@@ -83,17 +83,17 @@ test('kill -9 while a backup is made leaves none that is listed but whole', {
     if (wasKilled) kills += 1;
     const { stdout } = await place.run('backup', 'list', '--json');
     for (const { name } of JSON.parse(stdout) as { name: string }[]) {
-      assert.equal((await place.run('backup', 'verify', name)).code, 0, 'it was there before the kill');
+      assert.equal((await place.run('backup', 'verify', name)).code, 0, 'the backup existed before the kill');
     }
-    // What else the machine does changes from round to round.
+    // The load of the machine differs from round to round.
     wholeMs = await tookMs(create);
     const left = readdirSync(directory).filter((name) => name !== '.lock' && !/\.db(\.json)?$/.test(name));
-    assert.deepEqual(left, [], 'the next one takes away what was left');
+    assert.deepEqual(left, [], 'the next backup deletes leftovers');
   }
   assert.ok(kills >= ROUNDS / 4, `${kills} kills`);
 });
 
-test('kill -9 while a backup is put back leaves the old one or the new one', {
+test('kill -9 while a backup is restored leaves the old or the new database', {
   timeout: 200_000,
 }, async (t) => {
   const { place, data, database } = await largePlace(t, 'old');
@@ -101,7 +101,7 @@ test('kill -9 while a backup is put back leaves the old one or the new one', {
   const made = await other.place.run('backup', 'create');
   assert.equal(made.code, 0, made.stderr);
   const restore = ['backup', 'restore', made.stdout.trim(), '--force'];
-  // With changes in the log beside it, as a killed server leaves them: the old one is only whole with those.
+  // With changes in the log, as a killed server leaves them: the old database is complete only with its log.
   const old = join(place.directory, 'old.db');
   const db = new DatabaseSync(database);
   db.exec(
@@ -116,7 +116,7 @@ test('kill -9 while a backup is put back leaves the old one or the new one', {
     for (const log of ['', '-wal']) copyFileSync(old + log, database + log);
     await killed(place, restore, { afterMs: wholeMs * (0.3 + 0.8 * Math.random()), group: true });
     const { team, late } = lookAt(database);
-    assert.equal(late, team === 'old', `${team} as a whole`);
+    assert.equal(late, team === 'old', `${team} is complete`);
     found[team as 'old' | 'new'] += 1;
   }
   console.log(`${ROUNDS} kills: ${found.old} times the old one, ${found.new} times the new one`);

@@ -1,6 +1,6 @@
 /**
- * Everything dies or freezes at random: runs, what they have started, the server. Deterministic: what must hold
- * afterwards. Not deterministic: the moments, and so how each job ends.
+ * Runs, their child processes and the server die or freeze at random. Deterministic: the invariants afterwards. Not
+ * deterministic: the moments, and so how each job ends.
  *
  * `CHAOS_JOBS=500 node --test test/faults/chaos.test.ts` is the long form.
  */
@@ -22,7 +22,7 @@ const RECORDS = 40;
 const TERMINAL = /^workflow_(finished|failed|canceled)$/;
 const PROGRAM = join(import.meta.dirname, '../support/faults', 'short-lease-server.ts');
 
-/** Takes some 100 ms, and leaves a child of its own behind. Every record carries the number of its run. */
+/** Takes about 100 ms, and leaves a child process behind. Every record contains the number of its run. */
 const SHELL = `
 sleep 600 &
 i=0
@@ -50,7 +50,7 @@ limits: { timeout: 5s }
 const COMMANDS = ['a', 'b', 'c', 'd', 'e'];
 const WORKFLOWS = [...COMMANDS, 'module'];
 
-test(`${JOBS} jobs end once each, whatever dies or freezes meanwhile`, {
+test(`${JOBS} jobs end exactly once, although processes die and freeze`, {
   timeout: 900_000,
   skip: process.platform !== 'linux' && 'it looks into /proc',
 }, async () => {
@@ -149,7 +149,7 @@ async function disturb(
   await Promise.all(thawing);
 }
 
-/** Queues the workflow again and again, notes the jobs that were taken, and cancels one of ten. */
+/** Queues the workflow repeatedly, records the accepted jobs, and cancels one in ten. */
 async function queueAgainAndAgain(
   server: ServerProcess,
   id: string,
@@ -171,7 +171,7 @@ async function queueAgainAndAgain(
       await canceled.body?.cancel();
     } catch (error) {
       if (error instanceof assert.AssertionError) throw error;
-      // Killed: whether this one was taken nobody was told.
+      // The server was killed: whether it accepted the job is unknown.
       return;
     }
   }
@@ -190,26 +190,26 @@ async function allEnded(server: ServerProcess, accepted: ReadonlySet<string>): P
   }
 }
 
-/** Every accepted job was queued once and has ended once; every other one has ended once too. */
+/** Every accepted job was queued once and ended once; every other job ended once too. */
 async function checkEvents(store: Store, accepted: ReadonlySet<string>): Promise<Record<string, number>> {
   const teamId = (await store.teams.bySlug({ slug: 'default' }))?.id ?? '';
   const events = await store.events.list({ teamId, afterSequence: 0, limit: 1_000_000 });
   const types = Map.groupBy(events, ({ jobId }) => jobId ?? '');
   const ends: Record<string, number> = {};
   for (const jobId of new Set([...accepted, ...types.keys()])) {
-    const told = (types.get(jobId) ?? []).map(({ type }) => type);
-    assert.deepEqual(told, [...new Set(told)], `${jobId} was told something twice: ${told}`);
-    assert.equal(told[0], 'workflow_queued', `${jobId}: ${told}`);
-    assert.match(told.at(-1) ?? '', TERMINAL, `${jobId}: ${told}`);
-    assert.equal(told.filter((type) => TERMINAL.test(type)).length, 1, `${jobId}: ${told}`);
+    const sent = (types.get(jobId) ?? []).map(({ type }) => type);
+    assert.deepEqual(sent, [...new Set(sent)], `${jobId} has an event twice: ${sent}`);
+    assert.equal(sent[0], 'workflow_queued', `${jobId}: ${sent}`);
+    assert.match(sent.at(-1) ?? '', TERMINAL, `${jobId}: ${sent}`);
+    assert.equal(sent.filter((type) => TERMINAL.test(type)).length, 1, `${jobId}: ${sent}`);
     const state = (await store.jobs.get({ teamId, id: jobId }))?.state ?? 'none';
-    assert.equal(`workflow_${state}`, told.at(-1), jobId);
+    assert.equal(`workflow_${state}`, sent.at(-1), jobId);
     ends[state] = (ends[state] ?? 0) + 1;
   }
   return ends;
 }
 
-/** Each version is one job's, and what can be read is one run's. */
+/** Each version belongs to one job, and contains the records of one run. */
 async function checkVersions(store: Store, workflowId: string): Promise<void> {
   const teamId = (await store.teams.bySlug({ slug: 'default' }))?.id ?? '';
   const versions = await store.records.versions({ teamId, workflowId, limit: 10_000 });
@@ -239,7 +239,10 @@ async function noneLeft(directory: string, after: string): Promise<void> {
   for (const giveUpAt = performance.now() + 90_000; ; await elapsed(20)) {
     const left = runProcesses(directory);
     if (left.length === 0) return;
-    assert.ok(performance.now() < giveUpAt, `90 s after ${after} there is ${JSON.stringify(left)}`);
+    assert.ok(
+      performance.now() < giveUpAt,
+      `90 s after ${after}, these processes are left: ${JSON.stringify(left)}`,
+    );
   }
 }
 
@@ -251,7 +254,7 @@ function random(from: number, to: number): number {
   return from + Math.random() * (to - from);
 }
 
-/** The random moments are the one thing here that time itself must bring. */
+/** Waits in real time, only for the random moments. */
 function elapsed(ms: number): Promise<void> {
   return new Promise((arrive) => {
     setTimeout(arrive, ms);

@@ -1,3 +1,3 @@
-/** `kill -9` at random moments once more, on PostgreSQL. */
+/** `kill -9` at random moments, on PostgreSQL. */
 process.env.FLOWHOOK_TEST_STORE = 'postgres';
 await import('./crash.test.ts');

@@ -1,6 +1,6 @@
 /**
- * `kill -9` at random moments while jobs are queued, run and delivered. Deterministic: what must hold afterwards.
- * Not deterministic: the moments, and so how often a job had to be taken up again.
+ * `kill -9` at random moments while jobs are queued, run and delivered. Deterministic: the invariants afterwards. Not
+ * deterministic: the moments, and so how often a job is resumed.
  *
  * `CRASH_ROUNDS=300 node --test test/faults/crash.test.ts` is the long form.
  */
@@ -19,18 +19,18 @@ import { onPostgres, testDatabase } from '../support/test-database.ts';
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (onPostgres() ? 4 : 6));
 const WORKFLOWS = ['a', 'b', 'c'];
 const RECORDS = 300;
-/** A crash happens this long after the server listens, at most. */
+/** Maximum time from when the server listens until it crashes. */
 const MAX_LIFE_MS = onPostgres() ? 2_000 : 500;
 /**
- * What a server on PostgreSQL leaves behind when it is killed waits for its leases, because others may live: short
- * ones, for there is no time for 30 s, and lives that are longer than they.
+ * Work of a killed server on PostgreSQL waits until its leases expire, because other nodes may be alive. So leases
+ * are shorter here than 30 s, and servers live longer than that.
  */
 const SERVER = onPostgres()
   ? { program: join(import.meta.dirname, '../support/faults', 'short-lease-server.ts') }
   : {};
 const LEASE_MS = 900;
 
-/** Every record of a run carries the run's own number, so that a mixture of two runs shows. */
+/** Every record contains the number of its run, so that a mixture of two runs is noticed. */
 const SOURCE = `
 const run = process.env.FLOWHOOK_JOB + '/' + process.env.FLOWHOOK_ATTEMPT;
 let text = '';
@@ -38,7 +38,7 @@ for (let i = 0; i < ${RECORDS}; i++) text += JSON.stringify({ id: String(i), run
 process.stdout.write(text);
 `;
 
-test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`, {
+test(`kill -9 at ${ROUNDS} random moments loses nothing and exposes nothing incomplete`, {
   timeout: 600_000,
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-crash-'));
@@ -51,7 +51,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`,
     FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
     FLOWHOOK_BOOTSTRAP_KEY: KEY,
     FLOWHOOK_ALLOW_NETWORKS: 'loopback',
-    // All that were accepted are looked for, and a quick machine runs more than are usually kept.
+    // All accepted jobs are checked, and a fast machine runs more than are stored by default.
     FLOWHOOK_KEEP_JOBS: '100000',
   };
   await mkdir(join(directory, 'workflows', 'default'), { recursive: true });
@@ -94,7 +94,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`,
     assert.ok(job.state === 'finished' || job.state === 'failed', `${id} is ${job.state}`);
   }
 
-  // What was committed must have arrived: every event, read from the database itself.
+  // Every committed event, read from the database, must have arrived.
   const store = await openStore(database.url, {
     own: false,
     publicUrl: () => '',
@@ -121,7 +121,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`,
   const bodies = new Map(events.map(({ id, body }) => [id, body]));
   for (const { headers, event, text } of receiver.received) {
     assert.equal(headers['webhook-id'], event.id);
-    assert.equal(text, bodies.get(event.id), 'a duplicate carries the same id and the same bytes');
+    assert.equal(text, bodies.get(event.id), 'a duplicate has the same id and the same bytes');
   }
   for (const jobId of accepted) {
     const types = events.filter((event) => event.jobId === jobId).map(({ type }) => type);
@@ -143,7 +143,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and shows nothing half`,
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Reads whole data and checks that it is one run's. */
+/** Reads all data and checks that it belongs to one run. */
 async function readAgainAndAgain(
   server: ServerProcess,
   reads: { whole: number },
@@ -158,8 +158,8 @@ async function readAgainAndAgain(
       return;
     }
     if (records.length === 0) continue;
-    assert.equal(records.length, RECORDS, 'a whole run');
-    assert.equal(new Set(records.map(({ run }) => run)).size, 1, 'of one run');
+    assert.equal(records.length, RECORDS, 'a complete run');
+    assert.equal(new Set(records.map(({ run }) => run)).size, 1, 'records of one run');
     reads.whole += 1;
   }
 }

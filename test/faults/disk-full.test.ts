@@ -1,4 +1,4 @@
-/** A disk that is full: writes are refused in words, reads go on, nothing acknowledged is lost, and it recovers by itself. */
+/** A full disk: writes fail with an explanation, reads work, nothing acknowledged is lost, and the service recovers automatically. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 const KEY = 'test-key-of-the-default-team';
 const WORKFLOWS = {
   'people.yaml': 'source: { type: push }\n',
-  // Runs until it is let go, and then brings more than fits into what a full disk still takes.
+  // Runs until released, and then emits more than fits on the full disk.
   'held.yaml': `source:
   type: command
   command: [sh, -c, "touch running; while ! [ -e go ]; do sleep 0.05; done; cat held.ndjson"]
@@ -21,7 +21,7 @@ const WORKFLOWS = {
 };
 const HELD = Array.from({ length: 400 }, (_, n) => ({ id: String(n), note: 'y'.repeat(2_000) }));
 
-test('writes are refused, reads go on, and all goes on by itself when there is space again', async (t) => {
+test('writes fail, reads work, and the service recovers when there is space again', async (t) => {
   const disk = await smallDisk(t, '24m');
   if (disk === undefined) return t.skip('only root may mount a small disk');
   const workflows = join(disk.root, 'workflows', 'default');
@@ -39,7 +39,7 @@ test('writes are refused, reads go on, and all goes on by itself when there is s
       FLOWHOOK_WORKFLOWS: join(disk.root, 'workflows'),
       FLOWHOOK_BOOTSTRAP_KEY: KEY,
     },
-    // The log is on the full disk as well: it loses lines.
+    // The log is also on the full disk, and loses lines.
     { errors: join(disk.path, 'log') },
   );
   t.after(() => server.process.kill('SIGKILL'));
@@ -89,7 +89,7 @@ test('writes are refused, reads go on, and all goes on by itself when there is s
   assert.equal((await push(acknowledged + 1)).status, 200);
   await receiver.until(
     (received) => new Set(received.map(({ event }) => event.id)).size === acknowledged + 2,
-    'every push that was acknowledged, and no other',
+    'exactly the acknowledged pushes',
     60_000,
   );
   const jobPath = `/v1/jobs/${queued.headers.get('x-job-id')}`;
@@ -100,13 +100,13 @@ test('writes are refused, reads go on, and all goes on by itself when there is s
   });
   const held = await call('GET', '/v1/workflows/held/data');
   assert.equal(JSON.parse(held.text).length, HELD.length);
-  await until('the log goes on', async () =>
+  await until('the log continues', async () =>
     /"disk\.recovered"/.test(await readFile(join(disk.path, 'log'), 'utf8')),
   );
   assert.equal(await server.stop(), 0);
 });
 
-test('a full temporary directory fails a run in words, and the next one runs when there is space again', async (t) => {
+test('a full temporary directory fails a run with an explanation, and the next one runs when there is space again', async (t) => {
   const disk = await smallDisk(t, '64k');
   if (disk === undefined) return t.skip('only root may mount a small disk');
   const workflows = join(disk.root, 'workflows', 'default');
@@ -146,7 +146,7 @@ interface Job {
   finishedAt: string | null;
 }
 
-/** A directory with a small disk of its own below it; nothing where none can be mounted. */
+/** A directory with a small disk mounted below it; undefined where none can be mounted. */
 async function smallDisk(t: TestContext, size: string) {
   const root = await mkdtemp(join(tmpdir(), 'flowhook-disk-'));
   const path = join(root, 'disk');
@@ -168,7 +168,7 @@ async function smallDisk(t: TestContext, size: string) {
         try {
           for (const chunk = Buffer.alloc(bytes); ; ) writeSync(file, chunk);
         } catch {
-          // A smaller piece may still fit.
+          // A smaller chunk may still fit.
         }
       }
       closeSync(file);

@@ -1,4 +1,4 @@
-/** The end of a server process: what was accepted is finished within a limit, what hangs is cut, a crash says so. */
+/** The end of a server process: accepted work is finished within a limit, the rest is aborted, and a crash is reported. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -16,13 +16,13 @@ const KEY = 'test-key-of-the-default-team';
 const WORKFLOWS = {
   'people.yaml': 'source: { type: push }\n',
   'more.yaml': 'source: { type: push }\n',
-  // Its program ignores SIGTERM, and tells that it runs.
+  // The program ignores SIGTERM, and reports that it is running.
   'stubborn.yaml': `source: { type: command, command: [sh, -c, "trap '' TERM; touch running; sleep 600"] }\n`,
 };
-/** More than the buffers of two sockets take. */
+/** Larger than the buffers of two sockets. */
 const HEAVY = Array.from({ length: 2_400 }, (_, n) => ({ id: String(n), note: 'x'.repeat(5_000) }));
 
-test('a stop finishes what was accepted, gives jobs back, and leaves nothing to repair', async (t) => {
+test('a stop finishes accepted work, releases jobs, and leaves nothing to repair', async (t) => {
   const place = await placeOf(t);
   const endpoint = await startEndpoint(t);
   const server = await place.start();
@@ -44,7 +44,7 @@ test('a stop finishes what was accepted, gives jobs back, and leaves nothing to 
     const jobs = await call(server, 'GET', '/v1/jobs?workflowId=more');
     return JSON.parse(jobs.text).jobs[0]?.state === 'running';
   });
-  // Last of all: an attempt of a delivery has 15 s, also on a machine that is busy with other things.
+  // Last: an attempt of a delivery may take 15 s, even on a busy machine.
   const queued = await call(server, 'POST', '/v1/workflows/stubborn/queue');
   const jobId = String(queued.headers['x-job-id']);
   await until('the program runs', () => existsSync(place.file('running')));
@@ -76,18 +76,18 @@ test('a stop finishes what was accepted, gives jobs back, and leaves nothing to 
   assert.equal((await call(again, 'GET', '/v1/workflows/more/data')).text, '[{"id":"a"},{"id":"b"}]');
   assert.doesNotMatch(again.output(), /reclaimed/);
   await again.stop();
-  // It was told once that the job has started, and answered that.
+  // The endpoint received `workflow_started` once, and responded.
   assert.equal(endpoint.arrived, 1);
 });
 
-test('what hangs is cut when the time is over, and an attempt that was cut is made again', async (t) => {
+test('requests that hang are aborted at the deadline, and aborted attempts are repeated', async (t) => {
   const place = await placeOf(t);
   const endpoint = await startEndpoint(t);
   const server = await place.start({ FLOWHOOK_DRAIN_SECONDS: '3' });
   await call(server, 'POST', '/v1/workflows/people/push', HEAVY);
   const subscribed = { workflowId: 'more', webhookUrl: endpoint.url, events: ['workflow_finished'] };
   await call(server, 'POST', '/v1/integrations/webhooks/subscribe', subscribed);
-  // It never reads, and the other one never ends its headers.
+  // One client never reads, and the other never ends its headers.
   const slow = await open(server, 'GET', '/v1/workflows/people/data');
   slow.on('error', () => undefined);
   const half = connect(Number(new URL(server.url).port), '127.0.0.1');
@@ -97,7 +97,7 @@ test('what hangs is cut when the time is over, and an attempt that was cut is ma
   await call(server, 'POST', '/v1/workflows/more/push', [{ id: 'a' }]);
   await endpoint.next();
   assert.notEqual(await server.stop(), null);
-  // Where the machine stalls there is no time left to count.
+  // If the machine stalls, there is no time left to count them.
   const cut =
     /interrupted work in progress: 1 request aborted, 1 delivery attempt, which will be retried$|could not stop/m;
   await until('it says what was cut', () => cut.test(server.output()));
@@ -110,11 +110,11 @@ test('what hangs is cut when the time is over, and an attempt that was cut is ma
   await again.stop();
 });
 
-test('readiness goes first, for as long as is asked for, and a second signal ends it at once', async (t) => {
+test('readiness fails first, for the configured time, and a second signal stops immediately', async (t) => {
   const place = await placeOf(t);
   const server = await place.start({ FLOWHOOK_DRAIN_SECONDS: '600', FLOWHOOK_DRAIN_DELAY_SECONDS: '300' });
   assert.equal((await call(server, 'GET', '/readyz')).status, 200);
-  // Twice at once, as a terminal and npm send it.
+  // Twice at the same time, as a terminal and npm send it.
   server.process.kill('SIGINT');
   server.process.kill('SIGINT');
   await until('it is not ready', async () => (await call(server, 'GET', '/readyz')).status === 503);
@@ -127,7 +127,7 @@ test('readiness goes first, for as long as is asked for, and a second signal end
   await until('it says so', () => /exits immediately after a second signal/.test(server.output()));
 });
 
-test('an error that nobody caught leaves a last line, an exit code and no children', async (t) => {
+test('an uncaught error leaves a last log line, an exit code and no children', async (t) => {
   const place = await placeOf(t);
   const crash = join(place.directory, 'crash.mjs');
   await writeFile(crash, `process.on('SIGUSR2', () => Promise.reject(new Error('what nobody foresaw')));\n`);
@@ -148,7 +148,7 @@ test('an error that nobody caught leaves a last line, an exit code and no childr
   await until('its program is gone', () => !isAlive(pid));
 });
 
-test('a log that cannot be written costs lines, and not the service', async (t) => {
+test('a log that cannot be written loses lines, but does not stop the service', async (t) => {
   if (!existsSync('/dev/full')) return t.skip('there is no /dev/full here');
   const place = await placeOf(t);
   const server = await place.start({}, { errors: '/dev/full' });
@@ -163,7 +163,7 @@ function isFatal(line: string): boolean {
 
 function isAlive(pid: number): boolean {
   try {
-    // A zombie that nobody reaps, as in a container without an init, runs no more.
+    // A zombie without a reaper, as in a container without an init process, is not running.
     return process.kill(pid, 0) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -201,7 +201,7 @@ async function placeOf(t: TestContext) {
   };
 }
 
-/** An endpoint whose requests a test answers itself. */
+/** An endpoint whose responses the test sends. */
 async function startEndpoint(t: TestContext) {
   const ids: string[] = [];
   const arrived: ServerResponse[] = [];
@@ -237,7 +237,7 @@ function open(server: ServerProcess, method: string, path: string, body?: unknow
     const sent = request(server.url + path, {
       method,
       headers: { 'x-api-key': KEY, ...type },
-      // Of its own: what is kept alive would be used again after the end.
+      // A separate connection: a kept-alive one would be reused after the end.
       agent: false,
     });
     sent.on('response', resolve).on('error', reject);

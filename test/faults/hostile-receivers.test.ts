@@ -1,4 +1,4 @@
-/** Endpoints that mean harm or are broken: each attempt ends in time, in little memory, and says what happened. */
+/** Malicious and broken endpoints: each attempt ends in time, uses little memory, and reports what happened. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -16,7 +16,7 @@ import {
 
 after(stopEndpoints);
 
-test('one that never answers', async () => {
+test('an endpoint that never responds', async () => {
   await expectOutcome(send(await endpoint(() => undefined)), {
     outcome: 'timeout',
     status: null,
@@ -24,7 +24,7 @@ test('one that never answers', async () => {
   });
 });
 
-test('one whose headers drip', async () => {
+test('an endpoint with slow headers', async () => {
   const url = await endpoint((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nx-slow: ');
     keepWriting(socket, '.', 5);
@@ -36,7 +36,7 @@ test('one whose headers drip', async () => {
   });
 });
 
-test('one whose body drips', async () => {
+test('an endpoint with a slow body', async () => {
   const url = await endpoint((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n');
     keepWriting(socket, '.', 5);
@@ -48,7 +48,7 @@ test('one whose body drips', async () => {
   });
 });
 
-test('one whose body never ends: its start is kept, and it is cut off', async () => {
+test('an endpoint with an endless body: its start is kept, and the rest is aborted', async () => {
   const gone = Promise.withResolvers<void>();
   const url = await endpoint((socket) => {
     socket.on('close', () => gone.resolve());
@@ -64,7 +64,7 @@ test('one whose body never ends: its start is kept, and it is cut off', async ()
   await gone.promise;
 });
 
-test('one that fails with a body that never ends', async () => {
+test('an endpoint that fails with an endless body', async () => {
   const url = await endpoint((socket) => {
     socket.write('HTTP/1.1 500 Oh\r\n\r\n');
     keepWriting(socket, 'y'.repeat(65_536));
@@ -72,7 +72,7 @@ test('one that fails with a body that never ends', async () => {
   await expectOutcome(send(url, 5_000), { outcome: 'http', status: 500, error: /^HTTP 500: only 2xx/ });
 });
 
-test('one with chunk extensions that never end', async () => {
+test('an endpoint with endless chunk extensions', async () => {
   const url = await endpoint((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;');
     keepWriting(socket, 'e'.repeat(16_384));
@@ -82,7 +82,7 @@ test('one with chunk extensions that never end', async () => {
   assert.match(attempt.error ?? '', /not complete within|not valid HTTP|closed before/);
 });
 
-test('one that sends a gzip bomb: it is not unpacked', async () => {
+test('an endpoint that sends a gzip bomb, which is not decompressed', async () => {
   const bomb = gzipSync(Buffer.alloc(100 * MIB));
   const url = await endpoint((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`);
@@ -95,7 +95,7 @@ test('one that sends a gzip bomb: it is not unpacked', async () => {
   });
 });
 
-test('one that floods with interim answers', async () => {
+test('an endpoint that sends endless interim responses', async () => {
   const url = await endpoint((socket) =>
     keepWriting(socket, 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'),
   );
@@ -106,7 +106,7 @@ test('one that floods with interim answers', async () => {
   });
 });
 
-test('a few interim answers are no harm', async () => {
+test('a few interim responses are accepted', async () => {
   const hint = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
   const url = await endpoint((socket) => {
     socket.write(`${hint.repeat(3)}HTTP/1.1 204 Fine\r\n\r\n`);
@@ -115,13 +115,13 @@ test('a few interim answers are no harm', async () => {
 });
 
 for (const status of [100, 101]) {
-  test(`one that answers ${status}, which nobody asked for`, async () => {
+  test(`an endpoint that returns ${status} without being asked`, async () => {
     const url = await endpoint((socket) => socket.write(`HTTP/1.1 ${status} Go\r\nupgrade: x\r\n\r\n`));
     await expectOutcome(send(url), { outcome: 'protocol', error: /returned HTTP 100 \(Continue\) or 101/ });
   });
 }
 
-test('one that resets the connection', async () => {
+test('an endpoint that resets the connection', async () => {
   let requests = 0;
   const url = await endpoint((socket) => {
     requests += 1;
@@ -134,7 +134,7 @@ test('one that resets the connection', async () => {
   assert.equal(requests, 1, 'a request on a new connection is not repeated');
 });
 
-test('one that resets the connection in the middle of its answer', async () => {
+test('an endpoint that resets the connection during its response', async () => {
   const url = await endpoint((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', () =>
       setTimeout(() => socket.resetAndDestroy(), 20),
@@ -143,7 +143,7 @@ test('one that resets the connection in the middle of its answer', async () => {
   await expectOutcome(send(url), { outcome: 'protocol', status: 200, error: /reset before the response/ });
 });
 
-test('one with huge headers', async () => {
+test('an endpoint with huge headers', async () => {
   const url = await endpoint((socket) => {
     socket.write('HTTP/1.1 200 OK\r\n');
     keepWriting(socket, `x-${'y'.repeat(1_000)}: z\r\n`);
@@ -154,7 +154,7 @@ test('one with huge headers', async () => {
   });
 });
 
-test('one with many headers: the log keeps some of them', async () => {
+test('an endpoint with many headers: only some are logged', async () => {
   const lines = Array.from({ length: 700 }, (_, index) => `h${index}: ${index}\r\n`).join('');
   const url = await endpoint((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\n${lines}content-length: 0\r\n\r\n`);
@@ -178,13 +178,13 @@ for (const [what, answer, error] of [
   ],
   ['has a broken header', 'HTTP/1.1 200 OK\r\nno colon\r\n\r\n', /not valid HTTP/],
 ] as const) {
-  test(`one whose answer ${what}`, async () => {
+  test(`an endpoint whose response ${what}`, async () => {
     const url = await endpoint((socket) => socket.end(answer));
     await expectOutcome(send(url), { outcome: 'protocol', error });
   });
 }
 
-test('one that redirects, also to metadata addresses: it is named and not followed', async () => {
+test('an endpoint that redirects, even to metadata addresses: the redirect is reported and not followed', async () => {
   let requests = 0;
   let location = '';
   const url = await endpoint((socket) => {
@@ -213,7 +213,7 @@ test('one that redirects, also to metadata addresses: it is named and not follow
   assert.equal(requests, targets.length);
 });
 
-test('Retry-After in words that cannot be read is none', async () => {
+test('ignores an invalid Retry-After', async () => {
   const url = await endpoint((socket) =>
     socket.end('HTTP/1.1 503 Busy\r\nretry-after: -1\r\nretry-after: later\r\ncontent-length: 0\r\n\r\n'),
   );
@@ -221,7 +221,7 @@ test('Retry-After in words that cannot be read is none', async () => {
   assert.equal(sent.retryAfterMs, null);
 });
 
-test('one that closes a kept connection between two requests costs no attempt', async () => {
+test('an endpoint that closes a kept-alive connection between two requests costs no attempt', async () => {
   const open: Socket[] = [];
   const url = await endpoint((socket) => {
     open.push(socket);
@@ -235,13 +235,13 @@ test('one that closes a kept connection between two requests costs no attempt', 
   assert.notEqual(open[0], open[1]);
 });
 
-test('one that closes a kept connection just as the next request comes costs no attempt', async () => {
+test('an endpoint that closes a kept-alive connection just as the next request arrives costs no attempt', async () => {
   for (const end of ['end', 'resetAndDestroy'] as const) {
     let requests = 0;
     const seen = new Set<Socket>();
     const url = await endpoint((socket) => {
       requests += 1;
-      // What comes second on a connection meets its end, as if the two had crossed.
+      // The second request on a connection arrives after its end, as if both had crossed.
       if (seen.has(socket)) return socket[end]();
       seen.add(socket);
       socket.write('HTTP/1.1 204 Fine\r\n\r\n');
@@ -250,11 +250,11 @@ test('one that closes a kept connection just as the next request comes costs no 
     await nextTurn();
     const { attempt } = await expectOutcome(send(url), { outcome: 'ok', error: null });
     assert.equal(requests, 3);
-    assert.notEqual(attempt.details?.timing.connectMs, null, 'it went on a new connection');
+    assert.notEqual(attempt.details?.timing.connectMs, null, 'sent on a new connection');
   }
 });
 
-test('whatever pieces an answer is made of, the attempt ends with a status or a sentence', async () => {
+test('for responses made of random pieces, the attempt ends with a status or an error', async () => {
   const pieces = [
     ...[
       'HTTP/1.1 200 OK\r\n',
@@ -325,7 +325,7 @@ test('whatever pieces an answer is made of, the attempt ends with a status or a 
   );
 });
 
-/** Undici gives a connection free a turn after its answer has ended. */
+/** Undici releases a connection one turn after its response has ended. */
 function nextTurn(): Promise<void> {
   return new Promise((go) => setImmediate(go));
 }

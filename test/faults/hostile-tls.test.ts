@@ -1,4 +1,4 @@
-/** Endpoints with whom no secure connection can be made: each attempt ends in time and says what is wrong. */
+/** Endpoints without a secure connection: each attempt ends in time and reports what is wrong. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -25,7 +25,7 @@ test('TLS: expired, for another host, self-signed, and none at all', { skip: noO
     assert.deepEqual(
       phases,
       phases.toSorted((a, b) => a - b),
-      'each phase comes after the one before it',
+      'each phase follows the previous one',
     );
     assert.ok(phases.every((ms) => typeof ms === 'number'));
 
@@ -56,7 +56,7 @@ test('TLS: expired, for another host, self-signed, and none at all', { skip: noO
   }
 });
 
-test('TLS: one that says nothing at all', async () => {
+test('TLS: an endpoint that sends nothing', async () => {
   const url = await endpoint(() => undefined);
   await expectOutcome(send(url.replace('http:', 'https:')), {
     outcome: 'timeout',
@@ -65,7 +65,7 @@ test('TLS: one that says nothing at all', async () => {
   });
 });
 
-test('TLS: one that closes or resets instead of agreeing', async () => {
+test('TLS: an endpoint that closes or resets the connection during the handshake', async () => {
   for (const end of ['end', 'resetAndDestroy'] as const) {
     const url = await endpoint((socket) => socket[end]());
     await expectOutcome(send(url.replace('http:', 'https:'), 2_000), {
@@ -76,7 +76,7 @@ test('TLS: one that closes or resets instead of agreeing', async () => {
   }
 });
 
-test('TLS: one that is silent until no more time is left for connecting', async () => {
+test('TLS: an endpoint that is silent until the connection times out', async () => {
   const url = await endpoint(() => undefined);
   const { attempt } = await expectOutcome(send(url.replace('http:', 'https:'), 10_000), {
     outcome: 'timeout',
@@ -87,7 +87,7 @@ test('TLS: one that is silent until no more time is left for connecting', async 
   assert.equal(attempt.details?.remoteAddress, '127.0.0.1');
 });
 
-test('whoever stops is not held up by a connection that is still being made', async () => {
+test('stopping does not wait for a connection that is being established', async () => {
   const stop = new AbortController();
   const url = await endpoint(() => stop.abort());
   const { attempt } = await send(url.replace('http:', 'https:'), 10_000, stop.signal);

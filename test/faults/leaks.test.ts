@@ -1,7 +1,7 @@
 /**
- * Secrets and personal data are planted wherever a service takes something in, and looked for wherever it tells of
- * itself: logs, metrics, traces, errors, readiness, doctor. What is meant to show them is not looked at: records and
- * events over the API, a webhook's own URL and deliveries, and the log of a job, for the team that owns them.
+ * Plants secrets and personal data wherever a service accepts input, and searches for them in all of its diagnostic
+ * output: logs, metrics, traces, errors, readiness, doctor. Intended output is not searched: records and events over
+ * the API, a webhook's own URL and deliveries, and the log of a job, for the team that owns them.
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ const { email, workflowSecret } = PLANTED;
 const shell = (script: string, more = '') =>
   `source: { type: command, command: ${JSON.stringify(['sh', '-c', script])} }\nretries: { max: 0 }\n${more}`;
 
-/** @param sink where an http source asks, and is refused */
+/** @param sink where an http source sends requests, which fail */
 const workflows = (sink: string) => ({
   'default/people.yaml': shell(`echo '${JSON.stringify({ id: email, note: PLANTED.record })}'`),
   'default/blabs.yaml': shell(
@@ -33,15 +33,15 @@ const workflows = (sink: string) => ({
 retries: { max: 0 }\n`,
   'default/pushed.yaml': 'source: { type: push }\n',
 });
-/** One that is right, and four bodies that are not. */
+/** One valid and four invalid bodies. */
 const PUSHES = 5;
-/** Requests and runs: more than that there are. */
+/** Minimum number of spans, of requests and runs. */
 const SPANS = 30;
 const COMMANDS = ['doctor', 'doctor --json', 'config print --show-origin'];
 const RUN = ['people', 'blabs', 'broken', 'nameless', 'throws', 'asks'];
 
 for (const format of ['json', 'pretty']) {
-  test(`nothing that is planted comes out where a service tells of itself (${format} log)`, async (t) => {
+  test(`diagnostic output contains no planted secrets (${format} log)`, async (t) => {
     const sink = await startSink(t);
     const place = await makePlace(t, workflows(sink.url), false);
     Object.assign(place.environment, {
@@ -59,7 +59,7 @@ for (const format of ['json', 'pretty']) {
     const server = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: '0' });
     t.after(() => server.kill());
 
-    const told = await tease(server.url, sink.url);
+    const refused = await tease(server.url, sink.url);
     const { text: metrics } = await scrapeUntil(
       server.url,
       (families) =>
@@ -70,14 +70,14 @@ for (const format of ['json', 'pretty']) {
     );
     const operator = { 'x-api-key': PLANTED.bootstrapKey };
     const outputs: Record<string, string> = {
-      'errors that were answered': told,
+      'error responses': refused,
       metrics,
       '/readyz?verbose': await textOf(`${server.url}/readyz?verbose`),
       '/v1/system': await textOf(`${server.url}/v1/system`, operator),
       '/v1/system/checks': await textOf(`${server.url}/v1/system/checks`, operator),
       '/v1/audit': await textOf(`${server.url}/v1/audit`, operator),
     };
-    // They look the same whatever the log looks like.
+    // The output of commands does not depend on the format of the log.
     for (const command of format === 'json' ? COMMANDS : []) {
       const { stdout, stderr } = await place.run(...command.split(' '));
       outputs[`flowhook ${command}`] = `${stdout}\n${stderr}`;
@@ -87,19 +87,19 @@ for (const format of ['json', 'pretty']) {
     outputs.traces = sink.traces.join('\n');
 
     for (const [name, text] of Object.entries(outputs)) {
-      assert.ok(text.length > 100, `${name} says nothing: ${text}`);
+      assert.ok(text.length > 100, `${name} is empty: ${text}`);
     }
     const found = Object.entries(outputs).flatMap(([name, text]) =>
       findPlanted(text).map((finding) => `${name}: ${finding}`),
     );
     assert.deepEqual(found, []);
-    // Nor is it looked for where nothing was planted.
+    // The secrets were really planted.
     assert.ok(sink.heard.includes(PLANTED.urlQuery) && sink.heard.includes(PLANTED.webhookHeader));
     assert.ok(sink.heard.includes(workflowSecret));
   });
 }
 
-/** Sends all that is planted to a service, in every place that takes something; answers what it was refused with. */
+/** Sends all planted secrets to a service, in every kind of input. Returns the error responses. */
 async function tease(url: string, sink: string): Promise<string> {
   const refusals: string[] = [];
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -176,7 +176,7 @@ async function tease(url: string, sink: string): Promise<string> {
   return refusals.join('\n');
 }
 
-/** What is not HTTP, and what has too much of it. */
+/** Invalid HTTP, and requests that exceed limits. */
 async function sendMalformed(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   for (const text of [
@@ -186,7 +186,7 @@ async function sendMalformed(url: string): Promise<void> {
   ]) {
     const socket = connect(Number(port), hostname);
     await new Promise((resolve) => {
-      // It may be reset while it is still being written.
+      // The connection may be reset while the request is being written.
       socket.on('error', () => undefined);
       socket.once('close', resolve);
       socket.resume();
@@ -197,12 +197,12 @@ async function sendMalformed(url: string): Promise<void> {
 
 interface Sink {
   url: string;
-  /** Where requests went, and their headers. */
+  /** URLs of requests, and their headers. */
   heard: string;
   traces: string[];
 }
 
-/** An endpoint, a source and a collector of traces in one: refuses the first two with words that are secret. */
+/** An endpoint, a source and a collector of traces in one. Requests to the first two fail with secrets in the response. */
 async function startSink(t: TestContext): Promise<Sink> {
   const sink = { url: '', heard: '', traces: [] as string[] };
   const server = createServer((request, response) => {
@@ -235,7 +235,7 @@ async function textOf(url: string, headers: Record<string, string> = {}): Promis
   return text;
 }
 
-test('nor when it cannot start: an unreachable database, and settings that are wrong', async (t) => {
+test('startup errors contain no planted secrets: an unreachable database, and invalid settings', async (t) => {
   const place = await makePlace(t, {}, false);
   const { urlPassword, urlQuery, encryptionKey, header, bootstrapKey } = PLANTED;
   Object.assign(place.environment, {
@@ -253,7 +253,7 @@ test('nor when it cannot start: an unreachable database, and settings that are w
   outputs.push(await place.run('config', 'check'));
   for (const { code, stdout, stderr } of outputs) {
     assert.notEqual(code, 0, stdout);
-    assert.ok(stdout.length + stderr.length > 50, `It says nothing: ${stdout}${stderr}`);
+    assert.ok(stdout.length + stderr.length > 50, `no output: ${stdout}${stderr}`);
     assert.deepEqual(findPlanted(`${stdout}\n${stderr}`), []);
   }
 });

@@ -1,4 +1,4 @@
-/** A server that is killed while it replays: the next one goes on where it was. */
+/** A server that is killed during a replay: the next one continues it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Flowhook } from 'flowhook-client';
@@ -8,7 +8,7 @@ import { startServerProcess } from '../support/server-process.ts';
 
 const EVENTS = 300;
 
-test('a replay goes on after its server was killed: every event is sent by one delivery, and arrives', async (t) => {
+test('a replay continues after its server was killed: every event is sent by one delivery, and arrives', async (t) => {
   const place = await makePlace(t, { 'default/inbox.yaml': 'source: { type: push }\n' });
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
@@ -23,7 +23,7 @@ test('a replay goes on after its server was killed: every event is sent by one d
   while ((await client().planReplay(id, selection)).count < EVENTS);
 
   const { id: replayId } = await client().replaySince(id, selection);
-  await receiver.until((all) => all.length >= EVENTS + 50, 'some of them once more');
+  await receiver.until((all) => all.length >= EVENTS + 50, 'some of them again');
   await server.kill();
   server = await startServerProcess(place.environment);
   let replay = await client().readReplay(id, replayId);

@@ -1,6 +1,6 @@
 /**
- * `kill -9` at random moments while webhooks are delivered: before a commit and after it, in flight, after the answer,
- * while settling. Deterministic: what must hold afterwards. Not deterministic: the moments.
+ * `kill -9` at random moments while webhooks are delivered: before a commit and after it, in flight, after the
+ * response, while settling. Deterministic: the invariants afterwards. Not deterministic: the moments.
  *
  * `WEBHOOK_CRASH_ROUNDS=100 node --test test/faults/webhook-crash.test.ts` is the long form.
  */
@@ -20,10 +20,10 @@ import { startServerProcess } from '../support/server-process.ts';
 const ROUNDS = Number(process.env.WEBHOOK_CRASH_ROUNDS ?? 6);
 const WORKFLOWS = ['a', 'b', 'c', 'd'];
 const MAX_LIFE_MS = 400;
-/** So that requests are in flight at any moment. */
+/** Delays responses, so that requests are in flight at any moment. */
 const MAX_ANSWER_MS = 20;
 
-test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only what was not settled`, {
+test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only unsettled ones`, {
   timeout: 600_000,
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-webhook-crash-'));
@@ -32,7 +32,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only wh
     FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
     FLOWHOOK_BOOTSTRAP_KEY: KEY,
     FLOWHOOK_ALLOW_NETWORKS: 'loopback',
-    // All that were accepted are looked for, and a quick machine runs more than are usually kept.
+    // All accepted jobs are checked, and a fast machine runs more than are stored by default.
     FLOWHOOK_KEEP_JOBS: '100000',
   };
   const files = join(directory, 'workflows', 'default');
@@ -43,7 +43,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only wh
   const receivers = await Promise.all(
     WORKFLOWS.map(() => startReceiver({ delayMs: () => Math.random() * MAX_ANSWER_MS })),
   );
-  /** How often each event was still waiting for its receiver when the server was killed. */
+  /** By event: the number of kills at which its delivery was still waiting. */
   const waited = receivers.map(() => new Map<string, number>());
   const accepted = new Set<string>();
   let mostUnsettled = 0;
@@ -69,7 +69,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only wh
     server = await startServerProcess(environment);
   }
 
-  // What was committed must arrive: every event that has a delivery, read from the database itself.
+  // Every committed event that has a delivery, read from the database, must arrive.
   const due = await withStore(directory, async (store, teamId) => {
     const events = await store.events.list({ teamId, afterSequence: 0, limit: 100_000 });
     return receivers.map((_, index) => events.filter(({ workflowId }) => workflowId === WORKFLOWS[index]));
@@ -97,7 +97,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only wh
     }
     for (const [id, count] of counts) {
       const kills = waited[index]?.get(id) ?? 0;
-      assert.ok(count <= 1 + kills, `${id} came ${count} times, and was unsettled at ${kills} kills`);
+      assert.ok(count <= 1 + kills, `${id} arrived ${count} times, and was unsettled at ${kills} kills`);
       repeated += count - 1;
     }
     requests += receiver.received.length;
@@ -107,8 +107,8 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only wh
       `at most ${mostUnsettled} of a webhook had arrived unsettled at a kill`,
   );
   assert.ok(accepted.size >= ROUNDS / 2, 'the load was real');
-  // In flight, and as many again that were answered while a batch was being written down.
-  assert.ok(mostUnsettled <= 4 * MAX_LIMIT, `${mostUnsettled} had arrived unsettled`);
+  // In flight, and as many again whose responses arrived while a batch was being written.
+  assert.ok(mostUnsettled <= 4 * MAX_LIMIT, `${mostUnsettled} arrived but were not settled`);
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -134,7 +134,7 @@ async function withStore<T>(
   }
 }
 
-/** The events that wait for a receiver. */
+/** The events with a waiting delivery. */
 async function waitingFor(store: Store, teamId: string, { url }: Receiver): Promise<string[]> {
   const [webhook] = await store.webhooks.list({ teamId, url, limit: 100 });
   assert.ok(webhook);

@@ -1,10 +1,10 @@
 /**
- * Three nodes on one PostgreSQL, each behind a network of its own, while nodes are killed and frozen, the network
- * stops forwarding, connections are ended and PostgreSQL crashes. Deterministic: what must hold afterwards. Not
+ * Three nodes on one PostgreSQL, each behind its own network, while nodes are killed and frozen, the network stops
+ * forwarding, connections are ended and PostgreSQL crashes. Deterministic: the invariants afterwards. Not
  * deterministic: the moments, and so which node did what.
  *
  * The short form does each of these once, under load. `NODES_JOBS=1000 NODES_LEASE_MS=0 node --test
- * test/nodes/chaos.test.ts` is the long form: again and again until so many jobs are accepted, with the leases of
+ * test/nodes/chaos.test.ts` is the long form: it repeats them until this many jobs are accepted, with the leases of
  * production.
  */
 import assert from 'node:assert/strict';
@@ -26,28 +26,28 @@ import { type ServerProcess, startServerProcess } from '../support/server-proces
 const { NODES_JOBS } = process.env;
 const JOBS = Number(NODES_JOBS ?? 15);
 const ROUNDS_OF_TROUBLE = NODES_JOBS === undefined ? 1 : Number.POSITIVE_INFINITY;
-/** 0: what production has. */
+/** 0: the lease of production. */
 const LEASE_MS = Number(process.env.NODES_LEASE_MS ?? 1_000);
 const LONGEST_LEASE_MS = LEASE_MS === 0 ? 30_000 : LEASE_MS;
 const WORKFLOWS = ['a', 'b', 'c', 'd'];
-/** How long a workflow that has taken a job, or refused one, is left alone. */
+/** Delay after a workflow has accepted or rejected a job. */
 const QUEUE_EVERY_MS = 200;
-/** Each hears of everything: of a job that is four or five events. */
+/** Each receives all events: four or five per job. */
 const RECEIVERS = 2;
 const PROGRAM = join(import.meta.dirname, '../support/faults', 'short-lease-server.ts');
-/** A record that no other run has written, so that every run publishes a version of its own. */
+/** A record that differs in every run, so that every run publishes a version. */
 const SOURCE = `source:
   type: command
   command: [sh, -c, 'echo "{\\"id\\":\\"1\\",\\"run\\":\\"$FLOWHOOK_JOB/$FLOWHOOK_ATTEMPT\\"}"; sleep 0.1']
 retries: { max: 20, backoff: 1s }
 `;
-/** Its first attempt does not end. */
+/** The first attempt does not end. */
 const STUCK_ONCE = `source:
   type: command
   command: [sh, -c, '[ "$FLOWHOOK_ATTEMPT" = 1 ] && sleep 600; echo "{\\"id\\":\\"1\\"}"']
 `;
 
-// What it has said to be written must survive its crash, though not the machine's.
+// Committed data must survive a crash of PostgreSQL, but not of the machine.
 const cluster = await startCluster({ synchronous_commit: 'on' });
 after(() => cluster.stop());
 
@@ -56,82 +56,82 @@ const LINUX = {
   skip: process.platform !== 'linux' && 'it stops processes by signals of Linux',
 };
 
-test('three nodes on one database lose no job, and do nothing twice, whatever dies', LINUX, async (t) => {
-  const files = Object.fromEntries(WORKFLOWS.map((id) => [id, SOURCE]));
-  const { url, nodes } = await setUp(t, { database: 'disturbed', files, nodes: 3 });
-  const receivers = await Promise.all(Array.from({ length: RECEIVERS }, () => startReceiver()));
-  t.after(() => Promise.all(receivers.map((receiver) => receiver.stop())));
-  await Promise.all(nodes.map((node) => node.start()));
-  const [first] = nodes as [Node];
-  for (const receiver of receivers) {
-    for (const id of WORKFLOWS) await subscribe(first.server, id, receiver.url);
-  }
-
-  const accepted = new Set<string>();
-  const loaded = new AbortController();
-  const disturbed = new AbortController();
-  const disturbing = disturb(t, { nodes, loaded: loaded.signal }).finally(() => disturbed.abort());
-  const isEnough = () => accepted.size >= JOBS && (NODES_JOBS !== undefined || disturbed.signal.aborted);
-  try {
-    await Promise.all(WORKFLOWS.map((id, index) => queueUntil(isEnough, { id, index, nodes, accepted })));
-  } finally {
-    loaded.abort();
-    await disturbing;
-  }
-
-  const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
-  t.after(() => store.close());
-  const { id: teamId } = await store.teams.ensure({ slug: 'default' });
-  await allEnded(store, teamId);
-  const events = await allEvents(store, teamId);
-  checkJobs(accepted, events);
-  await checkVersions(store, teamId, events);
-  await checkDeliveries(t, receivers, events);
-});
-
 test(
-  'what a node was doing when it died another one does, as soon as its leases are over',
+  'three nodes on one database lose no job, and do nothing twice, whichever of them die',
   LINUX,
   async (t) => {
-    const files = { stuck: STUCK_ONCE, quick: SOURCE };
-    const { nodes } = await setUp(t, { database: 'dying', files, nodes: 2 });
-    const receiver = await startReceiver();
-    t.after(() => receiver.stop());
-    const [dying, other] = nodes as [Node, Node];
-    await dying.start();
-    for (const id of ['stuck', 'quick']) await subscribe(dying.server, id, receiver.url);
-    const has =
-      (type: string, workflowId: string, times = 1) =>
-      () =>
-        receiver.received.filter(({ event }) => event.type === type && event.workflowId === workflowId)
-          .length >= times;
-    const queueAt = async (node: Node, id: string) => {
-      assert.equal((await call(node.server, 'POST', `/v1/workflows/${id}/queue`)).status, 200);
-    };
-    await queueAt(dying, 'stuck');
-    await receiver.until(has('workflow_started', 'stuck'), 'the start');
-    await other.start();
-    // Before the death and after it: the lane of its webhook is then the dead node's.
-    await queueAt(dying, 'quick');
-    await receiver.until(has('workflow_finished', 'quick'), 'the first end');
+    const files = Object.fromEntries(WORKFLOWS.map((id) => [id, SOURCE]));
+    const { url, nodes } = await setUp(t, { database: 'disturbed', files, nodes: 3 });
+    const receivers = await Promise.all(Array.from({ length: RECEIVERS }, () => startReceiver()));
+    t.after(() => Promise.all(receivers.map((receiver) => receiver.stop())));
+    await Promise.all(nodes.map((node) => node.start()));
+    const [first] = nodes as [Node];
+    for (const receiver of receivers) {
+      for (const id of WORKFLOWS) await subscribe(first.server, id, receiver.url);
+    }
 
-    await dying.server.kill();
-    const diedMs = performance.now();
-    await queueAt(other, 'quick');
-    const lanes = receiver
-      .until(has('workflow_finished', 'quick', 2), 'the lane', 60_000)
-      .then(() => performance.now());
-    const jobs = receiver
-      .until(has('workflow_finished', 'stuck'), 'the job', 60_000)
-      .then(() => performance.now());
-    const [lanesMs, jobsMs] = [(await lanes) - diedMs, (await jobs) - diedMs];
-    t.diagnostic(`lanes after ${Math.round(lanesMs)} ms, jobs after ${Math.round(jobsMs)} ms`);
-    // Both are promises of the design. The short form has shorter leases, and the same bounds.
-    assert.ok(lanesMs < 16_000 && jobsMs < 45_000);
+    const accepted = new Set<string>();
+    const loaded = new AbortController();
+    const disturbed = new AbortController();
+    const disturbing = disturb(t, { nodes, loaded: loaded.signal }).finally(() => disturbed.abort());
+    const isEnough = () => accepted.size >= JOBS && (NODES_JOBS !== undefined || disturbed.signal.aborted);
+    try {
+      await Promise.all(WORKFLOWS.map((id, index) => queueUntil(isEnough, { id, index, nodes, accepted })));
+    } finally {
+      loaded.abort();
+      await disturbing;
+    }
+
+    const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
+    t.after(() => store.close());
+    const { id: teamId } = await store.teams.ensure({ slug: 'default' });
+    await allEnded(store, teamId);
+    const events = await allEvents(store, teamId);
+    checkJobs(accepted, events);
+    await checkVersions(store, teamId, events);
+    await checkDeliveries(t, receivers, events);
   },
 );
 
-/** Nodes that have not started yet, each with a way of its own to one database. */
+test('another node takes over the work of a dead node as soon as its leases expire', LINUX, async (t) => {
+  const files = { stuck: STUCK_ONCE, quick: SOURCE };
+  const { nodes } = await setUp(t, { database: 'dying', files, nodes: 2 });
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const [dying, other] = nodes as [Node, Node];
+  await dying.start();
+  for (const id of ['stuck', 'quick']) await subscribe(dying.server, id, receiver.url);
+  const has =
+    (type: string, workflowId: string, times = 1) =>
+    () =>
+      receiver.received.filter(({ event }) => event.type === type && event.workflowId === workflowId)
+        .length >= times;
+  const queueAt = async (node: Node, id: string) => {
+    assert.equal((await call(node.server, 'POST', `/v1/workflows/${id}/queue`)).status, 200);
+  };
+  await queueAt(dying, 'stuck');
+  await receiver.until(has('workflow_started', 'stuck'), 'the start');
+  await other.start();
+  // Before the node dies and afterwards: the dead node holds the lane of the webhook.
+  await queueAt(dying, 'quick');
+  await receiver.until(has('workflow_finished', 'quick'), 'the first end');
+
+  await dying.server.kill();
+  const diedMs = performance.now();
+  await queueAt(other, 'quick');
+  const lanes = receiver
+    .until(has('workflow_finished', 'quick', 2), 'the lane', 60_000)
+    .then(() => performance.now());
+  const jobs = receiver
+    .until(has('workflow_finished', 'stuck'), 'the job', 60_000)
+    .then(() => performance.now());
+  const [lanesMs, jobsMs] = [(await lanes) - diedMs, (await jobs) - diedMs];
+  t.diagnostic(`lanes after ${Math.round(lanesMs)} ms, jobs after ${Math.round(jobsMs)} ms`);
+  // The design promises both. The short form has shorter leases, and the same bounds.
+  assert.ok(lanesMs < 16_000 && jobsMs < 45_000);
+});
+
+/** Nodes that have not started yet, each with its own network path to one database. */
 async function setUp(
   t: TestContext,
   input: { database: string; files: Record<string, string>; nodes: number },
@@ -168,7 +168,7 @@ async function setUp(
   return { url: url.href, nodes };
 }
 
-/** A node that is started again and again, and its way to the database. */
+/** A node that is repeatedly started, and its network path to the database. */
 class Node {
   readonly #proxy: TcpProxy;
   readonly #environment: Record<string, string>;
@@ -188,7 +188,7 @@ class Node {
         this.up = true;
         return;
       } catch (error) {
-        // The database may be away at this very moment, as it may for an operator.
+        // The database may be unavailable at this moment, as it may be for an operator.
         if (!/database/i.test(String(error))) throw error;
         await elapsed(200);
       }
@@ -219,7 +219,7 @@ class Node {
   }
 }
 
-/** Each kind of trouble once, for one node or for the database; the long form goes on until the load is over. */
+/** Each kind of fault once, for one node or for the database; the long form repeats them until the load is over. */
 async function disturb(
   t: TestContext,
   { nodes, loaded }: { nodes: Node[]; loaded: AbortSignal },
@@ -249,7 +249,7 @@ async function disturb(
   t.diagnostic(`troubles: ${JSON.stringify(done)}`);
 }
 
-/** Queues at one node after the other; one that does not answer is passed over. */
+/** Queues jobs at each node in turn, and skips nodes that do not respond. */
 async function queueUntil(
   isEnough: () => boolean,
   input: { id: string; index: number; nodes: Node[]; accepted: Set<string> },
@@ -267,7 +267,7 @@ async function queueUntil(
 
 async function queue({ server, up }: Node, id: string): Promise<Response | undefined> {
   if (!up) return undefined;
-  // One that is frozen, or whose network is, may answer much later: the job is then queued, and not counted.
+  // A node that is frozen, or whose network is, may respond much later: the job is then queued, but not counted.
   return Promise.race([
     call(server, 'POST', `/v1/workflows/${id}/queue`).catch(() => undefined),
     elapsed(1_000).then(() => undefined),
@@ -292,12 +292,12 @@ async function allEvents(store: Store, teamId: string): Promise<StoredEvent[]> {
   }
 }
 
-/** Every job that was accepted has come to one end, and the order of its events is the order of a life. */
+/** Every accepted job has ended once, and its events are in the order of its states. */
 function checkJobs(accepted: Set<string>, events: readonly StoredEvent[]): void {
   assert.deepEqual(
     events.map((event) => event.sequence),
     events.map((_, index) => index + 1),
-    'the sequence of events has neither holes nor doubles',
+    'the sequence of events has no gaps and no duplicates',
   );
   const lives = new Map<string, string[]>();
   for (const { jobId, type } of events) {
@@ -309,7 +309,7 @@ function checkJobs(accepted: Set<string>, events: readonly StoredEvent[]): void 
   }
 }
 
-/** One version for each run that finished with a change, in one row without holes. */
+/** One version for each run that finished with a change, numbered without gaps. */
 async function checkVersions(store: Store, teamId: string, events: readonly StoredEvent[]): Promise<void> {
   for (const workflowId of WORKFLOWS) {
     const changes = events.filter(
@@ -327,7 +327,7 @@ async function checkVersions(store: Store, teamId: string, events: readonly Stor
   }
 }
 
-/** Every receiver got every event; some of them more than once, under the same id. */
+/** Every receiver got every event; some more than once, with the same id. */
 async function checkDeliveries(
   t: TestContext,
   receivers: readonly Receiver[],

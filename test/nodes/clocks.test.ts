@@ -1,4 +1,4 @@
-/** Three nodes on one PostgreSQL, with clocks ten minutes slow, right and ten minutes fast, work as with right clocks. */
+/** Three nodes on one PostgreSQL, with clocks ten minutes slow, correct and ten minutes fast, work as with correct clocks. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,10 +15,10 @@ import { type ServerProcess, startServerProcess } from '../support/server-proces
 
 const SHIFTS_MS = [-600_000, 0, 600_000];
 const LEASE_MS = 2_500;
-/** How far apart two times of this machine may be, because of what was under way in between. */
+/** Tolerance between two times of this machine, for the work in between. */
 const NEAR_MS = 30_000;
 const PROGRAM = join(import.meta.dirname, '../support/faults', 'short-lease-server.ts');
-/** Runs for longer than a lease: a node that used its own clock would take the job away, or give it up. */
+/** Runs for longer than a lease: a node that used its own clock would take the job from its holder, or lose it. */
 const SOURCE = `source:
   type: command
   command: [sh, -c, 'sleep 3; echo "{\\"id\\":\\"1\\",\\"run\\":\\"$FLOWHOOK_JOB\\"}"']
@@ -28,7 +28,7 @@ const WORKFLOWS = ['a', 'b', 'c', 'd', 'e'];
 
 test('clocks that are ten minutes off change nothing', { timeout: 120_000 }, async (t) => {
   const { nodes, url } = await startNodes(t);
-  // Every event is refused once.
+  // The receiver rejects every event once.
   const seen = new Set<string>();
   const at = new Map<string, number[]>();
   const receiver = await startReceiver({
@@ -53,8 +53,8 @@ test('clocks that are ten minutes off change nothing', { timeout: 120_000 }, asy
   await administer(url, `update workflow set next_run_at = ${dueMs} where id = 'yearly'`);
   const all = WORKFLOWS.length + 1;
   await receiver.until(() => ofType(receiver, 'workflow_finished').size === all, 'the ends of all', 60_000);
-  const told = () => [...at.values()].every((times) => times.length >= 2);
-  await receiver.until(told, 'every event once more', 60_000);
+  const isRetried = () => [...at.values()].every((times) => times.length >= 2);
+  await receiver.until(isRetried, 'a retry of every event', 60_000);
 
   const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
   t.after(() => store.close());
@@ -62,13 +62,13 @@ test('clocks that are ten minutes off change nothing', { timeout: 120_000 }, asy
   const jobs = await store.jobs.list({ teamId, limit: 100 });
   assert.equal(jobs.length, all, 'a schedule queues once');
   for (const job of jobs) {
-    assert.deepEqual([job.state, job.attempt, job.crashes], ['finished', 1, 0], 'nobody took it away');
+    assert.deepEqual([job.state, job.attempt, job.crashes], ['finished', 1, 0], 'no other node took the job');
     assert.ok(near(job.createdAt) && near(madeAt(job.id)));
   }
   assert.deepEqual(
     jobs.map((job) => job.createdAt),
     jobs.map((job) => job.createdAt).sort((a, b) => b - a),
-    'the newest comes first, whichever node queued it',
+    'newest first, whichever node queued the job',
   );
   const scheduled = jobs.filter((job) => job.origin === 'schedule');
   assert.equal(scheduled.length, 1);
@@ -81,7 +81,7 @@ test('clocks that are ten minutes off change nothing', { timeout: 120_000 }, asy
     assert.ok(near(Number(headers['webhook-timestamp']) * 1_000));
   }
   for (const [first = 0, second = 0, ...more] of at.values()) {
-    assert.ok(second - first > 4_500 && second - first < NEAR_MS, `tried again after ${second - first} ms`);
+    assert.ok(second - first > 4_500 && second - first < NEAR_MS, `retried after ${second - first} ms`);
     assert.deepEqual(more, []);
   }
 });
@@ -122,7 +122,7 @@ async function startNodes(t: TestContext): Promise<{ nodes: ServerProcess[]; url
   return { nodes: await Promise.all(starting), url };
 }
 
-/** Subscribes to everything of a workflow; answers the secret. */
+/** Subscribes to all events of a workflow; returns the secret. */
 async function subscribe(node: ServerProcess, workflowId: string, { url }: Receiver): Promise<string> {
   const body = { workflowId, webhookUrl: url, events: ['*'] };
   const answer = await call(node, 'POST', '/v1/integrations/webhooks/subscribe', body);
@@ -139,7 +139,7 @@ function near(ms: number): boolean {
   return Math.abs(ms - Date.now()) < NEAR_MS * 3;
 }
 
-/** The time in an id: the first 48 of 130 bits, of which two are none. */
+/** The time in an id: the first 48 of 128 bits, which are encoded with two leading zero bits. */
 function madeAt(id: string): number {
   const digits = '0123456789abcdefghjkmnpqrstvwxyz';
   const text = id.slice(id.indexOf('_') + 1);

@@ -1,10 +1,11 @@
 /**
- * A transaction that is held open keeps PostgreSQL from removing any dead row. What makes statements slower is the
- * number of dead rows, not the time, so the jobs run as fast as the database can take them. The buffers that one call
- * of each statement touches are compared before and after that load.
+ * A long-running transaction keeps PostgreSQL from removing dead rows. The number of dead rows, not the time, slows
+ * statements, so the jobs run as fast as the database allows. The number of buffers that one call of each statement
+ * touches is compared before and after that load.
  *
- * `HELD_JOBS=12000` is what 60 s bring at 200 jobs a second. With it the same load also runs in turns beside such a
- * transaction and without one, and the times are compared; `npm run soak` does that for ten minutes and prints them.
+ * `HELD_JOBS=12000` is the load of 60 s at 200 jobs per second. With it, the same load also runs alternately with and
+ * without such a transaction, and the durations are compared; `npm run soak` does that for ten minutes and prints
+ * them.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -18,20 +19,20 @@ const { HELD_JOBS } = process.env;
 const JOBS = Number(HELD_JOBS ?? 240);
 const TEAMS = 4;
 const WORKFLOWS = 5;
-/** Jobs of one claim. */
+/** Jobs per claim. */
 const AT_ONCE = 5;
-/** So many claims take at least one survey (`claim-bounds.ts`). */
+/** At least one survey (`claim-bounds.ts`) happens within this many claims. */
 const CLAIMS_TO_SURVEY = 60;
 const ROUNDS_MEASURED = 3;
 const ROUNDS_COMPARED = 5;
 
 /**
- * What runs as chance has it, so that a later round may have none: after a search of all lanes that was slow, and loading
- * a lane, which has a text for each choice of classes.
+ * Statements that a later round may not run: the check after a slow search of all lanes, and loading a lane, whose
+ * text depends on the classes.
  */
 const BY_CHANCE = /^select pg_relation_size|^\s*with wanted \(class, most\)/;
 
-/** Buffers that one call touches, on average, by statement. */
+/** Average number of buffers that one call touches, by statement. */
 type Costs = Map<string, number>;
 
 const cluster = await startCluster({
@@ -40,7 +41,7 @@ const cluster = await startCluster({
 });
 after(() => cluster.stop());
 
-test('beside a transaction that is held open no statement walks over all that has ended', async (t) => {
+test('with a long-running transaction, no statement scans all ended jobs', async (t) => {
   await administer(cluster.url, 'create database counted');
   const url = new URL(cluster.url);
   url.pathname = '/counted';
@@ -51,11 +52,11 @@ test('beside a transaction that is held open no statement walks over all that ha
   assert.ok(held && own);
   t.after(() => Promise.all([held.end(), own.end(), store.close()]));
   const round = () => {
-    // Whatever was written in a round is older than any transaction in the next one.
+    // All rows written in a round are older than any transaction in the next one.
     nowMs += 20_000;
     return load.round();
   };
-  /** A round whose claims begin behind everything that has ended before it. */
+  /** A round whose claims start after all jobs that ended before it. */
   const measured = async () => {
     nowMs += 20_000;
     for (let n = 0; n < CLAIMS_TO_SURVEY; n += 1) {
@@ -90,14 +91,14 @@ test('beside a transaction that is held open no statement walks over all that ha
   for (const known of WALKS.keys()) assert.ok([...before.keys()].some((query) => known.test(query)));
 });
 
-test('a transaction that is held open does not halve what is done beside it', {
+test('a long-running transaction does not halve the throughput', {
   skip: HELD_JOBS === undefined && 'it compares times: only with HELD_JOBS',
 }, async (t) => {
   const loads = await makeBesideLoads(cluster.url, { teams: TEAMS, workflows: WORKFLOWS });
   t.after(() => loads.end());
   await loads.hold();
   const took = { alone: [] as number[], beside: [] as number[] };
-  // In turns, so that whatever else the machine does slows both.
+  // Alternately, so that other load of the machine slows both.
   for (let jobs = 0; jobs < JOBS; jobs += loads.beside.jobs) {
     for (const name of ['alone', 'beside'] as const) {
       const startMs = performance.now();
@@ -106,19 +107,19 @@ test('a transaction that is held open does not halve what is done beside it', {
     }
   }
   const [alone, beside] = [took.alone, took.beside].map((rounds) => median(rounds.slice(-ROUNDS_COMPARED)));
-  t.diagnostic(`a round takes ${alone} ms alone, ${beside} ms beside it`);
+  t.diagnostic(`a round takes ${alone} ms alone, ${beside} ms with the transaction`);
   assert.ok((beside as number) <= 2 * (alone as number), `${alone} ms became ${beside} ms`);
 });
 
 /**
- * Statements that still pass by what has ended, and the buffers that this costs. The look at all lanes passes by each
- * delivery in several steps, which is why it rests after it was slow. Whatever asks for the unfinished jobs of a
- * workflow passes by those that this workflow has had: two entries each, once for the index that keeps slots unique and
- * once to see them.
+ * Statements that scan entries of ended jobs, and the number of buffers that this costs. The check of all lanes reads
+ * each delivery in several steps, so it pauses after being slow. Statements that look for the unfinished jobs of a
+ * workflow read two entries for each earlier job of that workflow: one in the index that keeps slots unique, and one
+ * to check visibility.
  */
 const WALKS = new Map<RegExp, (jobs: number) => number>([
   [/^\s*with recursive waiting_lane/, (jobs) => 8 * jobs],
-  // Those of a team's workflows are queued together.
+  // Jobs of all workflows of a team are queued together.
   [/^\s*insert into job\b/, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
   [/^\s*select job\.\* from .* order by slot/s, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
   [/^\s*with recursive.*update job\s+set state = .* from free/s, (jobs) => AT_ONCE * ofOneWorkflow(jobs)],
@@ -151,7 +152,7 @@ async function costs(client: pg.Client, round: () => Promise<void>): Promise<Cos
   );
   const costs: Costs = new Map();
   for (const { query, buffers } of rows) {
-    // What was prepared before the reset is told with its constants, and anything else with parameters in their place.
+    // Statements prepared before the reset are listed with their constants, others with parameters.
     const text = query.replaceAll(/'[^']*'|\$\d+|\b\d+\b/g, '?');
     costs.set(text, Math.max(buffers, costs.get(text) ?? 0));
   }

@@ -1,4 +1,4 @@
-/** Several nodes on one PostgreSQL, each with its part of the work. */
+/** Several nodes on one PostgreSQL, with different roles. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ after(async () => {
 const people = (name: string) =>
   `source: { type: command, command: [printf, '{"id":1,"name":"${name}"}\\n'] }\n`;
 
-/** A node on the database of this file, until the test is over. */
+/** A node on the database of this file, stopped after the test. */
 async function node(
   t: TestContext,
   settings: Record<string, string>,
@@ -34,7 +34,7 @@ async function node(
   return service;
 }
 
-/** Resolves with the first result of `look` that is not undefined. Looks again whenever the node reports a change. */
+/** Resolves with the first result of `look` that is not undefined. Calls it again whenever the node reports a change. */
 function seen<T>({ store }: TestService, look: () => Promise<T | undefined>): Promise<T> {
   return new Promise((resolve, reject) => {
     const again = () => {
@@ -49,7 +49,7 @@ function seen<T>({ store }: TestService, look: () => Promise<T | undefined>): Pr
   });
 }
 
-test('one answers, one runs, one delivers, and each says what it is not for', async (t) => {
+test('one node serves HTTP, one runs jobs, one delivers, and each reports the roles it lacks', async (t) => {
   const workflows = { 'default/people.yaml': people('Ada') };
   const first = await node(t, {}, workflows);
   assert.deepEqual(
@@ -84,10 +84,11 @@ test('one answers, one runs, one delivers, and each says what it is not for', as
   }
 });
 
-test('a job is left to the node whose files are what was applied', async (t) => {
+test('a job is run by the node whose files are the applied ones', async (t) => {
   const old = await node(t, { FLOWHOOK_ROLE: 'worker' }, { 'default/people.yaml': people('Grace') });
   const names = (service: TestService) => {
-    const { different, unapplied, missing } = service.comparison ?? assert.fail('it was not compared');
+    const { different, unapplied, missing } =
+      service.comparison ?? assert.fail('the files were not compared');
     return { different, unapplied, missing };
   };
   assert.deepEqual(names(old), { different: ['default/people'], unapplied: [], missing: [] });
@@ -109,7 +110,7 @@ test('a job is left to the node whose files are what was applied', async (t) => 
   assert.equal(job?.state, 'finished');
 });
 
-test('a node that has not yet seen what was applied leaves the job that it has claimed', async (t) => {
+test('a node that has not yet seen the applied definitions releases the job that it has claimed', async (t) => {
   const worker = await node(t, { FLOWHOOK_ROLE: 'worker' }, { 'default/people.yaml': people('Ada') });
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-newer-'));
   t.after(() => rm(directory, { recursive: true }));
@@ -124,7 +125,7 @@ test('a node that has not yet seen what was applied leaves the job that it has c
   });
   const queued = await api.call('POST', '/v1/workflows/people/queue');
   const id = queued.headers.get('x-job-id') ?? '';
-  // A claim may have been under way before there was a job.
+  // A claim may have started before the job existed.
   const job = await until('the job was claimed and left', async () => {
     await worker.engine.tick();
     const now = await api.store.jobs.get({ teamId: api.team.id, id });
@@ -136,7 +137,7 @@ test('a node that has not yet seen what was applied leaves the job that it has c
   assert.equal(later?.attempt, job?.attempt, 'once');
 });
 
-test('a key that one node revokes stops on the others within moments', async (t) => {
+test('a key revoked on one node soon stops working on the others', async (t) => {
   const other = await node(t, { FLOWHOOK_ROLE: 'api' });
   const { key, record } = await mintKey(api.store, {
     teamId: api.team.id,
@@ -145,7 +146,7 @@ test('a key that one node revokes stops on the others within moments', async (t)
     expiresAt: null,
   });
   const ask = () => other.call('GET', '/v1/workflows', undefined, { 'x-api-key': key });
-  assert.equal((await ask()).status, 200, 'a new key is good at once');
+  assert.equal((await ask()).status, 200, 'a new key works immediately');
   await api.store.keys.revoke({ id: record.id });
   const { status } = await seen(other, async () => {
     const answer = await ask();
@@ -154,7 +155,7 @@ test('a key that one node revokes stops on the others within moments', async (t)
   assert.equal(status, 401);
 });
 
-test('of nodes that start on an empty database at the same moment one makes the first key', async () => {
+test('if several nodes start on an empty database at the same time, one of them creates the first key', async () => {
   const empty = await testDatabase('');
   const settings = { ...empty.settings, FLOWHOOK_BOOTSTRAP_KEY: '' };
   const nodes = await Promise.all([1, 2].map(() => startService({ settings })));
@@ -164,7 +165,7 @@ test('of nodes that start on an empty database at the same moment one makes the 
   await empty.drop();
 });
 
-test('a second node in the same data directory is refused, until the first has stopped', async () => {
+test('a second node in the same data directory fails to start until the first has stopped', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-nodes-'));
   const start = () => startService({ directory, settings: database.settings });
   const first = await start();

@@ -1,4 +1,4 @@
-/** One trace over three nodes: one answers, one runs, one delivers, and the database between them hands it on. */
+/** One trace across three nodes: one serves HTTP, one runs jobs, one delivers. The database passes the trace on. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startTraceReceiver } from '../support/observe/trace-receiver.ts';
@@ -10,7 +10,7 @@ process.env.FLOWHOOK_TEST_STORE = 'postgres';
 const database = await testDatabase('');
 after(() => database.drop());
 
-test('a trace goes from the node that is asked over the one that runs to the one that delivers', async () => {
+test('a trace continues from the node that queues a job to the ones that run it and deliver its events', async () => {
   const traces = await startTraceReceiver();
   const receiver = await startReceiver();
   const workflows = {
@@ -18,7 +18,7 @@ test('a trace goes from the node that is asked over the one that runs to the one
   };
   const node = (settings: Record<string, string>): Promise<TestService> =>
     startService({ workflows, settings: { ...database.settings, ...settings } });
-  // Fills an empty database from its files.
+  // Fills the empty database from its files.
   await (await node({})).stop();
   const traced = (role: string) =>
     node({

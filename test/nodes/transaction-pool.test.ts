@@ -1,4 +1,4 @@
-/** The service behind a pooler that gives each transaction another connection: it keeps no state in a session. */
+/** The service behind a pooler that uses another connection for each transaction: the service keeps no session state. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
@@ -26,9 +26,9 @@ const { url, drop } = await makeDatabase();
 const shared = sharing(open);
 after(drop);
 
-describe('behind a pool of transactions', () => {
+describe('behind a transaction pooler', () => {
   for (const noun of [testTeams, testAttempts, testSchedules]) noun(shared);
-  it('has gone on with another connection all the time', () => assert.ok(pool.changes > 300));
+  it('changed the connection many times', () => assert.ok(pool.changes > 300));
 });
 await import('../api/life-of-a-job.test.ts');
 
@@ -49,7 +49,7 @@ async function open(): Promise<Reusable> {
       store = await openStore(url, options);
       return store;
     },
-    inspect: () => assert.fail('none of these cases looks into the tables'),
+    inspect: () => assert.fail('none of these cases reads the tables'),
     rows: () => assert.fail('none of these cases counts rows'),
     advance: caseClock.advance,
     another: () => openStore(url, options),

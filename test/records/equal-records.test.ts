@@ -1,4 +1,4 @@
-/** Records that come written otherwise than before, with the same values: nothing has changed. */
+/** Records with the same values in another notation: nothing has changed. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startService } from '../support/service.ts';
@@ -20,7 +20,7 @@ const push = async (text: string) => {
 const read = (path: string) =>
   fetch(`${service.url}/v1/workflows/people/${path}`, { headers: { 'x-api-key': service.key } });
 
-test('a record with other spellings of the same values publishes no version', async () => {
+test('a record with the same values in another notation publishes no version', async () => {
   const { version } = await push(FIRST);
   const before = await read('data');
   const body = await before.text();
@@ -35,7 +35,7 @@ test('a record with other spellings of the same values publishes no version', as
   assert.deepEqual([now.headers.get('etag'), await now.text()], [before.headers.get('etag'), body]);
 });
 
-test('a change says which fields have other values, and only these', async () => {
+test('a change lists only the fields whose values differ', async () => {
   const { version } = await push(FIRST);
   const changed = FIRST.replace('"n":1.0', '"n":1.0000000000000001')
     .replace('{"p":1e3,"q":2}', '{"q":2,"p":1000}')
@@ -53,7 +53,7 @@ test('a change says which fields have other values, and only these', async () =>
   assert.doesNotMatch(told?.body ?? '', /"key":"in"/);
 });
 
-test('what came back to its values since a version has not changed since', async () => {
+test('a record that returned to its values has not changed since that version', async () => {
   const { version } = await push('{"id":"a","in":{"x":1,"y":2}}');
   await push('{"id":"a","in":{"x":3,"y":2}}');
   await push('{"in":{"y":2,"x":1},"id":"a"}');

@@ -1,4 +1,4 @@
-/** Erasing a person through the front door: planted everywhere, then looked for in every byte of the data directory and every table. */
+/** Erasing a person: planted everywhere, then searched for in every byte of the data directory and in every table. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ import {
 import { tablesWith } from '../support/records/tables-with.ts';
 import { onPostgres } from '../support/test-database.ts';
 
-test('a person who was everywhere is nowhere in the data directory, and everybody else is untouched', async (t) => {
+test('a person who was everywhere is nowhere in the data directory, and everyone else is unchanged', async (t) => {
   const world = await startWorld(t);
   const { service, received } = world;
   await plant(world);
@@ -31,7 +31,7 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
   const representations = join(data, 'representations');
   assert.ok((await filesWith(data, [EMAIL])).length > 0);
   if (onPostgres()) assert.ok((await tablesWith(service.database.url, [EMAIL])).includes('record'));
-  assert.ok(existsSync(representations) && (await readdir(representations)).length > 0, 'nothing was kept');
+  assert.ok(existsSync(representations) && (await readdir(representations)).length > 0, 'no body was cached');
   const before = await dataOf(service, 'people');
   const etag = (await service.call('HEAD', '/v1/workflows/people/data')).headers.get('etag');
   const eventsBefore = await service.store.events.list({
@@ -85,19 +85,19 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
     'state',
   ]);
   assert.deepEqual(report.left, []);
-  // Nobody can look at PostgreSQL's files, its log and its replicas from here.
+  // PostgreSQL's files, log and replicas cannot be searched from here.
   assert.deepEqual(
     [report.disk.logEmptied, report.disk.tracesLeft],
     onPostgres() ? [null, null] : [true, false],
   );
   assert.equal(report.backups.length, 1);
 
-  // Not a byte of the person, while the server runs.
+  // No byte of the person is left while the server is running.
   const traces = [EMAIL, ID, CRM_ID, 'Ada King', 'Ada Lovelace', 'countess'];
   assert.deepEqual(await filesWith(data, traces), []);
   if (onPostgres()) assert.deepEqual(await tablesWith(service.database.url, traces), []);
 
-  // Everybody else is there, in every version, and totals are true.
+  // Everyone else is in every version, and totals are correct.
   assert.deepEqual(
     await dataOf(service, 'people'),
     before.filter(({ id }) => id !== ID),
@@ -111,7 +111,7 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
   }
   assert.deepEqual(await dataOf(service, 'crm'), [other(1)]);
 
-  // Events keep their order and their facts.
+  // Events keep their order and facts.
   const events = await service.store.events.list({ teamId: service.team.id, afterSequence: 0, limit: 1_000 });
   assert.deepEqual(
     events.map(({ id, type }) => [id, type]),
@@ -127,13 +127,13 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
   const failed = events.find(({ type }) => type === 'workflow_failed');
   assert.match(JSON.parse(failed?.body as string).data.error, /\[erased\]/);
 
-  // What still waits is sent without the person.
+  // Waiting deliveries are sent without the person.
   const sent = received.length;
   world.advance(3_600_000);
   await until(service, async () => (received.length > sent + 3 ? true : undefined));
   for (const body of received.slice(sent)) assert.doesNotMatch(body, /lovelace/i);
 
-  // The state is still one that the module can use.
+  // The module can still use the state.
   assert.equal((await world.job('module')).state, 'finished');
 
   const { lines } = await service.store.audit.list({
@@ -147,7 +147,7 @@ test('a person who was everywhere is nowhere in the data directory, and everybod
   assert.doesNotMatch(JSON.stringify(line), /lovelace/i);
 });
 
-test('a suppressed person does not come back, and a second erasure is harmless', async (t) => {
+test('a suppressed person does not reappear, and a second erasure is harmless', async (t) => {
   const world = await startWorld(t);
   const { service, write, job } = world;
   await write('people', [other(1), ada, other(2)]);
@@ -161,7 +161,7 @@ test('a suppressed person does not come back, and a second erasure is harmless',
   const again = (await erase({ email: EMAIL, suppress: true })).body as { found: object[] };
   assert.deepEqual(again.found, []);
 
-  // Neither by the address, nor by the id under another address.
+  // Neither with the address, nor with the id and another address.
   await write('people', [
     { ...ada, id: 'another-id' },
     other(1),
@@ -173,20 +173,20 @@ test('a suppressed person does not come back, and a second erasure is harmless',
     (await dataOf(service, 'people')).map(({ id }) => id),
     ['other-1', 'other-3'],
   );
-  // In another workflow, and for another team, nothing was said.
+  // Other workflows and teams are not affected.
   await write('crm', [{ id: CRM_ID, email: EMAIL }]);
   await job('crm');
   assert.equal((await dataOf(service, 'crm')).length, 1);
 });
 
-test('a run that is under way when somebody is suppressed does not bring them back', async (t) => {
+test('a run that is running when a person is suppressed does not bring them back', async (t) => {
   const world = await startWorld(t);
   const { service, write, sources } = world;
   await write('crm', [other(1)]);
   const queued = await service.call('POST', '/v1/workflows/waits/queue');
   const jobId = queued.headers.get('x-job-id') as string;
   const job = () => service.store.jobs.get({ teamId: service.team.id, id: jobId });
-  // The first attempt has begun and waits for the gate: it was told of nobody.
+  // The first attempt is running and waits for the gate: it started without a suppression.
   await until(service, async () => (existsSync(join(sources, 'begun')) ? true : undefined));
   const erased = await service.call('POST', '/v1/workflows/waits/erase', { email: EMAIL, suppress: true });
   assert.equal(erased.status, 200);
@@ -200,7 +200,7 @@ test('a run that is under way when somebody is suppressed does not bring them ba
   );
 });
 
-test('other teams keep what they hold, and a key needs the scope admin', async (t) => {
+test('other teams keep their data, and a key needs the scope admin', async (t) => {
   const world = await startWorld(t);
   const { service, write, job } = world;
   const { stdout } = await flowhook(world, [
@@ -226,7 +226,7 @@ test('other teams keep what they hold, and a key needs the scope admin', async (
   assert.equal(refused.status, 403);
 });
 
-test('mentions in records of others are told and stay, and bad requests are refused', async (t) => {
+test('mentions in other records are reported and stay, and invalid requests are rejected', async (t) => {
   const { service, write, job } = await startWorld(t);
   await write('people', [ada, { ...other(1), note: `ask ${EMAIL}` }, { ...other(2), email: `not.${EMAIL}` }]);
   await job('people');
@@ -248,7 +248,7 @@ test('mentions in records of others are told and stay, and bad requests are refu
   assert.equal((await service.call('POST', '/v1/workflows/nothing/erase', { email: EMAIL })).status, 404);
 });
 
-test('an export holds everything about the person and nothing of others', async (t) => {
+test('an export contains everything about the person and nothing about others', async (t) => {
   const world = await startWorld(t);
   await plant(world);
   const { code, stdout } = await flowhook(world, ['data', 'export', '--email', EMAIL.toLowerCase()]);
@@ -269,7 +269,7 @@ test('an export holds everything about the person and nothing of others', async 
   assert.doesNotMatch(JSON.stringify(entries.filter(({ place }) => place === 'event')), /other\.\d/);
 });
 
-test('a body kept before an erasure is not sent after it', async (t) => {
+test('a body cached before an erasure is not sent after it', async (t) => {
   const { service, write, job } = await startWorld(t);
   const large = { ...other(1), pad: 'x'.repeat(300_000) };
   await write('people', [ada, large]);

@@ -1,4 +1,4 @@
-/** `flowhook data` and pushes as other processes: with a server, without one, and with one that is killed. */
+/** `flowhook data` and pushes from other processes: with a server, without one, and with one that is killed. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -120,7 +120,7 @@ test('a file is imported and read back without a server', async (t) => {
   assert.equal(versions[0]?.jobId, jobId);
 });
 
-test('standard input is imported when its format is named', async (t) => {
+test('standard input is imported if its format is named', async (t) => {
   const place = await makePlace(t);
   const args = ['data', 'import', '-', '--workflow', 'both', '--team', 'other'];
   const unnamed = await place.feed('', ...args);
@@ -135,12 +135,12 @@ test('standard input is imported when its format is named', async (t) => {
   assert.equal((await place.run('data', 'get', 'both', '--team', 'default')).stdout, '');
 });
 
-test('every refusal says what is wrong, with its exit code', async (t) => {
+test('every error says what is wrong, with its exit code', async (t) => {
   const place = await makePlace(t);
   await writeFile(join(place.directory, 'a.json'), '[{"id":1},{"name":"x"}]');
   await writeFile(join(place.directory, 'empty.csv'), 'id\n');
   await writeFile(join(place.directory, 'a.txt'), '');
-  // A socket has a name, and cannot be opened.
+  // A socket has a path, but cannot be opened.
   const socket = createServer().listen(join(place.directory, 'pipe.json'));
   t.after(() => socket.close());
   await once(socket, 'listening');
@@ -177,7 +177,7 @@ test('every refusal says what is wrong, with its exit code', async (t) => {
   }
 });
 
-test('an import is told to the webhooks of the server that runs, and waits for a push over the wire', async (t) => {
+test('an import is reported to the webhooks of the running server, and waits for a push over HTTP', async (t) => {
   const place = await makePlace(t);
   const receiver = await startReceiver();
   const server = await startServerProcess(place.environment);
@@ -207,7 +207,7 @@ test('an import is told to the webhooks of the server that runs, and waits for a
   assert.deepEqual(await read.json(), [{ id: '2' }]);
 });
 
-test('an import that is interrupted leaves everything as it was, and the next one goes through', async (t) => {
+test('an interrupted import changes nothing, and the next one succeeds', async (t) => {
   const place = await makePlace(t);
   assert.equal(
     (await place.feed('{"id":1}', 'data', 'import', '-', '--format', 'ndjson', '--workflow', 'people')).code,
@@ -233,7 +233,7 @@ test('an import that is interrupted leaves everything as it was, and the next on
     await once(child, 'exit');
     assert.equal((await place.run('data', 'get', 'people')).stdout, '{"id":"1"}\n');
     if (signal === 'SIGKILL') {
-      // Nobody was there to end the job: whoever comes when its lease is over does.
+      // No process was left to end the job, so the next import ends it once the lease has expired.
       const later = await openStore(`sqlite:${join(place.directory, 'data', 'flowhook.db')}`, {
         publicUrl: () => '',
         log: silentLogger,
@@ -254,7 +254,7 @@ test('an import that is interrupted leaves everything as it was, and the next on
   }
 });
 
-test('kill -9 of the server in the middle of a push: the job is lost, the data as it was', async (t) => {
+test('kill -9 of the server during a push: the job is lost, and the data is unchanged', async (t) => {
   const place = await makePlace(t);
   let server = await startServerProcess(place.environment);
   t.after(() => server.kill());
@@ -284,7 +284,7 @@ test('kill -9 of the server in the middle of a push: the job is lost, the data a
   assert.deepEqual(await read(), [{ id: 'next' }]);
 });
 
-/** Looks until a push of the workflow runs. */
+/** Polls until a push of the workflow is running. */
 async function runningJob(store: Store, workflowId: string): Promise<{ teamId: string; jobId: string }> {
   const deadline = performance.now() + 90_000;
   const team = await store.teams.bySlug({ slug: 'default' });

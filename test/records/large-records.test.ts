@@ -1,6 +1,6 @@
 /**
- * Records of 1 MiB each, from a command to the reader, whole and equal. `LARGE_RECORDS=600` is the long form: more than
- * the 512 MiB beyond which SQLite gives no text back, and says nothing.
+ * Records of 1 MiB each, from a command to the reader, complete and unchanged. `LARGE_RECORDS=600` is the long form:
+ * more than 512 MiB, beyond which SQLite returns no text and no error.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { startService } from '../support/service.ts';
 const RECORDS = Number(process.env.LARGE_RECORDS ?? 100);
 const MIB = 1_048_576;
 
-/** Record `n` as it is written and read: 1 MiB less what its id takes, of text that differs from the others'. */
+/** Record `n` as it is written and read: 1 MiB including its id, with a different text for each record. */
 function record(n: number): string {
   const head = `{"id":"${n}","text":"${n}-`;
   return `${head}${'é'.repeat((MIB - 64) / 2)}${'x'.repeat(62 - head.length)}"}`;
@@ -24,7 +24,7 @@ for (let n = 0; n < ${RECORDS}; n++) {
 }
 `;
 
-test(`reads ${RECORDS} records of 1 MiB back whole and equal`, { timeout: 120_000 }, async (t) => {
+test(`reads ${RECORDS} records of 1 MiB back complete and unchanged`, { timeout: 120_000 }, async (t) => {
   const service = await startService({
     workflows: {
       'default/large.yaml': `source: { type: command, command: ["${process.execPath}", large.mjs] }`,

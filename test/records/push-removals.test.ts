@@ -1,4 +1,4 @@
-/** What a push removes by replacing all earlier records: not nearly everything unless that is meant, nor half in silence. */
+/** Records that a push removes: removing nearly all requires `allowDrop`, and removing more than half causes a warning. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ async function push(
   return { status, body: body as Pushed };
 }
 
-test('a push of one record does not remove fifty, unless it says that it may', async () => {
+test('a push of one record does not remove 50 others without `allowDrop`', async () => {
   await push('many', people(0, 50));
   const refused = await push('many', people(0, 1));
   assert.equal(refused.status, 422);
@@ -51,7 +51,7 @@ test('a push of one record does not remove fifty, unless it says that it may', a
   assert.match(allowed.body.warning ?? '', /removed 49 of 50 records/);
 });
 
-test('a push that removes more than half says so', async () => {
+test('a push that removes more than half of the records returns a warning', async () => {
   await push('turned', people(0, 20));
   assert.equal((await push('turned', people(0, 10))).body.warning, undefined, 'half');
   await push('turned', people(0, 20));
@@ -63,13 +63,13 @@ test('a push that removes more than half says so', async () => {
   );
 });
 
-test('few records are replaced without a word', async () => {
+test('a few records are replaced without a warning', async () => {
   await push('few', people(0, 19));
   const { status, body } = await push('few', people(100, 1));
   assert.deepEqual([status, body.warning], [200, undefined]);
 });
 
-test('the guard of a workflow holds in place of the default, whatever the push allows', async () => {
+test('the guard of a workflow replaces the default, even if the push allows more', async () => {
   await push('strict', people(0, 50));
   for (const query of ['', '?allowDrop=true']) {
     const { status, body } = await push('strict', people(0, 40), query);
@@ -80,7 +80,7 @@ test('the guard of a workflow holds in place of the default, whatever the push a
   assert.equal((await push('open', people(0, 1))).status, 200);
 });
 
-test('the command says and allows the same', async () => {
+test('the command has the same warning and option', async () => {
   await push('file', people(0, 50));
   await writeFile(join(service.directory, 'one.csv'), 'id\np0\n');
   const load = (...args: string[]) =>

@@ -1,4 +1,4 @@
-/** Pushes through the front door. Deterministic, but for the time and the memory that are printed. */
+/** Pushes over HTTP. Deterministic, except for the printed durations and memory sizes. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
@@ -30,7 +30,7 @@ interface Answer {
   body: Record<string, unknown>;
 }
 
-/** Opens a push whose body is still to come. */
+/** Opens a push without sending its body yet. */
 function openPush(
   workflowId: string,
   headers: Record<string, string> = {},
@@ -45,7 +45,7 @@ function openPush(
   const answer = new Promise<Answer>((resolve, reject) => {
     request.once('error', reject);
     request.once('response', async (response) => {
-      // What is left of the body may meet a closed connection once the answer is there.
+      // The rest of the body may be sent to a closed connection after the response.
       request.on('error', () => {});
       const chunks: Buffer[] = [];
       for await (const chunk of response) chunks.push(chunk as Buffer);
@@ -85,7 +85,7 @@ async function typesOf(jobId: unknown): Promise<string[]> {
   return events.filter((event) => event.jobId === jobId).map((event) => event.type);
 }
 
-test('a push is published when it is answered, and is a job like any other', async () => {
+test('a push is published when the response arrives, and is a job like any other', async () => {
   const { status, headers, body } = await push(
     'people',
     '{"id":1,"name":"Ada"}\n{"id":2}\n{"id":1,"name":"A."}',
@@ -114,7 +114,7 @@ test('a push is published when it is answered, and is a job like any other', asy
   assert.deepEqual(again.body.records, { total: 1, added: 0, changed: 0, removed: 1 });
 });
 
-test('JSON, NDJSON and CSV, compressed or not, come to the same', async () => {
+test('JSON, NDJSON and CSV, compressed or not, have the same result', async () => {
   const records = [
     { id: 'a', name: 'Zoë "Z", 1', note: 'two\nlines' },
     { id: 'b', name: '' },
@@ -146,7 +146,7 @@ test('JSON, NDJSON and CSV, compressed or not, come to the same', async () => {
   assert.deepEqual(await data('formats'), records);
 });
 
-test('the mode may be one that does less than the definition’s, never more', async () => {
+test('the mode may be less destructive than the definition’s, but not more', async () => {
   await push('upserted', '{"mail":"a","n":1}\n{"mail":"b","n":1}');
   await push('upserted', '{"mail":"a","n":2}', {}, '?mode=append');
   await push('upserted', '{"mail":"b","n":2}\n{"mail":"c","n":2}', {}, '?mode=upsert');
@@ -165,7 +165,7 @@ test('the mode may be one that does less than the definition’s, never more', a
   assert.match(String(unknown.body.error), /`mode` must be one of replace, upsert, append/);
 });
 
-test('what cannot be published is refused whole, with the reason and the place', async () => {
+test('a push with an error publishes nothing, and names the reason and the position', async () => {
   await push('guarded', '[{"id":1},{"id":2}]', { 'content-type': 'application/json' });
   const json = { 'content-type': 'application/json' };
   const csv = { 'content-type': 'text/csv' };
@@ -194,7 +194,7 @@ test('what cannot be published is refused whole, with the reason and the place',
   assert.deepEqual(await data('guarded'), [{ id: '1' }, { id: '2' }]);
 });
 
-test('a record that is refused is heard of while the rest of a long body still comes', async () => {
+test('an invalid record is reported while the rest of a long body is still being sent', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
     const { request, answer } = openPush('guarded', {}, '', agent);
@@ -202,7 +202,7 @@ test('a record that is refused is heard of while the rest of a long body still c
     const { status, body } = await answer;
     assert.equal(status, 422);
     assert.match(String(body.error), /Record 1 /);
-    // What still comes is dropped, and the connection is good for more.
+    // The rest is discarded, and the connection can be reused.
     request.end('x'.repeat(4_000_000));
     const next = openPush('guarded', {}, '', agent);
     next.request.end('{"id":1}\n{"id":2}\n');
@@ -212,7 +212,7 @@ test('a record that is refused is heard of while the rest of a long body still c
   }
 });
 
-test('other workflows, other forms and callers without a key are told so', async () => {
+test('explains errors for other workflows, other media types, and callers without a key', async () => {
   for (const [id, body, headers, status, sentence] of [
     ['fetched', '{}', {}, 400, /fetches its records itself: queue a job/],
     ['ghost', '{}', {}, 404, /No workflow found/],
@@ -234,7 +234,7 @@ test('other workflows, other forms and callers without a key are told so', async
   assert.match(JSON.stringify(queued.body), /This workflow receives its records by push/);
 });
 
-test('a second push waits for the first, however that ends', async () => {
+test('a second push waits until the first ends, with or without success', async () => {
   for (const ends of [true, false]) {
     const first = openPush('twice');
     first.request.write('{"id":"first"}\n');
@@ -248,7 +248,7 @@ test('a second push waits for the first, however that ends', async () => {
   }
 });
 
-test('a connection that breaks off in the middle publishes nothing and ends the job as lost', async () => {
+test('a connection that is interrupted publishes nothing and ends the job as lost', async () => {
   await push('broken', '{"id":"there"}');
   for (const encoding of ['identity', 'gzip']) {
     const { request } = openPush('broken', { 'content-encoding': encoding });
@@ -266,7 +266,7 @@ test('a connection that breaks off in the middle publishes nothing and ends the 
   assert.deepEqual(next.body.records, { total: 1, added: 0, changed: 0, removed: 0 });
 });
 
-test('a push that takes too long is answered while its body still comes, and its job has failed', async () => {
+test('a push that takes too long gets a response while its body is still being sent, and its job fails', async () => {
   const { request, answer } = openPush('slow');
   request.write('{"id":1}\n');
   const { status, headers, body } = await answer;
@@ -275,7 +275,7 @@ test('a push that takes too long is answered while its body still comes, and its
   request.destroy();
 });
 
-test('an idempotency key replays what was published, and never a refusal', async () => {
+test('an idempotency key replays a success, but not an error', async () => {
   const key = { 'idempotency-key': 'once' };
   assert.equal((await push('people', '{"name":"no id"}', key)).status, 422);
   const first = await push('people', '{"id":"once"}', key);
@@ -286,7 +286,7 @@ test('an idempotency key replays what was published, and never a refusal', async
   assert.deepEqual(await data('people'), [{ id: 'once' }]);
 });
 
-test('an idempotency key is refused for another body, and the same one compressed is the same', async () => {
+test('an idempotency key is rejected with another body, but not with the same body compressed', async () => {
   const key = { 'idempotency-key': 'compared' };
   const body = '{"id":"compared"}\n'.repeat(3);
   const first = await push('people', body, key);
@@ -307,10 +307,10 @@ test('an idempotency key is refused for another body, and the same one compresse
   assert.equal((await push('people', body, { 'idempotency-key': '' })).status, 400);
 });
 
-/** `PUSH_RECORDS=200000` is the long form; so many are already more than may be held. */
+/** `PUSH_RECORDS=200000` is the long form. Even this number exceeds what may be held in memory. */
 const MANY = Number(process.env.PUSH_RECORDS ?? 100_000);
 
-test(`${MANY} records go through with bounded memory`, { timeout: 120_000 }, async (t) => {
+test(`${MANY} records are pushed with bounded memory`, { timeout: 120_000 }, async (t) => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
   const heapOf = () => {
@@ -334,7 +334,7 @@ test(`${MANY} records go through with bounded memory`, { timeout: 120_000 }, asy
     });
     if (!request.write((from === 0 ? '' : ',') + batch.join(','))) await once(request, 'drain');
   }
-  // All but the end has been sent: what the push holds on to, it holds now.
+  // Everything but the end has been sent: the push now holds its maximum of memory.
   const grown = heapOf() - before;
   request.end(']');
   const { status, body } = await answer;
@@ -347,7 +347,7 @@ test(`${MANY} records go through with bounded memory`, { timeout: 120_000 }, asy
   assert.ok(grown < 24 * 1_048_576, `the heap grew by ${mb(grown)}`);
 });
 
-/** Waits until a push of this workflow runs; answers its job. */
+/** Waits until a push of this workflow is running; returns its job. */
 async function running(workflowId: string): Promise<string> {
   for (;;) {
     const [newest] = await service.store.jobs.list({ teamId: service.team.id, workflowId, limit: 1 });

@@ -1,4 +1,4 @@
-/** Reading a part of a version, or what changed, through the front door: formats, pages, `fields`, `since`, `q`, changes, versions. */
+/** Reading a part of a version, or changes, over HTTP: formats, pages, `fields`, `since`, `q`, changes, versions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -16,7 +16,7 @@ import {
 
 const { publish, prune, get } = await startReading();
 
-test('CSV and NDJSON come when `format` or only `Accept` names them', async () => {
+test('`format` and `Accept` select CSV and NDJSON', async () => {
   const cases: [path: string, accept: string, type: RegExp][] = [
     [FEW, 'text/csv', /^text\/csv/],
     [FEW, 'application/x-ndjson', /^application\/x-ndjson/],
@@ -36,7 +36,7 @@ test('CSV and NDJSON come when `format` or only `Accept` names them', async () =
   }
 });
 
-test('every format holds the same records', async () => {
+test('every format contains the same records', async () => {
   const rows: Row[] = [
     { id: '1', name: 'Ada, "the first"', tags: ['a', { b: null }], note: 'two\r\nlines' },
     { id: '2', name: '=1+1', note: '-5', plus: '+4912', at: '@x', tab: '\tx', minus: '-x' },
@@ -87,7 +87,7 @@ test('pages with a cursor stay in their version, in every format', async () => {
   assert.equal(gone.headers['x-error-code'], 'version_not_found');
 });
 
-test('a page of records that are too large for one answer ends early, and its link leads to the rest', async () => {
+test('a page of records that are too large for one response ends early, and its link leads to the rest', async () => {
   const rows = manyPeople(30, 'x'.repeat(1_000_000), 'large-');
   await publish(rows, 'few');
   const first = await get(`${FEW}?limit=30`);
@@ -98,7 +98,7 @@ test('a page of records that are too large for one answer ends early, and its li
   assert.ok((await get(FEW)).body.equals(Buffer.from(json(rows))));
 });
 
-test('`fields`, `version`, `since` and `q` choose', async () => {
+test('`fields`, `version`, `since` and `q` select records and fields', async () => {
   await publish(
     [
       { id: '1', name: 'Ada', city: 'London' },
@@ -138,7 +138,7 @@ test('`fields`, `version`, `since` and `q` choose', async () => {
   }
 });
 
-test('a known parameter with a bad value is refused, any other is ignored', async () => {
+test('a known parameter with an invalid value is rejected, an unknown one is ignored', async () => {
   const bad = [
     ...['limit=0', 'limit=10001', 'limit=x', 'limit=', 'limit=1&limit=2', 'limit=1.5', 'limit=-1'],
     ...['format=xml', 'format=', 'version=x', 'version=-1', 'version=%ZZ', 'since=x', 'since=1&q=a'],
@@ -155,7 +155,7 @@ test('a known parameter with a bad value is refused, any other is ignored', asyn
   }
 });
 
-test('the changes between two versions are told field by field', async () => {
+test('lists the changes between two versions field by field', async () => {
   await publish(
     [
       { id: '1', name: 'Ada' },
@@ -208,7 +208,7 @@ test('the changes between two versions are told field by field', async () => {
   assert.equal(rowsOf(await get('/v1/workflows/few/changes?since=0')).length, 2);
 });
 
-test('the versions that can be read are listed, newest first', async () => {
+test('lists the versions that can be read, newest first', async () => {
   await publish([{ id: '1', name: 'a' }], 'few');
   await publish([{ id: '1', name: 'b' }], 'few');
   const path = '/v1/workflows/few/versions';

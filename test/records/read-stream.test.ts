@@ -1,4 +1,4 @@
-/** Readers that stall, go or are overtaken, and what becomes of the kept files. */
+/** Readers that stall, disconnect or are overtaken by pruning, and the cached files. */
 import assert from 'node:assert/strict';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -9,7 +9,7 @@ import { startService } from '../support/service.ts';
 
 const { service, publish, prune, open, get, untilKept, kept, openFiles, until } = await startReading();
 
-/** More than what the buffers of two sockets take. */
+/** Larger than the buffers of two sockets. */
 const HEAVY = manyPeople(2_400, 'x'.repeat(5_000));
 
 test('a reader that stalls keeps its version while newer ones are published and pruned', async () => {
@@ -24,7 +24,7 @@ test('a reader that stalls keeps its version while newer ones are published and 
   assert.equal((await get(PEOPLE)).body.toString(), json(manyPeople(3)));
 });
 
-test('readers that go leave nothing open, and do not take the file with them', async () => {
+test('readers that disconnect leave no file open, and the file stays cached', async () => {
   await publish(HEAVY, 'people');
   const leaving = await Promise.all([open(PEOPLE), open(PEOPLE), open(PEOPLE)]);
   for (const response of leaving) response.destroy();
@@ -35,7 +35,7 @@ test('readers that go leave nothing open, and do not take the file with them', a
   assert.ok((await get(PEOPLE)).body.equals(Buffer.from(json(HEAVY))));
 });
 
-test('the directory of the files may be deleted at any time', async () => {
+test('the directory of the cached files may be deleted at any time', async () => {
   const directory = join(service.directory, 'data/representations');
   const expected = Buffer.from(json(HEAVY));
   await get(PEOPLE);
@@ -47,14 +47,14 @@ test('the directory of the files may be deleted at any time', async () => {
   await rm(directory, { recursive: true, force: true, maxRetries: 10 });
   assert.ok((await bodyOf(beingMade)).equals(expected));
   await until(async () => {
-    // A first one may still join the making whose file was deleted, which is not kept.
+    // The first read may still follow the build whose file was deleted, which is not cached.
     assert.ok((await get(PEOPLE)).body.equals(expected));
     return (await get(PEOPLE, {}, { method: 'HEAD' })).headers['content-length'] !== undefined;
   });
   await until(async () => (await openFiles()).length === 0);
 });
 
-test('the first read of a version finds it whole where the version before was read', async () => {
+test('the first read of a version finds a complete file if the previous version was read', async () => {
   await publish(HEAVY, 'people');
   await get(PEOPLE);
   await untilKept(PEOPLE);
@@ -64,7 +64,7 @@ test('the first read of a version finds it whole where the version before was re
   assert.ok((await get(PEOPLE)).body.equals(Buffer.from(json(next))));
 });
 
-test('the total of the files is bounded, those not read for longest go first', async (t) => {
+test('the total size of the files is limited, and the least recently read are evicted first', async (t) => {
   const small = await startService({
     workflows: WORKFLOWS,
     settings: { FLOWHOOK_REPRESENTATION_CACHE_MB: '1' },
@@ -97,7 +97,7 @@ test('the total of the files is bounded, those not read for longest go first', a
   }
 });
 
-test('without files a reader overtaken by pruning is broken off, never ended', async (t) => {
+test('without files, a reader overtaken by pruning is aborted, and never ends normally', async (t) => {
   const none = await startService({
     workflows: WORKFLOWS,
     settings: { FLOWHOOK_REPRESENTATION_CACHE_MB: '0' },
@@ -112,7 +112,7 @@ test('without files a reader overtaken by pruning is broken off, never ended', a
   assert.deepEqual(await kept(none), []);
 });
 
-test('what an earlier process left is removed at the start', async (t) => {
+test('files of an earlier process are deleted at startup', async (t) => {
   const first = await startService({ workflows: WORKFLOWS });
   const directory = join(first.directory, 'data/representations');
   await publish(manyPeople(4_000), 'people', first);

@@ -1,4 +1,4 @@
-/** Whole reads through the front door: kept bodies, conditional and partial requests, encodings. */
+/** Whole reads over HTTP: cached bodies, conditional and partial requests, encodings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
@@ -6,7 +6,7 @@ import { FEW, type Got, json, manyPeople, PEOPLE, rowsOf, startReading } from '.
 
 const { publish, get, untilKept, openFiles } = await startReading();
 
-test('the plain call is what it always was, whether it is the first or comes from a file', async () => {
+test('the plain response is the same from the database and from a file', async () => {
   const rows = manyPeople(4_000);
   await publish(rows, 'people');
   const first = await get(PEOPLE);
@@ -27,7 +27,7 @@ test('the plain call is what it always was, whether it is the first or comes fro
   }
 });
 
-test('before the first run there is version 0, an empty array', async () => {
+test('before the first run, version 0 is an empty array', async () => {
   const got = await get('/v1/workflows/quiet/data');
   assert.equal(got.body.toString(), '[]');
   assert.equal(got.headers.etag, '"0.0-json-identity"');
@@ -36,7 +36,7 @@ test('before the first run there is version 0, an empty array', async () => {
   assert.deepEqual(rowsOf(await get('/v1/workflows/quiet/changes?since=0')), []);
 });
 
-test('who has the version already gets 304 and no body', async () => {
+test('a client that has the version gets 304 and no body', async () => {
   await publish([{ id: '1' }], 'few');
   const { headers } = await get(FEW);
   const tag = String(headers.etag);
@@ -67,7 +67,7 @@ test('HEAD has the headers of GET', async () => {
   }
 });
 
-test('a kept body is served in parts', async () => {
+test('a cached body can be requested in ranges', async () => {
   const { body, headers } = await get(PEOPLE);
   const size = body.length;
   const tag = String(headers.etag);
@@ -98,7 +98,7 @@ test('a kept body is served in parts', async () => {
   assert.deepEqual(await openFiles(), []);
 });
 
-test('the encoding that the client likes best is sent, first and again', async () => {
+test('the encoding that the client prefers is sent, with and without a cached file', async () => {
   const { body } = await get(PEOPLE);
   const decoders = { gzip: gunzipSync, zstd: zstdDecompressSync };
   const cases: [accepted: string, encoding: string | undefined][] = [
@@ -122,7 +122,7 @@ test('the encoding that the client likes best is sent, first and again', async (
   }
 });
 
-test('CSV that is much longer than its records is kept as a file, not in memory', async () => {
+test('CSV that is much larger than its records is cached in a file, not in memory', async () => {
   const rows = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), [`field${n % 500}`]: n }));
   await publish(rows, 'people');
   const { body, headers } = await get(`${PEOPLE}?format=csv`);
