@@ -46,7 +46,7 @@ const CASES: [text: string, mistake: RegExp | string][] = [
   ['schedule:\n  every: 1h\n  tz: UTC', /^4: `schedule\.tz` is not a known setting/],
   ['schedule: "0 6 * *"', /^2: `schedule` must be five fields/],
   ['schedule:\n  cron: "61 6 * * *"', /^3: `schedule\.cron` must be a cron expression/],
-  ['schedule:\n  cron: "0 6 31 2 *"', /^3: `schedule\.cron` must come true some day/],
+  ['schedule:\n  cron: "0 6 31 2 *"', /^3: `schedule\.cron` must match some date/],
   [
     'schedule:\n  cron: "0 6 * * *"\n  timezone: Berlin',
     /^4: `schedule\.timezone` must be a time zone such as Europe\/Berlin or UTC, found "Berlin"/,

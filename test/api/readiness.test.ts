@@ -34,7 +34,7 @@ test('is ready, and lists the checks with `?verbose`', async () => {
   assert.deepEqual([verbose.status, verbose.body.status], [200, 'ok']);
   assert.deepEqual(statuses(verbose.body.checks), WELL);
   const { body: text } = await ask('/readyz?verbose=1', { accept: 'text/plain' });
-  assert.match(text, /^ok {5}started {4}Started, and not stopping\nok {5}database {3}Answers\n/);
+  assert.match(text, /^ok {5}started {4}Started, and not stopping\nok {5}database {3}Responds\n/);
 });
 
 test('is not ready if its database is replaced by an older one', async () => {
@@ -42,7 +42,7 @@ test('is not ready if its database is replaced by an older one', async () => {
   const { user_version: version } = file.prepare('pragma user_version').get() as { user_version: number };
   file.exec(`pragma user_version = ${version - 1}`);
   const sentence =
-    `The schema is at version ${version - 1}, but this flowhook needs ${version}: the database was replaced by an ` +
+    `The schema has version ${version - 1}, but this flowhook needs ${version}: the database was replaced by an ` +
     'older one. Restart the service to migrate it';
   assert.deepEqual(await ask('/readyz'), { status: 503, body: { error: sentence } });
   const { status, body } = await ask('/readyz?verbose');

@@ -462,7 +462,7 @@ test('replays one delivery, several, or all of a period, with the same event IDs
     [{ since, until: '2020-01-01' }, /must not be after `until`/],
     [{ since, dryRun: 'yes' }, /`dryRun` must be true or false/],
     [{ since, dryrun: true }, /"dryrun".*Did you mean `dryRun`\?/],
-    [{ since, states: ['ded'] }, /`states\[0\]` takes .*Did you mean `dead`\?/],
+    [{ since, states: ['ded'] }, /`states\[0\]` must be one of .*Did you mean `dead`\?/],
   ] as const) {
     refused(await post(`${WEBHOOKS}/${id}/replay`, body), 400, sentence);
   }

@@ -118,7 +118,7 @@ test('If-Match allows a change only if the definition is unchanged', async () =>
   await service.call('POST', '/v1/workflows/tagged/push', [{ id: 1 }]);
   // A new version of the records does not change the definition.
   assert.equal((await put('tagged', { ...PUSH, mode: 'upsert' }, { 'if-match': tag })).status, 200);
-  refused(await put('tagged', { ...PUSH, mode: 'append' }, { 'if-match': tag }), 412, /read it again/);
+  refused(await put('tagged', { ...PUSH, mode: 'append' }, { 'if-match': tag }), 412, /Read it again/);
   refused(await put('nothing', PUSH, { 'if-match': tag }), 412, /does not exist yet/);
 });
 

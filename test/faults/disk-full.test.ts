@@ -72,7 +72,7 @@ test('writes fail, reads work, and the service recovers when there is space agai
   assert.equal(refused.status, 503, refused.text);
   assert.equal(refused.headers.get('x-error-code'), 'disk_full');
   assert.match(String(refused.headers.get('retry-after')), /^\d+$/);
-  assert.match(JSON.parse(refused.text).error, /disk of the data directory is full.*free space/);
+  assert.match(JSON.parse(refused.text).error, /disk of the data directory is full.*free or add space/);
   await until('it says that it is not ready', async () => (await call('GET', '/readyz')).status === 503);
   assert.equal((await call('GET', '/livez')).status, 200);
   await writeFile(join(workflows, 'go'), '');
@@ -133,7 +133,7 @@ test('a full temporary directory fails a run with an explanation, and the next o
   };
   const failed = await run();
   assert.equal(failed.state, 'failed');
-  assert.match(failed.error, /The temporary directory \S+ is full: free space .*TMPDIR/);
+  assert.match(failed.error, /The temporary directory \S+ is full\. Free space .*TMPDIR/);
   await disk.free();
   const finished = await run();
   assert.equal(finished.state, 'finished', finished.error);
