@@ -82,7 +82,7 @@ export function SessionGate({ token, children }: { token: string | null; childre
 /**
  * Exchanges a key, or the token of a one-time link, for a session.
  *
- * @throws Error with the sentence of the service
+ * @throws Error with the service's message
  */
 export async function signIn(proof: { key: string } | { token: string }): Promise<void> {
   const response = await fetch(SESSION, {
@@ -151,10 +151,12 @@ function allows(scopes: readonly Scope[], needed: Scope): boolean {
   return needed !== 'operator' && scopes.includes('admin');
 }
 
-/** In place of a page that the key cannot see. @param props.what such as `webhooks` */
-export function NeedsScope({ scope, what }: { scope: Scope; what: string }) {
-  const { key } = useSession();
-  return (
+/** Content that needs a scope; without it, a note that the key cannot see it. @param props.what such as `webhooks` */
+export function NeedsScope({ scope, what, children }: { scope: Scope; what: string; children?: ReactNode }) {
+  const { key, can } = useSession();
+  return can(scope) ? (
+    children
+  ) : (
     <EmptyState title={`Your key cannot see ${what}`}>
       This page needs the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
       {key.scopes.join(', ')}. Sign in with another key, or ask an administrator for one.

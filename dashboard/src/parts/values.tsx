@@ -76,7 +76,7 @@ setInterval(() => document.hidden || now.set(Date.now()), 1_000);
 /** The current time in epoch milliseconds, updated every second. */
 export const useNow = now.use;
 
-/** A message of the service: text between backticks becomes code, and times are shown in the user's format. */
+/** A message of the service: text between backticks becomes code, and times are shown in the user's time zone. */
 export function Prose({ text }: { text: string }) {
   return sentenceParts(text).map((part, index) => {
     const key = `${index} ${part.text}`;

@@ -29,11 +29,11 @@ export const eventDeliveryList = (eventId: string) =>
   );
 
 /** Deliveries of an event, counted by state. The kind `usage` refetches it rarely: a list shows many of these. */
-export const eventReachQuery = (eventId: string) =>
-  ask(['usage', 'reach', eventId], async (signal) => {
-    const reach: Partial<Record<DeliveryState, number>> = {};
+export const eventDeliveryCountsQuery = (eventId: string) =>
+  ask(['usage', 'counts', eventId], async (signal) => {
+    const counts: Partial<Record<DeliveryState, number>> = {};
     for (const { state } of await flowhook.events.deliveries(eventId, { signal }).take(100)) {
-      reach[state] = (reach[state] ?? 0) + 1;
+      counts[state] = (counts[state] ?? 0) + 1;
     }
-    return reach;
+    return counts;
   });

@@ -14,7 +14,7 @@ import { PageTabs } from '../../parts/page-tabs.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { StateBadge, stateName } from '../../parts/state-badge.tsx';
 import { Dim, Message } from '../../parts/values.tsx';
-import { eventList, eventReachQuery, eventTypesQuery } from '../../queries/events.ts';
+import { eventDeliveryCountsQuery, eventList, eventTypesQuery } from '../../queries/events.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
@@ -97,7 +97,7 @@ function columnsFor({ withDeliveries }: { withDeliveries: boolean }): (Column<Fl
       id: 'deliveries',
       header: 'Deliveries',
       width: 'fits',
-      cell: ({ id }) => <Reach eventId={id} />,
+      cell: ({ id }) => <DeliveryCounts eventId={id} />,
     },
     { id: 'summary', header: 'Summary', cell: (event) => <Summary event={event} /> },
   ];
@@ -106,16 +106,16 @@ function columnsFor({ withDeliveries }: { withDeliveries: boolean }): (Column<Fl
 const STATES: DeliveryState[] = ['delivered', 'waiting', 'dead', 'canceled'];
 
 /** The number of deliveries of an event in each state. */
-function Reach({ eventId }: { eventId: string }) {
-  const { data: reach } = useQuery(eventReachQuery(eventId));
-  if (reach === undefined) return null;
-  const states = STATES.filter((state) => reach[state] !== undefined);
+function DeliveryCounts({ eventId }: { eventId: string }) {
+  const { data: counts } = useQuery(eventDeliveryCountsQuery(eventId));
+  if (counts === undefined) return null;
+  const states = STATES.filter((state) => counts[state] !== undefined);
   if (states.length === 0) return <Dim>None</Dim>;
   return (
     <Group gap="sm" wrap="nowrap" className="numbers" h="1.5em">
       {states.map((state) => (
-        <span key={state} title={`${stateName(state)}: ${reach[state]}`}>
-          <StateBadge state={state} label={String(reach[state])} />
+        <span key={state} title={`${stateName(state)}: ${counts[state]}`}>
+          <StateBadge state={state} label={String(counts[state])} />
           <span className="visually-hidden"> {stateName(state)}</span>
         </span>
       ))}

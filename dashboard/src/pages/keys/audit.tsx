@@ -12,10 +12,9 @@ import { PageTabs } from '../../parts/page-tabs.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { useList } from '../../queries/list.ts';
 import { auditList, keyNamesQuery } from '../../queries/team.ts';
-import { NeedsScope, useSession } from '../../session.tsx';
+import { NeedsScope } from '../../session.tsx';
 
 export function AuditListPage() {
-  const { can } = useSession();
   return (
     <>
       <PageHeader
@@ -23,7 +22,9 @@ export function AuditListPage() {
         description="Every sign-in, and every change in this team through the API, the dashboard, the command line and workflow files."
       />
       <PageTabs of="API keys" shown="Audit" />
-      {can('admin') ? <Audit /> : <NeedsScope scope="admin" what="the audit log" />}
+      <NeedsScope scope="admin" what="the audit log">
+        <Audit />
+      </NeedsScope>
     </>
   );
 }

@@ -37,12 +37,10 @@ export function KeyListPage() {
           )
         }
       />
-      {can('admin') && <PageTabs of="API keys" shown="Keys" />}
-      {can('admin') ? (
+      <NeedsScope scope="admin" what="the API keys">
+        <PageTabs of="API keys" shown="Keys" />
         <Keys mineId={mine.id} onMade={setMade} />
-      ) : (
-        <NeedsScope scope="admin" what="the API keys" />
-      )}
+      </NeedsScope>
       <CreateKey isOpen={isCreating} onClose={creating.close} onMade={setMade} />
       <MadeKeyDialog made={made} onClose={() => setMade(undefined)} />
     </>

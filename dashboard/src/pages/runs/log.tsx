@@ -1,5 +1,5 @@
 /** The log of a run, by attempt, followed while the run is in progress. */
-import { Group, Mark, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
+import { Group, Highlight, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import type { Job, LogLine } from 'flowhook-client';
 import { useEffect, useMemo, useRef, useState } from 'react';
@@ -244,32 +244,17 @@ function LogText({ text, search }: { text: string; search: string }) {
   // The pattern has one group, so every second part is a URL.
   return text.split(URLS).map((part, index) => {
     const key = `${index} ${part}`;
+    const found = (
+      <Highlight key={key} span inherit highlight={search}>
+        {part}
+      </Highlight>
+    );
     return index % 2 === 0 ? (
-      <Highlighted key={key} text={part} search={search} />
+      found
     ) : (
       <a key={key} href={part} target="_blank" rel="noopener noreferrer">
-        <Highlighted text={part} search={search} />
+        {found}
       </a>
     );
   });
-}
-
-function Highlighted({ text, search }: { text: string; search: string }) {
-  if (search === '') return text;
-  const parts: { text: string; at: number; isFound: boolean }[] = [];
-  const lower = text.toLowerCase();
-  let at = 0;
-  for (
-    let next = lower.indexOf(search.toLowerCase());
-    next >= 0;
-    next = lower.indexOf(search.toLowerCase(), at)
-  ) {
-    parts.push({ text: text.slice(at, next), at, isFound: false });
-    parts.push({ text: text.slice(next, next + search.length), at: next, isFound: true });
-    at = next + search.length;
-  }
-  parts.push({ text: text.slice(at), at, isFound: false });
-  return parts.map((part) =>
-    part.isFound ? <Mark key={`found ${part.at}`}>{part.text}</Mark> : <span key={part.at}>{part.text}</span>,
-  );
 }

@@ -55,8 +55,11 @@ interface WebhookTableProps {
 }
 
 export function WebhookTable(props: WebhookTableProps) {
-  const { can } = useSession();
-  return can('webhooks') ? <Table {...props} /> : <NeedsScope scope="webhooks" what="webhooks" />;
+  return (
+    <NeedsScope scope="webhooks" what="webhooks">
+      <Table {...props} />
+    </NeedsScope>
+  );
 }
 
 function Table({ of, actions }: WebhookTableProps) {

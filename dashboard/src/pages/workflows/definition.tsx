@@ -16,15 +16,17 @@ import { tone } from '../../parts/state-badge.tsx';
 import { Note } from '../../parts/values.tsx';
 import { ask, queryClient } from '../../queries/list.ts';
 import { definitionQuery } from '../../queries/workflows.ts';
-import { NeedsScope, useSession } from '../../session.tsx';
+import { NeedsScope } from '../../session.tsx';
 import styles from './definition.module.css';
 import { lineDiff, parsedDefinition } from './definition.ts';
 
 export function DefinitionTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
-  const { can } = useSession();
-  if (!can('admin')) return <NeedsScope scope="admin" what="definitions" />;
-  return <Shown key={workflowId} workflowId={workflowId} />;
+  return (
+    <NeedsScope scope="admin" what="definitions">
+      <Shown key={workflowId} workflowId={workflowId} />
+    </NeedsScope>
+  );
 }
 
 function Shown({ workflowId }: { workflowId: string }) {
@@ -155,6 +157,15 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
     );
   }
   const isChecked = settled === edited && check.data !== undefined;
+  const [color, status] = !isChanged
+    ? ['dimmed', 'No changes yet']
+    : check.error !== null
+      ? [tone('bad'), `The check failed: ${check.error.message}`]
+      : !isChecked
+        ? ['dimmed', 'Checking…']
+        : check.data === null
+          ? [tone('good'), 'Valid']
+          : [tone('bad'), check.data];
   return (
     <Stack gap="sm">
       <Textarea
@@ -171,7 +182,9 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
         error={isChanged && isChecked && check.data !== null}
         data-autofocus
       />
-      <Status isChanged={isChanged} isChecked={isChecked} mistake={check.data ?? null} error={check.error} />
+      <Text size="sm" role="status" c={color} style={{ overflowWrap: 'anywhere' }}>
+        {status}
+      </Text>
       {isStale && (
         <Alert color="orange" icon={<Icon name="warning" />} title="Someone else changed this definition">
           Copy your text, then reload the page to start from the current definition.
@@ -215,33 +228,6 @@ function Archive({ workflowId }: { workflowId: string }) {
     >
       Archive
     </ActionButton>
-  );
-}
-
-function Status({
-  isChanged,
-  isChecked,
-  mistake,
-  error,
-}: {
-  isChanged: boolean;
-  isChecked: boolean;
-  mistake: string | null;
-  error: Error | null;
-}) {
-  const isWrong = isChanged && (error !== null || (isChecked && mistake !== null));
-  const isValid = isChanged && isChecked && !isWrong;
-  return (
-    <Text
-      size="sm"
-      role="status"
-      c={isWrong ? tone('bad') : isValid ? tone('good') : 'dimmed'}
-      style={{ overflowWrap: 'anywhere' }}
-    >
-      {!isChanged && 'No changes yet'}
-      {isChanged && error !== null && `The check failed: ${error.message}`}
-      {isChanged && error === null && (isChecked ? (mistake ?? 'Valid') : 'Checking…')}
-    </Text>
   );
 }
 

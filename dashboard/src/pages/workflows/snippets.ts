@@ -71,7 +71,7 @@ const flowhook = new Flowhook({ url: ${JSON.stringify(url)}, key: process.env.FL
   return [
     {
       title: 'Read the records',
-      note: 'Install the client with npm install flowhook-client. It streams the records, so even millions fit in memory.',
+      note: 'Install the client with npm install flowhook-client. It streams the records instead of holding all of them in memory.',
       code: `${setup}
 for await (const record of flowhook.workflows.readData(${id})) {
   console.log(record.id, record.email);
