@@ -447,7 +447,7 @@ export interface Job {
   progress: JobProgress | null;
   /** Version that the job published or found unchanged. `null` until the job has finished. */
   version: number | null;
-  /** Records of that version. `null` until the job has finished. */
+  /** Number of records in that version, and changes from the previous version. `null` until the job has finished. */
   records: VersionRecords | null;
   queuedAt: string;
   startedAt: string | null;

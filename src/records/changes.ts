@@ -45,7 +45,7 @@ export async function openSpan(
   const until =
     asked.until === 0
       ? { ...newest, number: 0, total: 0 }
-      : await openVersion(store, place, asked.until, 'Leave `until` out to read up to the newest version');
+      : await openVersion(store, place, asked.until, 'Omit `until` to read up to the newest version');
   return { since, until };
 }
 

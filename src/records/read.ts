@@ -44,7 +44,7 @@ export async function openVersion(
   store: Store,
   place: WorkflowRef,
   number?: number,
-  instead = 'Leave `version` out to read the newest',
+  instead = 'Omit `version` to read the newest',
 ): Promise<DataVersion> {
   const newest = await store.records.version(place);
   if (newest === undefined) throw new Problem('workflow_not_found');

@@ -219,14 +219,14 @@ export const replayPlanResource = named(
 );
 
 export function shownDelivery(of: DeliverySummary) {
-  return deliveryResource.of(madeOf(of));
+  return deliveryResource.of(deliveryFields(of));
 }
 
 export function shownDeliveryDetail(of: DeliverySummary & { body: string; attempts: Attempt[] }) {
   // Older attempts may have been deleted: numbers count back from the last.
   const before = Math.max(0, of.attempt - of.attempts.length);
   return deliveryDetailResource.of({
-    ...madeOf(of),
+    ...deliveryFields(of),
     event: parseExactly(of.body),
     attempts: of.attempts.map(({ details, ...attempt }, at) => ({
       ...attempt,
@@ -241,7 +241,7 @@ export function shownDeliveryDetail(of: DeliverySummary & { body: string; attemp
   });
 }
 
-function madeOf({ last, nextAt, ...of }: DeliverySummary) {
+function deliveryFields({ last, nextAt, ...of }: DeliverySummary) {
   return {
     ...of,
     nextAttemptAt: of.state === 'waiting' ? nextAt : null,

@@ -32,8 +32,8 @@ export const problemResource = named(
         jobId: optional(text('ID of the job that conflicts or failed, as in the header `x-job-id`')),
       },
       'Error as problem details (RFC 9457), returned in place of `Error` if `Accept` prefers `application/problem+json`; ' +
-        'not by the operations `readWorkflowData`, `queueWorkflowJob`, `listWebhooks`, `subscribeWebhook` and ' +
-        '`unsubscribeWebhook`',
+        'not by the operations `readWorkflowData`, `queueWorkflowJob`, `listWebhooks`, `subscribeWebhook`, ' +
+        '`unsubscribeWebhook` and `unsubscribeWebhookByPath`',
     ),
   ),
   {

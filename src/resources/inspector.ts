@@ -10,7 +10,7 @@ import type { Inspection } from '../webhooks/inspection.ts';
 import { IDS, QUEUED } from './examples.ts';
 
 /** How an inspector responds. */
-export const answering = {
+export const inspectorResponse = {
   status: integer(
     'HTTP status to respond with. 410 unsubscribes the webhook; any other status outside 2xx causes a retry',
     {
@@ -29,7 +29,7 @@ export const inspectorResource = named(
   object({
     id: text(),
     url: text('URL of the inspector. Anyone who knows the URL can send requests to it'),
-    ...answering,
+    ...inspectorResponse,
     received: integer('Number of requests received so far. Only the newest 100 are stored'),
     refusal: nullable(
       text(

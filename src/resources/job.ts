@@ -47,7 +47,10 @@ const whole = object({
   version: nullable(
     integer('Version that the job published or found unchanged. `null` until the job has finished'),
   ),
-  records: as('Records of that version. `null` until the job has finished', nullable(recordCounts)),
+  records: as(
+    'Number of records in that version, and changes from the previous version. `null` until the job has finished',
+    nullable(recordCounts),
+  ),
   queuedAt: time(),
   startedAt: nullable(time()),
   finishedAt: nullable(time()),
@@ -73,11 +76,11 @@ export const jobResource = named('Job', whole, {
 });
 
 export function shownJob(of: Job) {
-  return jobResource.of(madeOf(of));
+  return jobResource.of(jobFields(of));
 }
 
 /** The input of `jobResource`. */
-export function madeOf(of: Job) {
+export function jobFields(of: Job) {
   const { state, runAt, createdAt } = of;
   return { ...of, nextAttemptAt: state === 'retrying' ? runAt : null, queuedAt: createdAt };
 }

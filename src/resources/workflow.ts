@@ -17,7 +17,7 @@ import {
 import type { JobGlance } from '../store/operations/job-lists.ts';
 import type { Store } from '../store/store.ts';
 import { ENDED as ENDED_AT, IDS } from './examples.ts';
-import { ENDED, glance, jobResource, madeOf, recordCounts, UNFINISHED } from './job.ts';
+import { ENDED, glance, jobFields, jobResource, recordCounts, UNFINISHED } from './job.ts';
 
 export const workflowResource = named(
   'Workflow',
@@ -92,8 +92,8 @@ export async function shownWorkflow(
     pausedAt,
     version: of.currentVersion,
     records: version?.total ?? 0,
-    currentJob: current === undefined ? null : madeOf(current),
-    lastJob: last === undefined ? null : madeOf(last),
+    currentJob: current === undefined ? null : jobFields(current),
+    lastJob: last === undefined ? null : jobFields(last),
     recentJobs: recent?.map(({ createdAt, ...glance }) => ({ ...glance, queuedAt: createdAt })),
   });
 }

@@ -183,7 +183,7 @@ test('erasing a person also erases stored requests', async () => {
 test('deleted and unknown inspectors accept no requests', async () => {
   const made = await flowhook.inspectors.create();
   await fetch(made.url, { method: 'POST' });
-  assert.equal((await flowhook.inspectors.delete(made.id)).message, 'Inspector removed');
+  assert.equal((await flowhook.inspectors.delete(made.id)).message, 'Inspector deleted');
   for (const url of [made.url, `${service.url}/inspect/insp_0`, `${service.url}/inspect/%00`]) {
     const answer = await fetch(url, { method: 'POST', body: 'x' });
     assert.deepEqual([answer.status, answer.headers.get('x-error-code')], [404, 'inspector_not_found']);

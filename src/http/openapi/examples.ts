@@ -161,7 +161,7 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     replay: replayResource.example,
   },
   'replayDelivery.message': 'The event is being sent again',
-  'deleteInspector.answer.application/json': { message: 'Inspector removed' },
+  'deleteInspector.answer.application/json': { message: 'Inspector deleted' },
   'listInspectedRequests.after': 12,
   'listEvents.after': '41',
   'listEvents.next': 42,

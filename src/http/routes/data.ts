@@ -94,10 +94,10 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
     const query = readDataQuery(call.query, request.headers.accept);
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
     const named = query.after === undefined ? 'version' : 'cursor';
-    const newest = `Leave \`${named}\` out to read the newest`;
+    const newest = `Omit \`${named}\` to read the newest`;
     const version = await openVersion(services.store, place, query.version, newest);
     if (query.since !== undefined && query.since !== 0) {
-      await openVersion(services.store, place, query.since, 'Leave `since` out to read all records');
+      await openVersion(services.store, place, query.since, 'Omit `since` to read all records');
       if (query.since > version.number) {
         throw new Problem('field_invalid', {
           sentence: 'The query parameter `version` must not come before `since`',
@@ -110,10 +110,10 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
     if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
     const { format } = query;
     reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: version.number }));
-    const answer: Answering = { call, place, version, query, encoding, tag };
-    if (query.limit !== undefined) return sendPage(answer);
-    if (query.since !== undefined || query.only !== null) return sendAsRead(answer);
-    return sendWhole(answer);
+    const response: DataResponse = { call, place, version, query, encoding, tag };
+    if (query.limit !== undefined) return sendPage(response);
+    if (query.since !== undefined || query.only !== null) return sendStreamed(response);
+    return sendWhole(response);
   },
 };
 
@@ -123,12 +123,12 @@ function readDataQuery(query: string, accept: string | undefined): DataQuery {
   const q = DATA.q.read(query);
   const since = DATA.since.read(query);
   if (q !== undefined && since !== undefined) {
-    invalid('The query parameters `q` and `since` cannot be combined: leave one out');
+    invalid('The query parameters `q` and `since` cannot be combined: omit one of them');
   }
   const cursor = cursorFrom(query, since === undefined ? [2] : [4]);
   const version = DATA.version.read(query);
   if (cursor !== undefined && version !== undefined && version !== cursor[0]) {
-    invalid('The query parameter `cursor` belongs to another `version`: leave one of them out');
+    invalid('The query parameter `cursor` belongs to another `version`: omit one of them');
   }
   const limit = DATA.limit.read(query) ?? (cursor === undefined ? undefined : DEFAULT_LIMIT);
   return {
@@ -165,7 +165,7 @@ function positionOf(cursor: readonly number[]): Position {
   return position;
 }
 
-interface Answering {
+interface DataResponse {
   call: KeyedCall<'bodies'>;
   place: WorkflowRef;
   version: DataVersion;
@@ -177,8 +177,8 @@ interface Answering {
 /** A body that cannot exceed this size is sent from memory, without a file. */
 const SMALL_BYTES = 256 * 1_024;
 
-async function sendWhole(answer: Answering): Promise<unknown> {
-  const { call, place, version, query, encoding, tag } = answer;
+async function sendWhole(response: DataResponse): Promise<unknown> {
+  const { call, place, version, query, encoding, tag } = response;
   const { bodies } = call.services;
   const of: Body = { place, version, format: query.format, encoding };
   if (call.request.method === 'HEAD') {
@@ -188,7 +188,7 @@ async function sendWhole(answer: Answering): Promise<unknown> {
   }
   if (mostBytes(version, query.format) <= SMALL_BYTES) return call.reply.send(await bodies.readSmall(of));
   const body = await bodies.open(of);
-  if (body === undefined) return sendAsRead(answer);
+  if (body === undefined) return sendStreamed(response);
   const { bytes } = body;
   if (bytes === undefined) return sendBody(call, body);
   try {
@@ -206,13 +206,13 @@ async function sendWhole(answer: Answering): Promise<unknown> {
   }
 }
 
-function sendAsRead(answer: Answering): unknown {
-  const { call } = answer;
+function sendStreamed(response: DataResponse): unknown {
+  const { call } = response;
   if (call.request.method === 'HEAD') return call.reply.send();
-  return sendStream(call, bytesOf(answer));
+  return sendStream(call, bytesOf(response));
 }
 
-function bytesOf({ call, place, version, query, encoding }: Answering): AsyncIterable<Uint8Array> {
+function bytesOf({ call, place, version, query, encoding }: DataResponse): AsyncIterable<Uint8Array> {
   const format = formatter({ format: query.format, columns: version.fields, only: query.only });
   const { store } = call.services;
   if (query.since === undefined) return encoded(readWhole(store, place, version, format), encoding);
@@ -221,7 +221,7 @@ function bytesOf({ call, place, version, query, encoding }: Answering): AsyncIte
 }
 
 /** Made in memory, since the `link` header depends on where the page ends. */
-async function sendPage({ call, place, version, query, encoding }: Answering): Promise<unknown> {
+async function sendPage({ call, place, version, query, encoding }: DataResponse): Promise<unknown> {
   const format = formatter({ format: query.format, columns: version.fields, only: query.only });
   const { pages, next } = await select(
     call.services.store,

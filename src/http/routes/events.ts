@@ -122,7 +122,7 @@ export async function eventOf(call: KeyedCall): Promise<StoredEvent> {
 function afterFrom(query: string): number | undefined {
   const text = queryValue(query, 'after') ?? '0';
   if (/^(now|\d{1,15})$/.test(text)) return text === 'now' ? undefined : Number(text);
-  return invalid('The query parameter `after` must be the `sequence` of an event, or `now`, or be left out');
+  return invalid('The query parameter `after` must be the `sequence` of an event, or `now`');
 }
 
 const historyOrder = byId('before', 'evt');
@@ -322,7 +322,7 @@ export const openStream: Operation<KeyedCall<'streams'>> = {
 function lastEventId(value: string | string[] | undefined): number | undefined {
   if (value === undefined || value === '') return undefined;
   if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) {
-    return invalid('The header `Last-Event-ID` must be the id of a message of this stream, or be left out');
+    return invalid('The header `Last-Event-ID` must be the ID of a message of this stream');
   }
   return Number(value);
 }

@@ -14,9 +14,9 @@ import {
 } from '../../model/inspector.ts';
 import { messageResource } from '../../resources/error.ts';
 import {
-  answering,
   inspectedRequestResource,
   inspectorResource,
+  inspectorResponse,
   shownInspector,
 } from '../../resources/inspector.ts';
 import { list, object } from '../../std/shape.ts';
@@ -53,8 +53,8 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
     {
       type: 'object',
       properties: {
-        status: { ...answering.status.schema, default: DEFAULT_STATUS },
-        delayMs: { ...answering.delayMs.schema, default: 0 },
+        status: { ...inspectorResponse.status.schema, default: DEFAULT_STATUS },
+        delayMs: { ...inspectorResponse.delayMs.schema, default: 0 },
       },
     },
     { required: false, example: EXAMPLE_INSPECTOR },
@@ -68,10 +68,10 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
       caller: { teamId },
       reply,
     } = call;
-    const { status = DEFAULT_STATUS, delayMs = 0 } = answerFrom(await bodyFields(call));
+    const { status = DEFAULT_STATUS, delayMs = 0 } = responseFrom(await bodyFields(call));
     const made = await store.inspectors.create({
       teamId,
-      // Random, unlike other ids, which are ordered and can be guessed: this id is the inspector's only protection.
+      // Random, unlike other IDs, which are ordered and can be guessed: this ID is the inspector's only protection.
       id: `insp_${randomBytes(16).toString('hex')}`,
       status,
       delayMs,
@@ -130,7 +130,7 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
     {
       type: 'object',
       minProperties: 1,
-      properties: { status: answering.status.schema, delayMs: answering.delayMs.schema },
+      properties: { status: inspectorResponse.status.schema, delayMs: inspectorResponse.delayMs.schema },
     },
     { example: EXAMPLE_INSPECTOR },
   ),
@@ -139,7 +139,7 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
 
   async handle(call) {
     const { store, inspection } = call.services;
-    const changes = answerFrom(await bodyFields(call, 'a JSON object with `status` or `delayMs`'));
+    const changes = responseFrom(await bodyFields(call, 'a JSON object with `status` or `delayMs`'));
     if (Object.keys(changes).length === 0) invalid('Send `status` or `delayMs`');
     const { teamId, id } = await inspectorOf(call);
     const changed = found(await store.inspectors.change({ teamId, id, ...changes }), 'inspector_not_found');
@@ -160,7 +160,7 @@ export const deleteInspector: Operation<KeyedCall> = {
   async handle(call) {
     const wasThere = await call.services.store.inspectors.remove(keyOfPath(call, 'insp'));
     if (!wasThere) throw new Problem('inspector_not_found');
-    return { message: 'Inspector removed' };
+    return { message: 'Inspector deleted' };
   },
 };
 
@@ -191,7 +191,7 @@ async function inspectorOf(call: KeyedCall): Promise<Inspector> {
   return inspector;
 }
 
-function answerFrom({ status, delayMs }: Record<string, unknown>): { status?: number; delayMs?: number } {
+function responseFrom({ status, delayMs }: Record<string, unknown>): { status?: number; delayMs?: number } {
   const delay = { least: 0, most: MAX_INSPECTOR_DELAY_MS };
   return {
     ...(status !== undefined && { status: wholeFrom(status, '`status`', INSPECTOR_STATUS) }),
@@ -214,10 +214,10 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
       'Needs no key: anyone who knows the URL can send requests. The inspector stores the request and returns 204, or ' +
       'the status (200 to 599) that it is set to, after the delay that it is set to.',
     parameters: [pathParameter('address', 'Inspector ID')],
-    answer: kept('Request stored; the inspector is set to return 200', { example: '' }),
+    answer: stored('Request stored; the inspector is set to return 200', { example: '' }),
     otherAnswers: {
       204: { description: 'Request stored' },
-      default: kept('Request stored; the inspector is set to return this status'),
+      default: stored('Request stored; the inspector is set to return this status'),
     },
     errors: {
       request_malformed: 'Request body ended too early',
@@ -253,7 +253,7 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
   };
 }
 
-function kept(description: string, example: { example?: string } = {}): Answer {
+function stored(description: string, example: { example?: string } = {}): Answer {
   return { description, content: { 'text/plain': { ...textContent(), ...example } } };
 }
 

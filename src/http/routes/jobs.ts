@@ -15,7 +15,7 @@ import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const JOB_ALREADY_QUEUED = {
-  description: 'Bad request, for example because a job is already queued for the workflow',
+  description: 'Job already queued for the workflow',
   headers: { 'x-job-id': 'ID of the unfinished job', location: 'URL of the unfinished job' },
 };
 
@@ -41,7 +41,10 @@ export const queueJob: Operation<KeyedCall> = {
     location: 'URL of the job',
   }),
   errors: {
-    job_already_queued: JOB_ALREADY_QUEUED,
+    job_already_queued: {
+      ...JOB_ALREADY_QUEUED,
+      description: 'Bad request, for example because a job is already queued for the workflow',
+    },
     workflow_not_found: 'No workflow found',
   },
 

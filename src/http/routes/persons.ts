@@ -8,10 +8,10 @@ import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { sendStream } from '../send-body.ts';
 
-/** The longest email address or record ID, in characters: the bound of record IDs. */
-export const MAX_SUBJECT = 1_024;
+/** The longest email address or record ID, in characters: the limit of record IDs. */
+const MAX_SUBJECT = 1_024;
 
-export const emailSchema = {
+const emailSchema = {
   type: 'string',
   minLength: 3,
   maxLength: MAX_SUBJECT,
@@ -81,7 +81,7 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
 };
 
 function checked({ email, id, dryRun = false, suppress = false }: Record<string, unknown>) {
-  if ((email === undefined) === (id === undefined)) invalid('Give either `email` or `id`');
+  if ((email === undefined) === (id === undefined)) invalid('Send either `email` or `id`');
   const subject = email ?? id;
   if (typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT) {
     return invalid(`\`email\` or \`id\` must be a string of 1 to ${MAX_SUBJECT} characters`);
