@@ -35,8 +35,8 @@ export async function bareLoop(input: {
     Array.from({ length: connections }, async () => {
       while (sent < deliveries) {
         const path = `/good/${sent++ % endpoints}`;
-        const answer = await pool.request({ method: 'POST', path, headers: HEADERS, body });
-        await answer.body.dump();
+        const response = await pool.request({ method: 'POST', path, headers: HEADERS, body });
+        await response.body.dump();
       }
     }),
   );

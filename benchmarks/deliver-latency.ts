@@ -4,7 +4,7 @@
  * Events of other products have the time of that request.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Ask, OpenLoop } from './open-loop.ts';
+import { OpenLoop, type RawRequest } from './open-loop.ts';
 import type { Sink } from './sink.ts';
 
 /** More would not help: a response takes a few milliseconds. */
@@ -22,32 +22,32 @@ export interface Latency {
 }
 
 /**
- * @param input.asks functions that return the request for an event, one for each endpoint. A body may contain the time
+ * @param input.requests functions that return the request for an event, one for each endpoint. A body may contain the time
  * @param input.bad the number of endpoints, at the start of the list, that misbehave and are not measured
  * @param input.warmMs how long events are sent before the measurement, while connections and circuit breakers open
  */
 export async function latencyAt(input: {
   url: string;
   sink: Sink;
-  asks: readonly (() => Ask)[];
+  requests: readonly (() => RawRequest)[];
   bad?: number;
   perSecond: number;
   warmMs: number;
   forMs: number;
 }): Promise<Latency> {
-  const { url, sink, asks, bad = 0, perSecond, warmMs, forMs } = input;
-  let asked = 0;
+  const { url, sink, requests, bad = 0, perSecond, warmMs, forMs } = input;
+  let sent = 0;
   let healthy = 0;
   const refused: string[] = [];
   const loop = new OpenLoop({
     url,
     maxConnections: CONNECTIONS,
     next() {
-      const index = asked++ % asks.length;
+      const index = sent++ % requests.length;
       if (index >= bad) healthy += 1;
-      return (asks[index] as () => Ask)();
+      return (requests[index] as () => RawRequest)();
     },
-    onAnswer({ kind, status }) {
+    onResponse({ kind, status }) {
       if (status >= 300) refused.push(`${kind}: ${status}`);
     },
   });
@@ -57,7 +57,7 @@ export async function latencyAt(input: {
     await loop.drained();
     await come(sink, healthy);
     await sink.take();
-    asked = 0;
+    sent = 0;
     healthy = 0;
     await loop.at(perSecond, forMs);
     await loop.drained();
@@ -79,7 +79,7 @@ async function come(sink: Sink, count: number): Promise<void> {
 }
 
 /** The bytes of a POST request. */
-export function post(input: { url: string; headers: Record<string, string>; body?: string }): Ask {
+export function post(input: { url: string; headers: Record<string, string>; body?: string }): RawRequest {
   const { host, pathname } = new URL(input.url);
   const { headers, body = '' } = input;
   const lines = Object.entries({ host, ...headers, 'content-length': String(Buffer.byteLength(body)) });

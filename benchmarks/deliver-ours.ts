@@ -87,7 +87,7 @@ export async function ourDeliveries(input: {
       const figures = drainFigures(await drain([first], forOne), await drain(ids, forAll));
       Object.assign(figures, await latencies({ flowhook, sink, ids: ids.slice(0, ENDPOINTS), rates: RATES }));
       if (input.posted) {
-        figures.posted = await posted({ url: flowhook.url, sink, ask: testOf(flowhook, first) });
+        figures.posted = await posted({ url: flowhook.url, sink, request: testOf(flowhook, first) });
       }
       for (const how of full ? MISBEHAVIORS : MISBEHAVIORS.slice(0, 1)) {
         const { p99, arrivedPercent } = await besideBad(how);
@@ -129,7 +129,7 @@ export async function ourDeliveries(input: {
     const found = await latencyAt({
       url: flowhook.url,
       sink,
-      asks: [...bad.map((id) => testOf(flowhook, id)), ...good.slice(BAD)],
+      requests: [...bad.map((id) => testOf(flowhook, id)), ...good.slice(BAD)],
       bad: BAD,
       perSecond: RATE,
       warmMs: BAD_WARM_MS,
@@ -149,13 +149,13 @@ export async function latencies(input: {
   rates: readonly number[];
 }): Promise<Record<string, number>> {
   const { flowhook, sink, ids, rates } = input;
-  const asks = ids.map((id) => testOf(flowhook, id));
+  const requests = ids.map((id) => testOf(flowhook, id));
   const figures: Record<string, number> = {};
   for (const perSecond of rates) {
     const found = await latencyAt({
       url: flowhook.url,
       sink,
-      asks,
+      requests,
       perSecond,
       warmMs: WARM_MS,
       forMs: FOR_MS,
@@ -187,7 +187,7 @@ export async function deadEndpoints(sink: Sink): Promise<Contestant & { stop(): 
       const found = await latencyAt({
         url: flowhook.url,
         sink,
-        asks: ids.map((id) => testOf(flowhook, id)),
+        requests: ids.map((id) => testOf(flowhook, id)),
         perSecond: RATE,
         warmMs: BAD_WARM_MS,
         forMs: FOR_MS,
@@ -234,19 +234,19 @@ export async function subscribeAll(
 }
 
 async function subscribe(flowhook: Flowhook, webhookUrl: string): Promise<string> {
-  const answer = await fetch(`${flowhook.url}/v1/integrations/webhooks/subscribe`, {
+  const response = await fetch(`${flowhook.url}/v1/integrations/webhooks/subscribe`, {
     method: 'POST',
     headers: { ...flowhook.headers, 'content-type': 'application/json' },
     body: JSON.stringify({ workflowId: 'people', webhookUrl, events: ['workflow_queued'] }),
   });
-  const id = answer.headers.get('x-webhook-id');
-  if (id === null) throw new Error(await answer.text());
-  await answer.body?.cancel();
+  const id = response.headers.get('x-webhook-id');
+  if (id === null) throw new Error(await response.text());
+  await response.body?.cancel();
   return id;
 }
 
 /** Returns a function that returns the request for a test event of a webhook. */
 function testOf({ url, headers }: Flowhook, id: string) {
-  const ask = post({ url: `${url}/v1/integrations/webhooks/${id}/test`, headers });
-  return () => ask;
+  const request = post({ url: `${url}/v1/integrations/webhooks/${id}/test`, headers });
+  return () => request;
 }

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Contestant } from './benchmark.ts';
 import { latencyAt } from './deliver-latency.ts';
-import { type Ask, OpenLoop } from './open-loop.ts';
+import { OpenLoop, type RawRequest } from './open-loop.ts';
 import { convoy } from './peers-by-url/convoy.ts';
 import { hookaido } from './peers-by-url/hookaido.ts';
 import { outpost } from './peers-by-url/outpost.ts';
@@ -31,15 +31,15 @@ export async function peerByUrl(given: string, sink: Sink): Promise<Contestant> 
   }
   const token = process.env[`FLOWHOOK_BENCH_${name.toUpperCase()}_TOKEN`] ?? '';
   const send = await peer({ url, token, endpoint: `${sink.url}/good/${name}` });
-  const ask = () => send(`{"timestamp":"${new Date().toISOString()}","filler":"${FILLER}"}`);
+  const request = () => send(`{"timestamp":"${new Date().toISOString()}","filler":"${FILLER}"}`);
   return {
     name,
     async round() {
-      const figures: Record<string, number> = { posted: await posted({ url, sink, ask }) };
+      const figures: Record<string, number> = { posted: await posted({ url, sink, request }) };
       const found = await latencyAt({
         url,
         sink,
-        asks: [ask],
+        requests: [request],
         perSecond: RATE,
         warmMs: 500,
         forMs: FOR_MS,
@@ -52,15 +52,15 @@ export async function peerByUrl(given: string, sink: Sink): Promise<Contestant> 
 }
 
 /** Sends messages as fast as the API accepts them, and returns how many arrive per second. */
-export async function posted(input: { url: string; sink: Sink; ask: () => Ask }): Promise<number> {
-  const { url, sink, ask } = input;
+export async function posted(input: { url: string; sink: Sink; request: () => RawRequest }): Promise<number> {
+  const { url, sink, request } = input;
   let taken = 0;
   let refused = 0;
   const loop = new OpenLoop({
     url,
     maxConnections: CONNECTIONS,
-    next: ask,
-    onAnswer({ status }) {
+    next: request,
+    onResponse({ status }) {
       if (status < 300) taken += 1;
       else refused += 1;
     },

@@ -105,9 +105,9 @@ export async function startFlowhook(
     databaseUrl,
     async applied(workflowId) {
       for (;;) {
-        const answer = await fetch(`${server.url}/v1/workflows/${workflowId}`, { headers });
-        await answer.body?.cancel();
-        if (answer.status === 200) return;
+        const response = await fetch(`${server.url}/v1/workflows/${workflowId}`, { headers });
+        await response.body?.cancel();
+        if (response.status === 200) return;
         await new Promise((later) => setTimeout(later, 50));
       }
     },
@@ -136,10 +136,10 @@ export async function startFlowhook(
       const from = performance.now();
       server = await start();
       const listeningMs = performance.now() - from;
-      const answer = await fetch(`${server.url}/readyz`);
-      await answer.body?.cancel();
-      if (answer.status !== 200)
-        throw new Error(`/readyz returned ${answer.status} although the server is listening`);
+      const response = await fetch(`${server.url}/readyz`);
+      await response.body?.cancel();
+      if (response.status !== 200)
+        throw new Error(`/readyz returned ${response.status} although the server is listening`);
       return { listeningMs, readyMs: performance.now() - from, processorMs: await processorMsOf(pid()) };
     },
     async stop() {

@@ -225,11 +225,11 @@ async function idle({ flowhook }: Grown): Promise<number> {
   return ((await flowhook.processorMs()) - before) * (60_000 / IDLE_MS);
 }
 
-async function middle(ask: () => Promise<unknown>): Promise<number> {
+async function middle(read: () => Promise<unknown>): Promise<number> {
   const took: number[] = [];
   for (let n = 0; n < READS; n += 1) {
     const from = performance.now();
-    await ask();
+    await read();
     took.push(performance.now() - from);
   }
   return median(took);
@@ -248,8 +248,8 @@ async function hold(flowhook: Flowhook): Promise<string> {
 async function free({ flowhook, holder }: Grown): Promise<void> {
   await send(flowhook, 'POST', `/v1/jobs/${holder}/cancel`);
   for (;;) {
-    const answer = await fetch(`${flowhook.url}/v1/jobs/${holder}`, { headers: flowhook.headers });
-    if (((await answer.json()) as { state: string }).state === 'canceled') return;
+    const response = await fetch(`${flowhook.url}/v1/jobs/${holder}`, { headers: flowhook.headers });
+    if (((await response.json()) as { state: string }).state === 'canceled') return;
     await new Promise((later) => setTimeout(later, 20));
   }
 }
@@ -275,8 +275,8 @@ async function send(
 ): Promise<Response> {
   const init =
     body === undefined ? { headers } : { headers: { ...headers, 'content-type': 'application/json' }, body };
-  const answer = await fetch(url + path, { method, ...init });
-  const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`${method} ${path} returned ${answer.status}: ${text}`);
-  return answer;
+  const response = await fetch(url + path, { method, ...init });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${method} ${path} returned ${response.status}: ${text}`);
+  return response;
 }

@@ -118,11 +118,11 @@ async function pushed({ url, headers }: Flowhook, path: string): Promise<void> {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/x-ndjson' },
   });
-  const [[answer]] = (await Promise.all([
+  const [[response]] = (await Promise.all([
     once(call, 'response'),
     pipeline(createReadStream(path, { highWaterMark: 262_144 }), call),
   ])) as [[IncomingMessage], unknown];
   let text = '';
-  for await (const part of answer) text += part;
-  if (answer.statusCode !== 200) throw new Error(text);
+  for await (const part of response) text += part;
+  if (response.statusCode !== 200) throw new Error(text);
 }

@@ -113,21 +113,21 @@ export default benchmark;
 interface Origin {
   url: string;
   /** The time of the last request, in epoch milliseconds. */
-  readonly askedAt: number;
+  readonly requestedAt: number;
   stop(): Promise<void>;
 }
 
 async function startOrigin(): Promise<Origin> {
-  let askedAt = 0;
+  let requestedAt = 0;
   const server = createServer((_request, response) => {
-    askedAt = now();
+    requestedAt = now();
     response.setHeader('content-type', 'application/json').end('[{"id":"1","name":"Ada"}]');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    get askedAt() {
-      return askedAt;
+    get requestedAt() {
+      return requestedAt;
     },
     async stop() {
       server.closeAllConnections();
@@ -197,7 +197,7 @@ async function runJobs(flowhook: Flowhook, origin: Origin): Promise<Record<strin
       const from = now();
       const { state, error, startedAt, queuedAt } = await flowhook.runToItsEnd(`${kind}0`);
       if (state !== 'finished') throw new Error(error);
-      const [record] = (await ask(flowhook, `/v1/workflows/${kind}0/data`)) as [{ name: string }];
+      const [record] = (await call(flowhook, `/v1/workflows/${kind}0/data`)) as [{ name: string }];
       lines.push(firstLine(kind, record, origin) - from);
       claims.push(Date.parse(startedAt) - Date.parse(queuedAt));
     }
@@ -214,15 +214,15 @@ async function runJobs(flowhook: Flowhook, origin: Origin): Promise<Record<strin
 async function runAtOnce(flowhook: Flowhook, kind: Kind): Promise<number> {
   const from = now();
   await Promise.all(
-    Array.from({ length: JOBS[kind] }, (_, n) => ask(flowhook, `/v1/workflows/${kind}${n}/queue`, 'POST')),
+    Array.from({ length: JOBS[kind] }, (_, n) => call(flowhook, `/v1/workflows/${kind}${n}/queue`, 'POST')),
   );
   for (;;) {
-    const unfinished = (await ask(flowhook, '/v1/jobs?state=queued,running,retrying&limit=1')) as Jobs;
+    const unfinished = (await call(flowhook, '/v1/jobs?state=queued,running,retrying&limit=1')) as Jobs;
     if (unfinished.jobs.length === 0) break;
     // Not more often: each request uses about as much processor time as a job.
     await later(100);
   }
-  const { jobs } = (await ask(flowhook, `/v1/jobs?limit=${JOBS[kind]}`)) as Jobs;
+  const { jobs } = (await call(flowhook, `/v1/jobs?limit=${JOBS[kind]}`)) as Jobs;
   const other = jobs.find(({ state, workflowId }) => state !== 'finished' || !workflowId.startsWith(kind));
   if (other !== undefined) throw new Error(`${other.workflowId}: ${other.state}, ${other.error}`);
   return Math.max(...jobs.map(({ finishedAt }) => Date.parse(finishedAt))) - from;
@@ -232,16 +232,16 @@ interface Jobs {
   jobs: { workflowId: string; state: string; error: string | null; finishedAt: string }[];
 }
 
-async function ask({ url, headers }: Flowhook, path: string, method = 'GET'): Promise<unknown> {
-  const answer = await fetch(url + path, { method, headers });
-  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return answer.json();
+async function call({ url, headers }: Flowhook, path: string, method = 'GET'): Promise<unknown> {
+  const response = await fetch(url + path, { method, headers });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response.json();
 }
 
 /** When the user's code started, in epoch milliseconds: from its record, or for HTTP sources from the server. */
 function firstLine(kind: Kind, { name }: { name: string }, origin: Origin): number {
   // bash prints seconds, with the decimal separator of the locale.
-  return kind === 'http' ? origin.askedAt : Number(name.replace(',', '.')) * 1_000;
+  return kind === 'http' ? origin.requestedAt : Number(name.replace(',', '.')) * 1_000;
 }
 
 /** Epoch milliseconds with fractions, comparable between processes. */

@@ -5,7 +5,7 @@
  */
 import { connect, type Socket } from 'node:net';
 
-export interface Asked {
+export interface LoadRequest {
   method: 'GET' | 'POST';
   path: string;
   headers?: Record<string, string>;
@@ -16,7 +16,7 @@ export async function hammer(input: {
   url: string;
   connections: number;
   forMs: number;
-  request: (index: number) => Asked;
+  request: (index: number) => LoadRequest;
   /** Called with each status. If it returns false, the request does not count. */
   onStatus?: (status: number) => unknown;
 }): Promise<{ perSecond: number; p50Ms: number; p99Ms: number }> {
@@ -29,11 +29,11 @@ export async function hammer(input: {
   let index = 0;
   await Promise.all(
     sockets.map(async (socket) => {
-      const answers = statuses(socket);
+      const nextStatus = statuses(socket);
       while (performance.now() - from < input.forMs) {
         const sent = performance.now();
         socket.write(asText(input.request(index++), host));
-        const status = await answers();
+        const status = await nextStatus();
         const ms = performance.now() - sent;
         if (input.onStatus?.(status) !== false) took.push(ms);
       }
@@ -53,7 +53,7 @@ function connected(host: string, port: number): Promise<Socket> {
   });
 }
 
-function asText({ method, path, headers = {} }: Asked, host: string): string {
+function asText({ method, path, headers = {} }: LoadRequest, host: string): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = method === 'POST' ? 'content-length: 0\r\n' : '';
   return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}${length}\r\n`;

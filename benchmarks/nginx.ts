@@ -43,11 +43,11 @@ ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `  ${kind}_
   });
   const url = `http://127.0.0.1:${port}`;
   while (nginx.exitCode === null && nginx.pid !== undefined) {
-    const answers = await fetch(url).then(
+    const isUp = await fetch(url).then(
       () => true,
       () => false,
     );
-    if (!answers) continue;
+    if (!isUp) continue;
     return {
       url,
       async stop() {

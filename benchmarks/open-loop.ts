@@ -5,13 +5,13 @@
 import { connect, type Socket } from 'node:net';
 
 /** One request: its bytes, and a name for the output. */
-export interface Ask {
+export interface RawRequest {
   kind: string;
   bytes: Buffer;
 }
 
 /** A response. */
-export interface Answered {
+export interface TimedResponse {
   kind: string;
   status: number;
   hasRetryAfter: boolean;
@@ -22,8 +22,8 @@ export interface Answered {
 
 export interface LoadOptions {
   url: string;
-  next: () => Ask;
-  onAnswer: (answer: Answered) => void;
+  next: () => RawRequest;
+  onResponse: (response: TimedResponse) => void;
   maxConnections: number;
 }
 
@@ -58,26 +58,26 @@ export class OpenLoop {
   /** Uses a fixed number of connections. Each sends its next request after a response. */
   async closed(connections: number, forMs: number): Promise<void> {
     const until = performance.now() + forMs;
-    const { onAnswer } = this.#options;
+    const { onResponse } = this.#options;
     const onEach = () => {
-      if (performance.now() < until) this.#ask(performance.now());
+      if (performance.now() < until) this.#add(performance.now());
     };
-    this.#options.onAnswer = (answer) => {
-      onAnswer(answer);
+    this.#options.onResponse = (response) => {
+      onResponse(response);
       onEach();
     };
-    for (let n = 0; n < connections; n += 1) this.#ask(performance.now());
+    for (let n = 0; n < connections; n += 1) this.#add(performance.now());
     while (performance.now() < until || this.open > 0) await later();
-    this.#options.onAnswer = onAnswer;
+    this.#options.onResponse = onResponse;
   }
 
   /** Sends requests at an even rate for a time. Resolves at the end of that time, without waiting for responses. */
   async at(perSecond: number, forMs: number): Promise<void> {
     const from = performance.now();
-    for (let asked = 0; ; ) {
+    for (let sent = 0; ; ) {
       const sinceMs = performance.now() - from;
       if (sinceMs >= forMs) return;
-      for (; asked < (sinceMs * perSecond) / 1_000; asked += 1) this.#ask(from + (asked * 1_000) / perSecond);
+      for (; sent < (sinceMs * perSecond) / 1_000; sent += 1) this.#add(from + (sent * 1_000) / perSecond);
       await later();
     }
   }
@@ -104,7 +104,7 @@ export class OpenLoop {
     for (const { socket } of this.#all) socket.destroy();
   }
 
-  #ask(dueAt: number): void {
+  #add(dueAt: number): void {
     const connection = this.#idle.pop();
     if (connection !== undefined) this.#send(connection, dueAt);
     else {
@@ -128,7 +128,7 @@ export class OpenLoop {
     this.#all.add(connection);
     socket.setEncoding('latin1');
     socket.on('connect', () => this.#rest(connection));
-    socket.on('data', (text: string) => this.#hear(connection, text));
+    socket.on('data', (text: string) => this.#receive(connection, text));
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.#all.delete(connection);
@@ -148,7 +148,7 @@ export class OpenLoop {
     else this.#send(connection, dueAt);
   }
 
-  #hear(connection: Connection, text: string): void {
+  #receive(connection: Connection, text: string): void {
     connection.text += text;
     const headEnd = connection.text.indexOf('\r\n\r\n');
     if (headEnd < 0) return;
@@ -164,7 +164,7 @@ export class OpenLoop {
     const { kind, dueAt, sentAt } = connection;
     const status = Number(head.slice(9, 12));
     const hasRetryAfter = head.includes('\r\nretry-after: ');
-    this.#options.onAnswer({ kind, status, hasRetryAfter, ms: now - dueAt, sentMs: now - sentAt });
+    this.#options.onResponse({ kind, status, hasRetryAfter, ms: now - dueAt, sentMs: now - sentAt });
     this.#rest(connection);
   }
 }

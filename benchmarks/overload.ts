@@ -6,7 +6,7 @@
  * server's memory; at the end it compares with the start. Nothing here passes or fails.
  */
 import { startFlowhook } from './flowhook.ts';
-import { type Answered, type Ask, OpenLoop } from './open-loop.ts';
+import { OpenLoop, type RawRequest, type TimedResponse } from './open-loop.ts';
 
 const CONNECTIONS = 128;
 const TIMES = 3;
@@ -19,14 +19,14 @@ const WEBHOOKS = 50;
 export async function soakOverload({ minutes }: { minutes: number }): Promise<void> {
   const flowhook = await startFlowhook({ 'default/people.yaml': 'source: { type: push }\n' });
   const call = async (method: string, path: string, body: unknown) => {
-    const answer = await fetch(flowhook.url + path, {
+    const response = await fetch(flowhook.url + path, {
       method,
       headers: { ...flowhook.headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    await answer.text();
-    return answer.headers.get('x-webhook-id') ?? '';
+    if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    await response.text();
+    return response.headers.get('x-webhook-id') ?? '';
   };
   const people = Array.from({ length: 200 }, (_, n) => ({
     id: n,
@@ -44,8 +44,8 @@ export async function soakOverload({ minutes }: { minutes: number }): Promise<vo
   let next = 0;
   const loop = new OpenLoop({
     url: flowhook.url,
-    next: () => requests[next++ % requests.length] as Ask,
-    onAnswer: (answer) => seen.add(answer),
+    next: () => requests[next++ % requests.length] as RawRequest,
+    onResponse: (response) => seen.add(response),
     maxConnections: MAX_CONNECTIONS,
   });
 
@@ -90,10 +90,10 @@ export async function soakOverload({ minutes }: { minutes: number }): Promise<vo
 }
 
 /** Of ten requests, four change a webhook, five read one object or a page, and one reads all records. */
-function wire(url: string, headers: Record<string, string>, ids: readonly string[]): Ask[] {
+function wire(url: string, headers: Record<string, string>, ids: readonly string[]): RawRequest[] {
   const { host } = new URL(url);
   const given = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
-  const get = (kind: string, path: string): Ask => ({
+  const get = (kind: string, path: string): RawRequest => ({
     kind,
     bytes: Buffer.from(`GET ${path} HTTP/1.1\r\n${given.join('')}\r\n`),
   });
@@ -124,7 +124,7 @@ class Window {
     return this.#refused.length;
   }
 
-  add({ kind, status, hasRetryAfter, sentMs: ms }: Answered): void {
+  add({ kind, status, hasRetryAfter, sentMs: ms }: TimedResponse): void {
     if (status === 200) this.#accept(kind, ms);
     else if (status === 503) this.#refused.push(ms);
     else this.others += 1;

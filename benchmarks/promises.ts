@@ -78,10 +78,10 @@ export function promisesTable(results: ReadonlyMap<string, Result>): string {
     const measured = result && found(result);
     if (measured === undefined) return [];
     const isKept = isAtLeast === undefined ? measured <= (isAtMost ?? Number.NaN) : measured >= isAtLeast;
-    const asked = isAtLeast === undefined ? `at most ${isAtMost}` : `at least ${isAtLeast}`;
+    const target = isAtLeast === undefined ? `at most ${isAtMost}` : `at least ${isAtLeast}`;
     const cells = [
       what,
-      `${asked} ${unit}`.trim(),
+      `${target} ${unit}`.trim(),
       `${rounded(measured)} ${unit}`.trim(),
       isKept ? 'met' : '**missed**',
     ];

@@ -118,23 +118,23 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
   let next = 0;
   let prepared = 0;
   let accepted = 0;
-  let asked = 0;
+  let calls = 0;
   let overloaded = 0;
-  const ask = (connections: number, forMs: number, call: () => number, expected: 200 | 400) =>
+  const call = (connections: number, forMs: number, call: () => number, expected: 200 | 400) =>
     hammer({
       url,
       connections,
       forMs,
       request: () => ({ method: 'POST', path: `/v1/workflows/w${workflowOf(call())}/queue`, headers }),
       onStatus(status) {
-        asked += 1;
+        calls += 1;
         if (status === 503) overloaded += 1;
         else if (status !== expected) throw new Error(`${name} returned ${status} instead of ${expected}`);
         else if (status === 200) accepted += 1;
         return status === expected;
       },
     });
-  const queue = (connections: number, forMs: number) => ask(connections, forMs, () => next++, 200);
+  const queue = (connections: number, forMs: number) => call(connections, forMs, () => next++, 200);
   async function prepareRound(): Promise<void> {
     if (prepare === undefined) return;
     // In whole spans, because any workflow of a span may be called next.
@@ -150,7 +150,7 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
       await prepareRound();
       // All contestants prepare before any is measured.
       yield {};
-      asked = 0;
+      calls = 0;
       overloaded = 0;
       for (const connections of CONNECTIONS) {
         const { perSecond, p50Ms, p99Ms } = await queue(connections, FOR_MS);
@@ -162,13 +162,13 @@ async function contestant(name: string, queueing: Queueing): Promise<Contestant>
       }
       let taken = 0;
       // The first workflows still have a job.
-      const refused = await ask(REFUSED_AT, FOR_MS, () => taken++ % REFUSED_AT, 400);
+      const refused = await call(REFUSED_AT, FOR_MS, () => taken++ % REFUSED_AT, 400);
       const found = await stored();
       if (found !== accepted) throw new Error(`${name} accepted ${accepted} jobs and stored ${found}`);
       yield {
         [`refused at ${REFUSED_AT}`]: refused.perSecond,
         // Only Flowhook refuses for that reason.
-        ...(prepare === undefined ? {} : { overloaded: (overloaded * 100) / asked }),
+        ...(prepare === undefined ? {} : { overloaded: (overloaded * 100) / calls }),
       };
     },
   };

@@ -24,10 +24,10 @@ export async function whileQueueing<T>(
     while (going) {
       const path = `/v1/workflows/w${from.next++}/queue`;
       const sent = performance.now();
-      const answer = await pool.request({ method: 'POST', path, headers });
-      await answer.body.dump();
-      if (answer.statusCode !== 200 && answer.statusCode !== 400)
-        throw new Error(`${path}: ${answer.statusCode}`);
+      const response = await pool.request({ method: 'POST', path, headers });
+      await response.body.dump();
+      if (response.statusCode !== 200 && response.statusCode !== 400)
+        throw new Error(`${path}: ${response.statusCode}`);
       took.push(performance.now() - sent);
       await new Promise((later) => setTimeout(later, CALL_EVERY_MS));
     }

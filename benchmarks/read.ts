@@ -50,14 +50,14 @@ const benchmark: Benchmark = {
     const stops = [() => reader.stop(), () => flowhook.stop()];
     const bytes: Partial<Record<Size, number>> = {};
     for (const size of ['1 k', ...large] as const) {
-      const answer = await fetch(urlOf(flowhook, size), { headers: flowhook.headers });
-      const body = Buffer.from(await answer.arrayBuffer());
+      const response = await fetch(urlOf(flowhook, size), { headers: flowhook.headers });
+      const body = Buffer.from(await response.arrayBuffer());
       await writeFile(fileOf(flowhook, size), body);
       bytes[size] = body.length;
     }
 
-    async function read(asked: Asked): Promise<Record<string, number>> {
-      const { size, url, headers, readers = 1, reads = 1, before } = asked;
+    async function read(options: ReadOptions): Promise<Record<string, number>> {
+      const { size, url, headers, readers = 1, reads = 1, before } = options;
       const text = bytes[size] ?? 0;
       const found = { seconds: 0, firstMs: 0 };
       // If nothing runs before each read, all reads use one connection.
@@ -90,10 +90,10 @@ const benchmark: Benchmark = {
 
     const ours = (of: Flowhook, name: string, encoding: string, sizes: readonly Size[]): Contestant[] => {
       const headers = { ...of.headers, 'accept-encoding': encoding };
-      const withPeak = async (asked: Omit<Asked, 'url' | 'headers'>) => {
+      const withPeak = async (options: Omit<ReadOptions, 'url' | 'headers'>) => {
         await of.resetPeak();
-        const figures = await read({ ...asked, url: urlOf(of, asked.size), headers });
-        return { ...figures, [`${asked.size}, peak memory`]: (await of.memory()).peakMb };
+        const figures = await read({ ...options, url: urlOf(of, options.size), headers });
+        return { ...figures, [`${options.size}, peak memory`]: (await of.memory()).peakMb };
       };
       const many = { size: '200 k', url: urlOf(of, '200 k'), headers, readers: READERS } as const;
       return [
@@ -191,7 +191,7 @@ const benchmark: Benchmark = {
 };
 export default benchmark;
 
-interface Asked {
+interface ReadOptions {
   size: Size;
   url: string;
   headers: Record<string, string>;
@@ -219,12 +219,12 @@ async function notModified(url: string, headers: Record<string, string>): Promis
   const head = await fetch(url, { headers });
   await head.arrayBuffer();
   const { pathname: path, origin } = new URL(url);
-  const asked = { ...headers, 'if-none-match': head.headers.get('etag') ?? '' };
+  const conditional = { ...headers, 'if-none-match': head.headers.get('etag') ?? '' };
   const { perSecond } = await hammer({
     url: origin,
     connections: READERS,
     forMs: NOT_MODIFIED_MS,
-    request: () => ({ method: 'GET', path, headers: asked }),
+    request: () => ({ method: 'GET', path, headers: conditional }),
     onStatus: (status) => {
       if (status !== 304) throw new Error(`${url} returned ${status}, not 304`);
     },
@@ -238,17 +238,17 @@ async function push(
   body: string | Buffer<ArrayBuffer>,
   query = '',
 ): Promise<void> {
-  const answer = await fetch(`${url}/push${query}`, {
+  const response = await fetch(`${url}/push${query}`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body,
   });
-  if (answer.status !== 200) throw new Error(await answer.text());
+  if (response.status !== 200) throw new Error(await response.text());
 }
 
 /** Reads a body, and waits until it is cached. */
 async function untilKept(url: string, headers: Record<string, string>): Promise<void> {
-  await fetch(url, { headers }).then((answer) => answer.arrayBuffer());
+  await fetch(url, { headers }).then((response) => response.arrayBuffer());
   await untilThere(url, headers);
 }
 

@@ -38,9 +38,9 @@ export function startReader(): { read(input: ReadRequest): Promise<ReadResult>; 
     async read(input) {
       const done = new AbortController();
       const { signal } = done;
-      const answer = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })]);
+      const reply = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })]);
       child.send(input);
-      const [result] = (await answer) as [ReadResult | { error: string } | number];
+      const [result] = (await reply) as [ReadResult | { error: string } | number];
       done.abort();
       if (typeof result === 'number' || 'error' in result)
         throw new Error(`The reader failed: ${JSON.stringify(result)}`);
@@ -68,16 +68,16 @@ async function readAll(input: ReadRequest): Promise<ReadResult> {
   const { readers = 1, reads = 1 } = input;
   const connections = await Promise.all(Array.from({ length: readers }, () => open(input)));
   const from = performance.now();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     connections.map(async (connection) => {
-      const read: Answer[] = [];
+      const read: BodyRead[] = [];
       for (let n = 0; n < reads; n++) read.push(await connection.read());
       return read;
     }),
   );
   const seconds = (performance.now() - from) / 1_000;
   for (const connection of connections) connection.close();
-  const all = answers.flat();
+  const all = responses.flat();
   return {
     bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
     firstMs: all.reduce((sum, { firstMs }) => sum + firstMs, 0) / all.length,
@@ -87,7 +87,7 @@ async function readAll(input: ReadRequest): Promise<ReadResult> {
   };
 }
 
-interface Answer {
+interface BodyRead {
   status: number;
   headers: Map<string, string>;
   bytes: number;
@@ -96,7 +96,7 @@ interface Answer {
 }
 
 /** A connection that repeats a request. */
-async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; close(): void }> {
+async function open(input: ReadRequest): Promise<{ read(): Promise<BodyRead>; close(): void }> {
   const { host, hostname, port, pathname, search } = new URL(input.url);
   const lines = Object.entries({ host, ...input.headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   const request = `GET ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`;
@@ -125,28 +125,28 @@ async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; clos
         fail = reject;
         const hash = createHash('sha256');
         const sentAt = performance.now();
-        const answer: Answer = { status: 0, headers: new Map(), bytes: 0, firstMs: 0, sha256: '' };
+        const response: BodyRead = { status: 0, headers: new Map(), bytes: 0, firstMs: 0, sha256: '' };
         feed = follow({
           onLine: (line) => {
             const [name = '', value = ''] = line.split(': ');
-            if (answer.status === 0) answer.status = Number(line.split(' ')[1]);
-            else answer.headers.set(name.toLowerCase(), value);
+            if (response.status === 0) response.status = Number(line.split(' ')[1]);
+            else response.headers.set(name.toLowerCase(), value);
           },
           onBytes: (bytes) => {
-            if (answer.bytes === 0) {
-              answer.firstMs = performance.now() - sentAt;
+            if (response.bytes === 0) {
+              response.firstMs = performance.now() - sentAt;
               if (pauseMs !== undefined) {
                 socket.pause();
                 setTimeout(() => socket.resume(), pauseMs);
               }
             }
-            answer.bytes += bytes.length;
+            response.bytes += bytes.length;
             if (pauseMs !== undefined) hash.update(bytes);
           },
           onEnd: () => {
-            if (pauseMs !== undefined) answer.sha256 = hash.digest('hex');
-            if (answer.status === 200) resolve(answer);
-            else reject(new Error(`${input.url} answered ${answer.status}`));
+            if (pauseMs !== undefined) response.sha256 = hash.digest('hex');
+            if (response.status === 200) resolve(response);
+            else reject(new Error(`${input.url} returned ${response.status}`));
           },
         });
         socket.write(request);
@@ -155,7 +155,7 @@ async function open(input: ReadRequest): Promise<{ read(): Promise<Answer>; clos
 }
 
 /** Parses one HTTP/1.1 response: its head, and its body by length or in chunks (RFC 9112). */
-function follow(told: {
+function follow(events: {
   onLine: (line: string) => void;
   onBytes: (bytes: Buffer) => void;
   onEnd: () => void;
@@ -169,20 +169,20 @@ function follow(told: {
   function begin(bytes: number): void {
     left = bytes;
     reading = 'body';
-    if (left === 0) told.onEnd();
+    if (left === 0) events.onEnd();
   }
 
   function take(text: string): void {
     if (reading === 'head' && text !== '') {
       length = Number(/^content-length: *(\d+)/i.exec(text)?.[1] ?? length);
       isChunked ||= /^transfer-encoding: *chunked/i.test(text);
-      told.onLine(text);
+      events.onLine(text);
     } else if (reading === 'head' && !isChunked) begin(length);
     else if (reading === 'size of a chunk') {
       left = Number.parseInt(text, 16);
       reading = left === 0 ? 'trailer' : 'body';
     } else if (reading !== 'trailer') reading = 'size of a chunk';
-    else if (text === '') told.onEnd();
+    else if (text === '') events.onEnd();
   }
 
   return (bytes) => {
@@ -191,9 +191,9 @@ function follow(told: {
         const part = bytes.subarray(at, at + left);
         at += part.length;
         left -= part.length;
-        told.onBytes(part);
+        events.onBytes(part);
         if (left === 0 && isChunked) reading = 'end of a chunk';
-        else if (left === 0) told.onEnd();
+        else if (left === 0) events.onEnd();
       } else {
         const end = bytes.indexOf(0x0a, at);
         line += bytes.toString('latin1', at, end === -1 ? bytes.length : end);

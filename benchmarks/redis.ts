@@ -29,7 +29,7 @@ export async function startRedis(
     rm -rf '${directory}'`;
   const shell = spawn('/bin/sh', ['-c', script], { stdio: ['pipe', 'ignore', 'inherit'], detached: true });
   const ended = once(shell, 'exit');
-  await answers(socket);
+  await isListening(socket);
   return {
     socket,
     async stop() {
@@ -40,7 +40,7 @@ export async function startRedis(
 }
 
 /** Resolves when Redis is listening. Throws after ten seconds. */
-async function answers(path: string): Promise<void> {
+async function isListening(path: string): Promise<void> {
   for (const until = performance.now() + 10_000; ; ) {
     const socket = connect({ path });
     try {

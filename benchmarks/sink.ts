@@ -38,16 +38,16 @@ export async function startSink(at = 'http://127.0.0.1:0'): Promise<Sink> {
   return {
     url,
     misbehave: (how) => child.send({ how }),
-    count: () => ask<number>(child, 'count'),
-    take: () => ask<Taken>(child, 'take'),
+    count: () => request<number>(child, 'count'),
+    take: () => request<Taken>(child, 'take'),
     stop: () => child.kill(),
   };
 }
 
-async function ask<T>(child: ChildProcess, what: string): Promise<T> {
-  const answered = once(child, 'message');
-  child.send({ what });
-  return (await answered)[0] as T;
+async function request<T>(child: ChildProcess, command: string): Promise<T> {
+  const reply = once(child, 'message');
+  child.send({ command });
+  return (await reply)[0] as T;
 }
 
 if (process.argv[2] === 'run') run(new URL(process.argv[3] ?? ''));
@@ -83,10 +83,10 @@ function run({ hostname, port }: URL): void {
   server.listen(Number(port), hostname, () => {
     process.send?.(`http://${hostname}:${(server.address() as AddressInfo).port}`);
   });
-  process.on('message', (message: { how?: Misbehavior; what?: string }) => {
+  process.on('message', (message: { how?: Misbehavior; command?: string }) => {
     if (message.how !== undefined) how = message.how;
-    if (message.what === 'count') process.send?.(latenciesMs.length);
-    if (message.what !== 'take') return;
+    if (message.command === 'count') process.send?.(latenciesMs.length);
+    if (message.command !== 'take') return;
     latenciesMs.sort((a, b) => a - b);
     process.send?.({ received: latenciesMs.length, latenciesMs, firstAt, lastAt } satisfies Taken);
     latenciesMs = [];
@@ -100,17 +100,17 @@ function sentAt(body: string): number {
   return Date.parse(body.slice(from, body.indexOf('"', from)));
 }
 
-let answer = '';
-let answerUntil = 0;
+let response = '';
+let responseUntil = 0;
 
 /** The response of Node's own server, because senders read its headers and how long they may keep the connection. */
 function received(): string {
   const now = Date.now();
-  if (now < answerUntil) return answer;
-  answerUntil = now - (now % 1_000) + 1_000;
+  if (now < responseUntil) return response;
+  responseUntil = now - (now % 1_000) + 1_000;
   const date = new Date(now).toUTCString();
-  answer = `HTTP/1.1 204 No Content\r\nDate: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n\r\n`;
-  return answer;
+  response = `HTTP/1.1 204 No Content\r\nDate: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n\r\n`;
+  return response;
 }
 
 function misbehave(how: Misbehavior, socket: Socket): void {

@@ -1,5 +1,5 @@
 /** The interface of a driver for another product that delivers webhooks and is already running. */
-import type { Ask } from '../open-loop.ts';
+import type { RawRequest } from '../open-loop.ts';
 
 export interface PeerInput {
   /** The URL of its API, without a slash at the end. */
@@ -11,7 +11,7 @@ export interface PeerInput {
 }
 
 /** Creates one endpoint, and returns a function that returns the request for a message. The payload is JSON. */
-export type Peer = (input: PeerInput) => Promise<(payload: string) => Ask>;
+export type Peer = (input: PeerInput) => Promise<(payload: string) => RawRequest>;
 
 /**
  * Creates an object over HTTP.
@@ -24,13 +24,13 @@ export async function create<Made>(
   body?: unknown,
   method: 'POST' | 'PUT' = 'POST',
 ): Promise<Made> {
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method,
     headers: authorized(token),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${url} returned ${answer.status}: ${text.slice(0, 500)}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${url} returned ${response.status}: ${text.slice(0, 500)}`);
   return (text === '' ? undefined : JSON.parse(text)) as Made;
 }
 
