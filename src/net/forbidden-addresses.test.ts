@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Dispatcher, request } from 'undici';
 import { ELSEWHERE, THIS_MACHINE, tricks } from '../../test/support/net/address-spellings.ts';
-import { startNameServer, type Told } from '../../test/support/net/name-server.ts';
+import { type Addresses, startNameServer } from '../../test/support/net/name-server.ts';
 import { type AddressPolicy, parseAllowNetworks } from './address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from './dispatcher.ts';
 import { createResolver, type Resolver } from './resolver.ts';
@@ -134,7 +134,7 @@ test('allows only the addresses in the setting', async (t) => {
 /** A resolver with a real name server on loopback, whose responses are not cached by default. */
 async function withNames(
   t: { after(work: () => Promise<void>): void },
-  tell: (name: string, query: number) => Told,
+  addressesOf: (name: string, query: number) => Addresses,
   ttlS = 0,
 ) {
   const queries = new Map<string, number>();
@@ -142,7 +142,7 @@ async function withNames(
     (name) => {
       const query = (queries.get(name) ?? 0) + 1;
       queries.set(name, query);
-      return tell(name, query);
+      return addressesOf(name, query);
     },
     { ttlS },
   );

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { mintKey } from '../../src/teams/keys.ts';
 import { type Answer, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const shell = (script: string) => `source: { type: command, command: [sh, -c, '${script}'] }\n`;
 
@@ -46,18 +47,15 @@ async function queue(workflowId: string): Promise<string> {
 }
 
 /** Polls until the response is as expected. */
-async function until(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
-  const deadline = performance.now() + 90_000;
-  let body: Json = {};
-  while (performance.now() < deadline) {
-    body = (await get(path)).body as Json;
-    if (holds(body)) return body;
-  }
-  return assert.fail(`Waited 90 s for ${what}: ${JSON.stringify(body)}`);
+function bodyUntil(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
+  return until(what, async () => {
+    const body = (await get(path)).body as Json;
+    return holds(body) && body;
+  });
 }
 
 const inState = (id: string, state: string) =>
-  until(`/v1/jobs/${id}`, `${id} ${state}`, (job) => job.state === state);
+  bodyUntil(`/v1/jobs/${id}`, `${id} ${state}`, (job) => job.state === state);
 
 const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) => {
   assert.equal(status, expected);
@@ -66,10 +64,10 @@ const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) =
 
 test('a running job shows its progress and log, and publishes nothing if it is canceled', async () => {
   const id = await queue('held');
-  await until(`/v1/jobs/${id}/logs`, 'its line', ({ lines }) => /started/.test(JSON.stringify(lines)));
+  await bodyUntil(`/v1/jobs/${id}/logs`, 'its line', ({ lines }) => /started/.test(JSON.stringify(lines)));
   const job = await inState(id, 'running');
   assert.deepEqual([job.attempt, job.priority, job.nextAttemptAt, job.cancelRequestedAt], [1, 0, null, null]);
-  await until(`/v1/jobs/${id}`, 'progress', ({ progress }) => (progress as Json | null)?.records === 1);
+  await bodyUntil(`/v1/jobs/${id}`, 'progress', ({ progress }) => (progress as Json | null)?.records === 1);
 
   const logs = (await get(`/v1/jobs/${id}/logs`)).body as { attempt: number; next: number; lines: Json[] };
   assert.deepEqual([logs.attempt, logs.next], [1, logs.lines.at(-1)?.seq]);

@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { mintKey } from '../../src/teams/keys.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Answer, startService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 type Json = Record<string, unknown>;
 
@@ -49,17 +50,14 @@ async function subscribe(events: string[], workflowId = 'people', headers = {}):
 /** Sends a test event and waits until its delivery is in this state, or has been attempted. */
 async function testEvent(id: string): Promise<Json> {
   const made = (await post(`${WEBHOOKS}/${id}/test`)).body as Json;
-  return until(`/v1/deliveries/${made.deliveryId}`, 'an attempt', ({ attempt }) => attempt === 1);
+  return bodyUntil(`/v1/deliveries/${made.deliveryId}`, 'an attempt', ({ attempt }) => attempt === 1);
 }
 
-async function until(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
-  const deadline = performance.now() + 90_000;
-  let body: Json = {};
-  while (performance.now() < deadline) {
-    body = (await get(path)).body as Json;
-    if (holds(body)) return body;
-  }
-  return assert.fail(`Waited 90 s for ${what}: ${JSON.stringify(body)}`);
+function bodyUntil(path: string, what: string, holds: (body: Json) => boolean): Promise<Json> {
+  return until(what, async () => {
+    const body = (await get(path)).body as Json;
+    return holds(body) && body;
+  });
 }
 
 const refused = ({ status, body }: Answer, expected: number, sentence: RegExp) => {
@@ -108,12 +106,12 @@ test('a webhook that is held back shows why and until when, and so does a test e
   const closed = { state: 'closed', since: null, nextAttemptAt: null, reason: null };
   assert.deepEqual(await shown(), closed);
   assert.equal(((await post(`${path}/test`)).body as Json).message, 'The test event is being sent');
-  await until(path, 'the first delivery', ({ lastSuccessAt }) => lastSuccessAt !== null);
+  await bodyUntil(path, 'the first delivery', ({ lastSuccessAt }) => lastSuccessAt !== null);
 
   status = 500;
   try {
     for (let count = 0; count < 16; count += 1) await post(`${path}/test`);
-    await until(path, 'the breaker', ({ breaker }) => (breaker as Json).state === 'open');
+    await bodyUntil(path, 'the breaker', ({ breaker }) => (breaker as Json).state === 'open');
   } finally {
     status = 204;
   }
@@ -129,7 +127,7 @@ test('a webhook that is held back shows why and until when, and so does a test e
   await post(`${path}/pause`);
   assert.equal((await shown()).nextAttemptAt, null, 'nothing is sent while it is paused');
   assert.deepEqual((await post(`${path}/resume`)).status, 200);
-  await until(path, 'a success', ({ breaker, failingSince }) => {
+  await bodyUntil(path, 'a success', ({ breaker, failingSince }) => {
     return failingSince === null && (breaker as Json).reason === null;
   });
 });
@@ -172,7 +170,7 @@ test('a webhook without a workflow receives events of all workflows, and is list
   assert.ok(!ofOne.webhooks.some((listed) => listed.id === id));
 
   assert.equal((await post('/v1/workflows/people/queue')).status, 200);
-  await until(`${WEBHOOKS}/${id}/deliveries`, 'the delivery', ({ deliveries }) =>
+  await bodyUntil(`${WEBHOOKS}/${id}/deliveries`, 'the delivery', ({ deliveries }) =>
     (deliveries as Json[]).some(({ state }) => state === 'delivered'),
   );
   const received = receiver.received.find(({ headers }) => headers['x-a'] === 'b');
@@ -295,7 +293,7 @@ test('a paused webhook shows since when and why, and sends waiting deliveries wh
   assert.deepEqual([waiting.state, waiting.attempt], ['waiting', 0]);
   const resumed = (await post(`${WEBHOOKS}/${id}/resume`)).body as { webhook: Json };
   assert.deepEqual([resumed.webhook.state, resumed.webhook.pausedReason], ['active', null]);
-  await until(`/v1/deliveries/${made.deliveryId}`, 'delivery', ({ state }) => state === 'delivered');
+  await bodyUntil(`/v1/deliveries/${made.deliveryId}`, 'delivery', ({ state }) => state === 'delivered');
 });
 
 test('lists deliveries newest first, by state and time, page by page', async () => {
@@ -353,7 +351,7 @@ test('replaying a waiting delivery sends it now, and a replay shows its results'
     attempt: 1,
   });
   assert.equal(headers.get('location'), `/v1/deliveries/${first.id}`);
-  const sent = await until(`/v1/deliveries/${first.id}`, 'delivery', isDelivered);
+  const sent = await bodyUntil(`/v1/deliveries/${first.id}`, 'delivery', isDelivered);
   assert.equal(sent.attempt, 2);
   assert.equal(receiver.received.filter(({ event }) => event.id === first.event.id).length, 2);
   const { deliveries } = (await get(`${WEBHOOKS}/${id}/deliveries`)).body as { deliveries: Json[] };
@@ -361,10 +359,14 @@ test('replaying a waiting delivery sends it now, and a replay shows its results'
 
   const copy = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
   assert.deepEqual([copy.retried, copy.attempt], [false, 0]);
-  await until(`/v1/deliveries/${copy.deliveryId}`, 'its copy', isDelivered);
+  await bodyUntil(`/v1/deliveries/${copy.deliveryId}`, 'its copy', isDelivered);
   status = 401;
   const failing = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
-  await until(`/v1/deliveries/${failing.deliveryId}`, 'a copy that fails', ({ attempt }) => attempt === 1);
+  await bodyUntil(
+    `/v1/deliveries/${failing.deliveryId}`,
+    'a copy that fails',
+    ({ attempt }) => attempt === 1,
+  );
   const same = { deliveryId: failing.deliveryId, retried: true, attempt: 1 };
   await post(`${WEBHOOKS}/${id}/pause`);
   const { message, ...made } = (await post(`/v1/deliveries/${first.id}/replay`)).body as Json;
@@ -374,7 +376,7 @@ test('replaying a waiting delivery sends it now, and a replay shows its results'
   assert.match(String(listed.message), /^The delivery was still waiting/);
   status = 204;
   await post(`${WEBHOOKS}/${id}/resume`);
-  await until(`/v1/deliveries/${failing.deliveryId}`, 'that copy', isDelivered);
+  await bodyUntil(`/v1/deliveries/${failing.deliveryId}`, 'that copy', isDelivered);
 
   status = 401;
   const since = new Date(0).toISOString();
@@ -383,7 +385,7 @@ test('replaying a waiting delivery sends it now, and a replay shows its results'
   assert.match(String(trial.message), /^It would send 2 events: 2 waiting/);
   const begun = await post(`${WEBHOOKS}/${id}/replay`, { since });
   const where = begun.headers.get('location') ?? '';
-  const done = await until(where, 'the attempts', ({ state, made, outcome }) => {
+  const done = await bodyUntil(where, 'the attempts', ({ state, made, outcome }) => {
     return state === 'done' && made === 2 && (outcome as Json).failed === 2;
   });
   assert.deepEqual(done.states, ['waiting', 'dead']);
@@ -418,13 +420,13 @@ test('replays one delivery, several, or all of a period, with the same event IDs
   const one = await post(`/v1/deliveries/${first.id}/replay`);
   const { deliveryId } = one.body as Json;
   assert.equal(one.headers.get('location'), `/v1/deliveries/${deliveryId}`);
-  const again = await until(`/v1/deliveries/${deliveryId}`, 'delivery', isDelivered);
+  const again = await bodyUntil(`/v1/deliveries/${deliveryId}`, 'delivery', isDelivered);
   assert.deepEqual([again.origin, again.eventId, arrived(first.event)], ['replay', first.eventId, 2]);
 
   const some = await post(`${WEBHOOKS}/${id}/replay`, { deliveryIds: [first.id, second.id] });
   const { deliveryIds } = some.body as { deliveryIds: string[] };
   assert.equal(deliveryIds.length, 2);
-  for (const sent of deliveryIds) await until(`/v1/deliveries/${sent}`, 'it', isDelivered);
+  for (const sent of deliveryIds) await bodyUntil(`/v1/deliveries/${sent}`, 'it', isDelivered);
   assert.deepEqual([arrived(first.event), arrived(second.event)], [3, 2]);
 
   const since = String(first.createdAt);
@@ -443,7 +445,7 @@ test('replays one delivery, several, or all of a period, with the same event IDs
   const { replay } = all.body as { replay: Json };
   const where = all.headers.get('location') ?? '';
   assert.equal(where, `${WEBHOOKS}/${id}/replays/${replay.id}`);
-  const done = await until(
+  const done = await bodyUntil(
     where,
     'its end',
     ({ state, outcome }) => state === 'done' && (outcome as Json).underWay === 0,

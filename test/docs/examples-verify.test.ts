@@ -1,4 +1,4 @@
-/** The examples of verification, each run where its language is installed, against the same messages. */
+/** The examples that verify signatures, each tested with the same messages if its language is installed. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -29,7 +29,7 @@ interface Message {
   what: string;
   headers: Record<string, string>;
   body: string;
-  /** What the words for refusing it begin with; nothing when it is to be taken. */
+  /** The expected error; undefined if the message must be accepted. */
   refused?: RegExp;
 }
 
@@ -40,7 +40,7 @@ function sign(keys: Parameters<typeof signatureHeaders>[1], ageS = 0): Promise<R
   return signatureHeaders({ id: `evt_${last}`, timestamp, body: BODY }, keys);
 }
 
-/** Only the signatures of one version. */
+/** Removes the signatures of other versions. */
 function only(version: 'v1' | 'v1a', headers: Record<string, string>): Record<string, string> {
   const signatures = headers['webhook-signature']?.split(' ') ?? [];
   return {
@@ -49,16 +49,16 @@ function only(version: 'v1' | 'v1a', headers: Record<string, string>): Record<st
   };
 }
 
-/** Messages for whoever knows the secret. */
+/** Messages for receivers with the secret. */
 async function v1Messages(): Promise<Message[]> {
   const ours = { secrets: [secret], privateKey };
   const [other] = others.secrets as [Buffer];
   const mine = async (ageS?: number) => only('v1', await sign(ours, ageS));
   return [
     { what: 'signed with the secret', headers: await sign(ours), body: BODY },
-    { what: 'as old as is allowed', headers: await mine(290), body: BODY },
+    { what: 'almost too old', headers: await mine(290), body: BODY },
     {
-      what: 'signed with the secret and the one before it',
+      what: 'signed with the secret and the previous secret',
       headers: only('v1', await sign({ secrets: [other, secret], privateKey })),
       body: BODY,
     },
@@ -122,13 +122,13 @@ function isInstalled(program: string, args: string[]): boolean {
   }
 }
 
-/** The receivers, as processes of their own. */
+/** The receivers, each in its own process. */
 for (const { language, program, version, file } of [
   { language: 'TypeScript', program: process.execPath, version: ['--version'], file: 'receiver.mts' },
   { language: 'Python', program: 'python3', version: ['--version'], file: 'receiver.py' },
 ]) {
   const skip = !isInstalled(program, version) && `${program} is not installed here`;
-  test(`the receiver in ${language} takes what is signed, once, and refuses the rest`, {
+  test(`the receiver in ${language} accepts each signed message once, and refuses the others`, {
     skip,
   }, async (t) => {
     const child = spawn(program, [join(EXAMPLES, file), '--port', '0', '--secret', WHSEC, '--key', WHPK], {
@@ -138,9 +138,9 @@ for (const { language, program, version, file } of [
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
     const url = /http:\S+/.exec((await lines.next()).value ?? '')?.[0] ?? '';
     const post = async ({ headers, body }: Pick<Message, 'headers' | 'body'>) => {
-      const answer = await fetch(url, { method: 'POST', headers, body });
-      await answer.text();
-      return { status: answer.status, line: (await lines.next()).value };
+      const response = await fetch(url, { method: 'POST', headers, body });
+      await response.text();
+      return { status: response.status, line: (await lines.next()).value };
     };
     for (const message of [...(await v1Messages()), ...(await v1aMessages())]) {
       const id = message.headers['webhook-id'];
@@ -156,7 +156,7 @@ for (const { language, program, version, file } of [
     const { status, line } = await post({ headers: {}, body: BODY });
     assert.deepEqual([status, line], [401, 'refused: a webhook- header is missing']);
 
-    // What fails is not taken for done: the next attempt of the same event gets through to the work.
+    // A failed event does not count as done: the next attempt is processed.
     const headers = await signatureHeaders(
       { id: 'evt_broken', timestamp: Math.floor(Date.now() / 1000), body: 'no JSON' },
       { secrets: [secret], privateKey },
@@ -175,7 +175,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-/** Functions to copy, as programs: the headers in the environment, the body on standard input. */
+/** Functions to copy, run as programs with the headers in the environment and the body on standard input. */
 for (const { language, program, version, prepare } of [
   {
     language: 'Go',
@@ -211,7 +211,7 @@ for (const { language, program, version, prepare } of [
     program: 'javac',
     version: ['-version'],
     prepare() {
-      // For one small file, the compiler's own optimising costs more than it saves.
+      // For one small file, optimizing the compiler itself takes longer than it saves.
       const flags = ['-J-XX:+UseSerialGC', '-J-XX:TieredStopAtLevel=1'];
       execFileSync('javac', [...flags, '-encoding', 'UTF-8', '-d', built, join(EXAMPLES, 'Verify.java')]);
       return ['java', '-Xshare:auto', '-XX:TieredStopAtLevel=1', '-cp', built, 'Verify'];
@@ -225,7 +225,7 @@ for (const { language, program, version, prepare } of [
   },
 ]) {
   const skip = !isInstalled(program, version) && `${program} is not installed here`;
-  test(`the function in ${language} takes what is signed and refuses the rest`, { skip }, async () => {
+  test(`the function in ${language} accepts signed messages and refuses the others`, { skip }, async () => {
     const [command = '', ...args] = prepare();
     for (const message of await v1Messages()) {
       const printed = await run(command, args, message);
@@ -240,7 +240,7 @@ for (const { language, program, version, prepare } of [
   });
 }
 
-/** What the program printed, and its exit code. */
+/** Returns the output of the program and its exit code. */
 async function run(
   command: string,
   args: string[],
@@ -256,7 +256,7 @@ async function run(
     },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  // One that refuses before it has read the body closes its end.
+  // A program that refuses the message before it reads the body closes the pipe.
   child.stdin.on('error', () => undefined);
   child.stdin.end(message.body);
   let printed = '';
@@ -267,7 +267,7 @@ async function run(
   return `${printed.trim()} ${code}`;
 }
 
-test('the receiver in TypeScript accepts the published vectors, at their time', () => {
+test('the receiver in TypeScript accepts the published test vectors at their time', () => {
   const { message, v1, v1a } = vectors;
   const body = Buffer.from(message.body);
   const headers = (signature: string) => ({
@@ -282,7 +282,7 @@ test('the receiver in TypeScript accepts the published vectors, at their time', 
   }
 });
 
-test('the receiver in TypeScript remembers a bounded number of ids', () => {
+test('the receiver in TypeScript remembers a limited number of ids', () => {
   const seen = new SeenIds();
   for (let n = 0; n <= SeenIds.MAX; n += 1) assert.ok(seen.take(`evt_${n}`));
   assert.ok(!seen.take(`evt_${SeenIds.MAX}`));

@@ -252,14 +252,14 @@ test('the parser of the tests refuses invalid text', () => {
   for (const [text, why] of [
     ['a 1\n', /has no HELP/],
     [`${gauge}b 1\n`, /belongs to another/],
-    [`${gauge}a 1\na 1\n`, /comes twice/],
+    [`${gauge}a 1\na 1\n`, /appears twice/],
     [`${gauge}a{x="1} 1\n`, /labels/],
-    [`${gauge}a one\n`, /no number/],
+    [`${gauge}a one\n`, /not a number/],
     [`${gauge}a 1`, /does not end/],
     ['# HELP a A.\n# TYPE a counter\na 1\n', /_total/],
     [
       '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
-      /not one/,
+      /is invalid/,
     ],
   ] as const) {
     assert.throws(() => parseExposition(text), why);

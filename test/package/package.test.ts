@@ -1,4 +1,4 @@
-/** What `npm pack` makes runs by itself in an empty directory: every kind of child, every command, the contract. */
+/** The package works when it is installed in an empty directory: sources, webhooks, pages, commands, the contract. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -17,8 +17,8 @@ const KEY = 'key-of-the-installed-service';
 const installation = await installPackage();
 const { directory, program, files } = installation;
 
-/** What the package is made of. Whatever else is packed was not meant to be. */
-const MEANT = [
+/** The files that may be in the package. */
+const ALLOWED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|compose\.yaml)$/,
   /^bin\/(flowhook|compile-cache)\.js$/,
   /^dist\/.+\.(js|json)$/,
@@ -32,10 +32,10 @@ const MEANT = [
   /^templates\//,
 ];
 
-test('the package holds what runs, its types and its documentation, and no tests', async (t) => {
+test('the package contains the program, its types and its documentation, and no tests', async (t) => {
   t.diagnostic(`${installation.bytes.packed} bytes packed, ${installation.bytes.unpacked} unpacked`);
   assert.deepEqual(
-    files.filter((file) => !MEANT.some((pattern) => pattern.test(file))),
+    files.filter((file) => !ALLOWED.some((pattern) => pattern.test(file))),
     [],
   );
   assert.deepEqual(
@@ -44,14 +44,14 @@ test('the package holds what runs, its types and its documentation, and no tests
   );
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   for (const file of [...Object.values<string>(manifest.bin), manifest.exports['./workflow'].types]) {
-    assert.ok(files.includes(file.replace(/^\.\//, '')), `${file} is named by package.json and not packed`);
+    assert.ok(files.includes(file.replace(/^\.\//, '')), `${file} is named in package.json, but not packed`);
   }
   for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) {
-    assert.equal(manifest.scripts[script], undefined, `${script} would run where it is installed`);
+    assert.equal(manifest.scripts[script], undefined, `${script} would run during the installation`);
   }
 });
 
-test('every import of what is built finds its file, or a package that the manifest names', async () => {
+test('every import in the built code finds its file, or a package in the manifest', async () => {
   const installed = join(directory, 'node_modules', 'flowhook');
   const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
   const missing: string[] = [];
@@ -69,7 +69,7 @@ test('every import of what is built finds its file, or a package that the manife
   assert.deepEqual(missing, []);
 });
 
-test('modules are written with the types of flowhook/workflow', async () => {
+test('the types of flowhook/workflow check modules', async () => {
   const check = (name: string) =>
     run(
       process.execPath,
@@ -89,14 +89,14 @@ test('modules are written with the types of flowhook/workflow', async () => {
   await assert.rejects(check('wrong.mts'), ({ stdout }) => /'secrets' does not exist/.test(stdout));
 });
 
-test('a command keeps what Node has compiled of it', async () => {
+test('a command writes to the compile cache', async () => {
   const cache = join(directory, 'compiled');
   const env = { ...process.env, NODE_COMPILE_CACHE: cache };
   await run(process.execPath, [program, 'config', 'print'], { cwd: directory, env });
   assert.ok((await readdir(cache, { recursive: true })).length > 10);
 });
 
-test('it runs every kind of source, tells a webhook, has its dashboard and its guide, and commands ask it', async (t) => {
+test('runs every kind of source, delivers webhooks, serves dashboard and guide, and supports commands', async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
   const workflows = join(directory, 'workflows');
@@ -132,7 +132,7 @@ test('it runs every kind of source, tells a webhook, has its dashboard and its g
     });
     assert.equal((await call('POST', `/v1/workflows/${workflowId}/queue`)).status, 200);
   }
-  await receiver.until((received) => received.length === 3, 'all ends');
+  await receiver.until((received) => received.length === 3, 'the ends of all jobs');
   assert.deepEqual(
     receiver.received.map(({ event }) => event.type),
     ['workflow_finished', 'workflow_finished', 'workflow_finished'],
@@ -146,7 +146,7 @@ test('it runs every kind of source, tells a webhook, has its dashboard and its g
   assert.deepEqual([script.status, script.headers.get('content-encoding')], [200, 'gzip']);
   assert.match(await (await fetch(`${server.url}/docs/guide/`)).text(), /<h1[^>]*>Flowhook</);
   assert.doesNotMatch(server.output(), /(dashboard|guide)\.(build_started|not_built)/);
-  // These two ask with the client, which is our own package elsewhere.
+  // This command uses the client, which is a separate package in the repository.
   const ask = ['workflows', 'list', '--json', '--url', server.url, '--key', KEY];
   const { stdout } = await run(process.execPath, [program, ...ask], { cwd: directory });
   assert.deepEqual(
@@ -156,7 +156,7 @@ test('it runs every kind of source, tells a webhook, has its dashboard and its g
   assert.equal(await server.stop(), 0, server.output());
 });
 
-// The matrix starts this flowhook instead of the repository's.
+// The contract tests use the installed program instead of the repository's.
 process.env.FLOWHOOK_TEST_PROGRAM = program;
 await import('../contract/contract.test.ts');
 

@@ -1,6 +1,6 @@
 /**
- * Runs the commands of README.md as a newcomer would paste them: in a clean clone, with the machine's own Node and npm, an
- * empty home directory, an empty package cache, and the ports that the page names.
+ * Runs the commands of README.md as a new user would paste them: in a clean clone, with the machine's own Node and npm,
+ * an empty home directory, an empty package cache, and the ports in the page.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -13,25 +13,29 @@ import { type TestContext, test } from 'node:test';
 import { listenTo, type Started } from '../support/cli/commands.ts';
 import { ROOT, SNIPPETS } from '../support/docs/snippets.ts';
 
-/** The ports that the page names. */
+/** The ports in the page. */
 const PORTS = [8080, 9000];
-/** The line that the reader completes with the key that the server printed. */
+/** The line that the reader completes with the key printed by the server. */
 const KEY_LINE = /^KEY=.*$/m;
 
 test('the commands of README.md work as pasted into a clean clone', { timeout: 300_000 }, async (t) => {
   if (!existsSync(join(ROOT, '.git'))) return t.skip('not a clone');
   for (const port of PORTS) {
-    if (!(await isFree(port))) return t.skip(`something else listens on port ${port}`);
+    if (!(await isFree(port))) return t.skip(`port ${port} is in use`);
   }
   const home = mkdtempSync(join(tmpdir(), 'flowhook-newcomer-'));
   t.after(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
   const clone = join(home, 'flowhook');
   execFileSync('git', ['clone', '--quiet', ROOT, clone]);
-  // npm puts our own Node in front of the machine's.
+  // Removes the Node of the repository, which npm puts first.
   const path = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
   const environment = { HOME: home, PATH: path.join(delimiter), npm_config_cache: join(home, 'cache') };
   const blocks = SNIPPETS.filter(({ page, language }) => page === 'README.md' && language === 'sh');
-  assert.equal(blocks.length, 3, 'the blocks start the server, set KEY, and are the first five minutes');
+  assert.equal(
+    blocks.length,
+    3,
+    'there are blocks to start the server, to set KEY, and for the first five minutes',
+  );
   const [start = '', setKey = '', firstMinutes = ''] = blocks.map(({ text }) => text);
   assert.match(setKey, KEY_LINE);
 
@@ -49,7 +53,7 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   const printed = stdout + stderr;
   assert.equal(code, 0, printed);
   for (const type of ['queued', 'started', 'data_change', 'finished']) {
-    assert.match(printed, new RegExp(`workflow_${type}`), 'the receiver has printed it');
+    assert.match(printed, new RegExp(`workflow_${type}`), 'the receiver has printed the event');
   }
 
   const get = async (path: string): Promise<unknown> => {
@@ -58,17 +62,17 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   };
   const people = (await get('workflows/package-authors/data')) as { id: string }[];
   assert.ok(people.length > 10, printed);
-  assert.deepEqual(await get('integrations/webhooks/list'), { webhooks: [] }, 'no webhook is left');
+  assert.deepEqual(await get('integrations/webhooks/list'), { webhooks: [] }, 'all webhooks are removed');
   assert.equal(((await get('keys')) as { keys: unknown[] }).keys.length, 1, 'no second key was created');
   const untracked = execFileSync('git', ['status', '--porcelain'], { cwd: clone, encoding: 'utf8' });
-  assert.equal(untracked, '', 'no file is left');
+  assert.equal(untracked, '', 'all files are removed');
   // Ctrl-C reaches every process in the foreground.
   process.kill(-(first.process.pid ?? 0), 'SIGINT');
   const last = await first.ended;
   assert.match(last.stdout + last.stderr, /flowhook has stopped/);
 });
 
-/** Runs these lines in a shell, in a process group of its own. */
+/** Runs lines in a shell, in its own process group. */
 function terminal(t: TestContext, directory: string, env: Record<string, string>, lines: string): Started {
   const child = spawn('bash', ['-c', lines], { cwd: directory, env, detached: true });
   t.after(() => {

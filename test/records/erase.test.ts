@@ -17,11 +17,11 @@ import {
   other,
   plant,
   startWorld,
-  until,
   versionsOf,
 } from '../support/records/person-everywhere.ts';
 import { tablesWith } from '../support/records/tables-with.ts';
 import { onPostgres } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 test('a person who was everywhere is nowhere in the data directory, and everyone else is unchanged', async (t) => {
   const world = await startWorld(t);
@@ -130,7 +130,7 @@ test('a person who was everywhere is nowhere in the data directory, and everyone
   // Waiting deliveries are sent without the person.
   const sent = received.length;
   world.advance(3_600_000);
-  await until(service, async () => (received.length > sent + 3 ? true : undefined));
+  await until('the deliveries have arrived', () => received.length > sent + 3);
   for (const body of received.slice(sent)) assert.doesNotMatch(body, /lovelace/i);
 
   // The module can still use the state.
@@ -187,7 +187,7 @@ test('a run that is running when a person is suppressed does not bring them back
   const jobId = queued.headers.get('x-job-id') as string;
   const job = () => service.store.jobs.get({ teamId: service.team.id, id: jobId });
   // The first attempt is running and waits for the gate: it started without a suppression.
-  await until(service, async () => (existsSync(join(sources, 'begun')) ? true : undefined));
+  await until('the run has started', () => existsSync(join(sources, 'started')));
   const erased = await service.call('POST', '/v1/workflows/waits/erase', { email: EMAIL, suppress: true });
   assert.equal(erased.status, 200);
   await write('late', [ada, other(2)]);

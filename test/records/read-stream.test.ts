@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { bodyOf, json, manyPeople, PEOPLE, startReading, WORKFLOWS } from '../support/records/reading.ts';
 import { startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
-const { service, publish, prune, open, get, untilKept, kept, openFiles, until } = await startReading();
+const { service, publish, prune, open, get, untilKept, kept, openFiles } = await startReading();
 
 /** Larger than the buffers of two sockets. */
 const HEAVY = manyPeople(2_400, 'x'.repeat(5_000));
@@ -31,7 +32,7 @@ test('readers that disconnect leave no file open, and the file stays cached', as
   assert.equal(await untilKept(PEOPLE), json(HEAVY).length);
   const again = await open(PEOPLE);
   again.destroy();
-  await until(async () => (await openFiles()).length === 0);
+  await until('all files are closed', async () => (await openFiles()).length === 0);
   assert.ok((await get(PEOPLE)).body.equals(Buffer.from(json(HEAVY))));
 });
 
@@ -46,12 +47,12 @@ test('the directory of the cached files may be deleted at any time', async () =>
   const beingMade = await open(PEOPLE);
   await rm(directory, { recursive: true, force: true, maxRetries: 10 });
   assert.ok((await bodyOf(beingMade)).equals(expected));
-  await until(async () => {
+  await until('the body is cached', async () => {
     // The first read may still follow the build whose file was deleted, which is not cached.
     assert.ok((await get(PEOPLE)).body.equals(expected));
     return (await get(PEOPLE, {}, { method: 'HEAD' })).headers['content-length'] !== undefined;
   });
-  await until(async () => (await openFiles()).length === 0);
+  await until('all files are closed', async () => (await openFiles()).length === 0);
 });
 
 test('the first read of a version finds a complete file if the previous version was read', async () => {

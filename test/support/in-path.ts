@@ -1,8 +1,8 @@
-/** Tools that a test runs where they are installed. */
+/** Tools that tests use if they are installed. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Where a program is, or nothing when it is not in `PATH`. */
+/** The path of a program; undefined if it is not in `PATH`. */
 export function inPath(name: string): string | undefined {
   const directories = (process.env.PATH ?? '').split(delimiter).filter((directory) => directory !== '');
   return directories.map((directory) => join(directory, name)).find(isProgram);

@@ -1,7 +1,7 @@
 /**
- * A real PostgreSQL for tests: `FLOWHOOK_TEST_DATABASE` where it names one, else one that is started here from the
- * binaries of a development package. It listens on a socket in a directory of its own, which goes with it; a shell
- * that waits for the end of its input stops it when this process has ended, however that came about.
+ * A real PostgreSQL for tests: the server that `FLOWHOOK_TEST_DATABASE` names, or one that is started from the binaries
+ * of a development package. The latter listens on a socket in its own directory, which is deleted in the end. A shell
+ * waits for the end of its input and stops the server when this process has ended, even if it crashed.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
@@ -10,23 +10,23 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
 
-/** Where the tests of a run find the server that the run has started. */
+/** The variable with the URL of the server, which a test run sets for its files. */
 export const SERVER_VARIABLE = 'FLOWHOOK_TEST_DATABASE';
 
 /** `nobody`: PostgreSQL refuses to run as root. */
 const NOBODY = 65_534;
 
 export interface Cluster {
-  /** Of its database `postgres`, as a superuser. */
+  /** The URL of the database `postgres`, as a superuser. */
   url: string;
   /** The directory of its socket. */
   place: string;
-  /** Ends it as if it had crashed; it starts anew by itself. Resolves when it answers again. */
+  /** Crashes the server, which restarts by itself. Resolves when it accepts connections again. */
   crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What can be lost in a test may be lost: no wait for the disk. */
+/** Tests may lose data in a crash, so nothing waits for the disk. */
 const SETTINGS = {
   listen_addresses: '',
   fsync: 'off',
@@ -38,10 +38,10 @@ const SETTINGS = {
   max_wal_size: '256MB',
 };
 
-/** Starts a cluster of its own, ready when this resolves. Throws an Error that says what is missing. */
+/** Starts a separate server. Resolves when it is ready. @throws Error that says what is missing */
 export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
   const native = nativeDirectory();
-  // Short: the path of a socket may have 107 characters.
+  // Short, because the path of a socket may have at most 107 characters.
   const place = mkdtempSync(join(tmpdir(), 'fhpg-'));
   const library = makeLinks(native, place);
   const data = join(place, 'data');
@@ -52,7 +52,7 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
   const options = Object.entries({ ...SETTINGS, unix_socket_directories: place, ...settings })
     .map(([name, value]) => `-c '${name}=${value}'`)
     .join(' ');
-  // What a shell runs in the background reads from nowhere: hence the third descriptor.
+  // Background commands of a shell have no standard input, so they use descriptor 3.
   const script = `
     exec 3<&0
     cd '${place}'
@@ -66,14 +66,14 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
     env: { PATH: process.env.PATH, LD_LIBRARY_PATH: library, LC_ALL: 'C' },
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
-  let said = '';
+  let output = '';
   shell.stderr.on('data', (chunk) => {
-    said += chunk;
+    output += chunk;
   });
   const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
   const url = `postgres://flowhook@localhost/postgres?host=${encodeURIComponent(place)}`;
-  await ready(url, ended, () => said);
-  // Nothing of it keeps the process that started it.
+  await ready(url, ended, () => output);
+  // The server must not keep this process alive.
   shell.unref();
   for (const stream of [shell.stdin, shell.stderr]) (stream as unknown as { unref(): void }).unref();
   return {
@@ -81,7 +81,7 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
     place,
     crash: async () => {
       process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT');
-      await ready(url, ended, () => said);
+      await ready(url, ended, () => output);
     },
     stop: async () => {
       shell.stdin.end();
@@ -93,7 +93,7 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
 
 let shared: Promise<string> | undefined;
 
-/** The server of this run: the one that the environment names, else one for this process alone. */
+/** The server of this test run: the one that the environment names, or a server for this process. */
 function testServer(): Promise<string> {
   const given = process.env[SERVER_VARIABLE];
   if (given !== undefined && given !== '') return Promise.resolve(given);
@@ -102,8 +102,8 @@ function testServer(): Promise<string> {
 }
 
 /**
- * The server of this run, and its socket for proxies that pass on what clients send: one that lets everybody in. Where
- * the environment names a server that is reached otherwise it is one of its own.
+ * A server that trusts all clients, and its socket for proxies: the server of this test run, or a separate server if the
+ * environment names one without a socket.
  */
 export async function serverWithSocket(): Promise<{ url: string; socketPath: string }> {
   let url = await testServer();
@@ -114,7 +114,7 @@ export async function serverWithSocket(): Promise<{ url: string; socketPath: str
 
 let made = 0;
 
-/** Makes an empty database on the server of this run; `drop` takes it away, whoever is still connected. */
+/** Makes an empty database on the server of this test run. `drop` deletes it, even if clients are connected. */
 export async function makeDatabase(): Promise<{
   url: string;
   server: string;
@@ -133,8 +133,8 @@ export async function makeDatabase(): Promise<{
 }
 
 /**
- * Deletes every row that the service has written. Not `truncate`, which makes a new file of every table and index,
- * however few rows there are: 60 ms, where this takes 5.
+ * Deletes every row that the service has written. `truncate` would create a new file for every table and index, which
+ * takes 60 ms instead of 5 ms.
  */
 export const EMPTY_TABLES = `
   do $$ declare name text; begin
@@ -143,7 +143,7 @@ export const EMPTY_TABLES = `
     loop execute format('delete from %I', name); end loop;
   end $$`;
 
-/** Runs a statement as whoever the server's URL names. */
+/** Runs a statement as the user in the server's URL. */
 export async function administer(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -154,21 +154,21 @@ export async function administer(url: string, sql: string): Promise<void> {
   }
 }
 
-async function ready(url: string, ended: Promise<void>, said: () => string): Promise<void> {
+async function ready(url: string, ended: Promise<void>, output: () => string): Promise<void> {
   let over = false;
   void ended.then(() => {
     over = true;
   });
   for (;;) {
     const client = new pg.Client({ connectionString: url });
-    // Told of by `connect` as well.
+    // `connect` reports errors as well.
     client.on('error', () => undefined);
     try {
       await client.connect();
       await client.end();
       return;
     } catch (error) {
-      if (over) throw new Error(`PostgreSQL did not start: ${said() || (error as Error).message}`);
+      if (over) throw new Error(`PostgreSQL did not start: ${output() || (error as Error).message}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
@@ -188,7 +188,7 @@ function nativeDirectory(): string {
   }
 }
 
-/** Makes the links that the package's install script would have made, and answers where libraries are looked for. */
+/** Makes the links that the package's install script would make. Returns the search path for libraries. */
 function makeLinks(native: string, place: string): string {
   const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
     source: string;
@@ -203,7 +203,7 @@ function makeLinks(native: string, place: string): string {
   return `${made}:${join(native, 'lib')}`;
 }
 
-/** `node --test --test-global-setup`: one server for all files of a run. */
+/** For `node --test --test-global-setup`: one server for all files of a test run. */
 export async function globalSetup(): Promise<void> {
   if ((process.env[SERVER_VARIABLE] ?? '') !== '') return;
   cluster = await startCluster();

@@ -8,7 +8,7 @@ export interface Received {
   headers: IncomingHttpHeaders;
   /** The exact text that was signed. */
   text: string;
-  /** The same, parsed. */
+  /** The text, parsed. */
   event: {
     id: string;
     type: string;
@@ -22,7 +22,7 @@ export interface Received {
 export interface Receiver {
   url: string;
   received: Received[];
-  /** Resolves when what has arrived satisfies the condition; rejects after `withinMs` with what is missing. */
+  /** Resolves when the received requests satisfy the condition. Rejects after `withinMs`; `what` names what is missing. */
   until(
     condition: (received: readonly Received[]) => boolean,
     what: string,
@@ -31,7 +31,7 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** @param options.status what to answer; 204 unless told. `delayMs` keeps the answer back */
+/** @param options.status the status of the response; default: 204. `delayMs` delays the response */
 export async function startReceiver(
   options: { status?: (received: Received) => number; delayMs?: () => number } = {},
 ): Promise<Receiver> {
@@ -45,9 +45,9 @@ export async function startReceiver(
       const text = Buffer.concat(chunks).toString();
       const one = { headers: request.headers, text, event: JSON.parse(text) };
       received.push(one);
-      const answer = () => response.writeHead(options.status?.(one) ?? 204).end();
-      if (options.delayMs === undefined) answer();
-      else setTimeout(answer, options.delayMs());
+      const respond = () => response.writeHead(options.status?.(one) ?? 204).end();
+      if (options.delayMs === undefined) respond();
+      else setTimeout(respond, options.delayMs());
       for (const check of waiting) check();
     });
   });
@@ -72,7 +72,9 @@ export async function startReceiver(
         const deadline = setTimeout(() => {
           waiting.delete(check);
           const types = received.map((one) => one.event.type).join(', ');
-          reject(new Error(`After ${withinMs} ms still waiting for ${what}; arrived: ${types || 'nothing'}`));
+          reject(
+            new Error(`Timed out after ${withinMs} ms waiting for ${what}. Received: ${types || 'nothing'}`),
+          );
         }, withinMs);
         waiting.add(check);
         check();

@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed: `random()` from 0 to 1 without 1 (mulberry32). */
+/** A random number generator with a seed: returns numbers in [0, 1) (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

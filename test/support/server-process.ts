@@ -1,4 +1,4 @@
-/** Runs `flowhook serve` as its own process: to be killed, or to be tried as a user would. */
+/** Runs `flowhook serve` in its own process, so that tests can kill it or use it like a user. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -12,20 +12,20 @@ const BIN = join(import.meta.dirname, '..', '..', 'bin', 'flowhook.js');
 export interface ServerProcess {
   url: string;
   process: ChildProcess;
-  /** What it printed so far, both streams. */
+  /** The output so far, of both streams. */
   output(): string;
-  /** `kill -9`, and waits until it is gone. */
+  /** Sends SIGKILL, and waits until the process has ended. */
   kill(): Promise<void>;
-  /** SIGTERM, and waits for its exit code. */
+  /** Sends SIGTERM, and waits for the exit code. */
   stop(): Promise<number | null>;
 }
 
 /**
- * @param environment settings such as `FLOWHOOK_DATA`; nothing else of this process's settings is passed on
- * @param options.program another `flowhook.js` than the repository's
- * @param options.directory where it works, and finds `flowhook.yaml`
- * @param options.errors the file to which its standard error goes
- * @throws Error with its output, when it ends before it listens
+ * @param environment settings such as `FLOWHOOK_DATA`. Settings of this process are not passed on
+ * @param options.program default: the repository's `flowhook.js`
+ * @param options.directory the working directory, where it finds `flowhook.yaml`
+ * @param options.errors a file for its standard error
+ * @throws Error with its output if it ends before it listens
  */
 export async function startServerProcess(
   environment: Record<string, string>,
@@ -38,7 +38,7 @@ export async function startServerProcess(
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
       FLOWHOOK_PORT: '0',
-      // Else each of them would build it, where that was not done.
+      // Otherwise each server would build the dashboard if it is missing.
       FLOWHOOK_DASHBOARD: 'off',
       ...keptCode,
       ...environment,

@@ -1,4 +1,4 @@
-/** Boots the real service for a test: its own data directory, port and workflows. */
+/** Starts the real service for a test, with its own data directory, port and workflows. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ export interface TestService extends Service {
   key: string;
   directory: string;
   database: TestDatabase;
-  /** Calls the API with that key. */
+  /** Calls the API with this key. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
@@ -24,7 +24,7 @@ export interface Answer {
   body: unknown;
 }
 
-/** Of directories that are used more than once; those on PostgreSQL go with the server. */
+/** Databases of directories that are reused. On PostgreSQL they are deleted with the server. */
 const databases = new Map<string, TestDatabase>();
 
 async function databaseOf(directory: string, isReused: boolean): Promise<TestDatabase> {
@@ -38,7 +38,7 @@ const KEY = 'test-key-of-the-default-team';
 /**
  * @param options.workflows files by their path below the workflows directory, such as `default/people.yaml`
  * @param options.settings environment variables such as `FLOWHOOK_ALLOW_NETWORKS`
- * @param options.directory reuses the directory of an earlier service, which then is not removed
+ * @param options.directory reuses the directory of an earlier service. It is not deleted
  */
 export async function startService(
   options: {

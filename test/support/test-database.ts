@@ -1,14 +1,14 @@
-/** Which database the service of a test uses: SQLite in its directory, or with `FLOWHOOK_TEST_STORE=postgres` one there. */
+/** The database of a test's service: SQLite in its directory, or PostgreSQL with `FLOWHOOK_TEST_STORE=postgres`. */
 import { join } from 'node:path';
 import { administer, makeDatabase } from './postgres.ts';
 
 export interface TestDatabase {
   url: string;
-  /** What the settings say of it. */
+  /** The settings for the database. */
   settings: Record<string, string>;
-  /** Whether nobody reaches it, from now on. Only of PostgreSQL. */
+  /** Allows or refuses connections (PostgreSQL only). */
   letIn(allowed: boolean): Promise<void>;
-  /** Takes it away; what lies in the directory goes with that. */
+  /** Deletes the database. A SQLite file is deleted with its directory. */
   drop(): Promise<void>;
 }
 
@@ -18,17 +18,17 @@ export function onPostgres(): boolean {
   return process.env.FLOWHOOK_TEST_STORE === 'postgres';
 }
 
-/** A database that the test has made itself, and drops. */
+/** A database that the test itself has made and drops. */
 export function givenDatabase(url: string): TestDatabase {
   return {
     url,
     settings: {},
-    letIn: () => Promise.reject(new Error('It is not ours')),
+    letIn: () => Promise.reject(new Error('The test has made this database itself')),
     drop: async () => {},
   };
 }
 
-/** The database of services that keep their data below a directory: `<directory>/data`. */
+/** The database of services with the data directory `<directory>/data`. */
 export async function testDatabase(directory: string): Promise<TestDatabase> {
   if (!onPostgres()) {
     return {

@@ -1,14 +1,14 @@
-/** The shape of the code as rules: each finding is one sentence that says where, what, and what to do. */
+/** Rules about the structure of the code. Each finding is a sentence that says where the problem is and what to do. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 
-/** One rule broken in one place. */
+/** A violation of a rule. */
 export interface Finding {
   rule: string;
   sentence: string;
 }
 
-/** From the lowest to the highest. A file imports only from a lower level or from its own folder. */
+/** Lowest first. A file imports only from a lower level or from its own folder. */
 const LEVELS: readonly (readonly string[])[] = [
   ['std'],
   ['observe'],
@@ -24,7 +24,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['main.ts'],
 ];
 
-/** In one folder, without tests. */
+/** Maximum number of files in a folder, without tests. */
 const MOST_FILES = 30;
 
 const VAGUE_NAMES = [
@@ -44,25 +44,25 @@ interface SourceFile {
   /** Relative to the root, with slashes: `src/jobs/engine.ts`. */
   path: string;
   text: string;
-  /** Without comments, strings kept. */
+  /** The text without comments. */
   code: string;
-  /** Without comments, and with empty strings. */
+  /** The text without comments and contents of strings. */
   bare: string;
   imports: Import[];
 }
 
 interface Import {
-  /** The path as written. */
+  /** The specifier. */
   from: string;
-  /** Relative to the root, for relative imports. */
+  /** The path relative to the root, for relative imports. */
   target: string | undefined;
-  /** Loaded only when it is needed, by `import()`. */
+  /** Whether it is loaded with `import()`. */
   isLate: boolean;
 }
 
 const FOLDERS = ['src', 'test', 'client/src', 'dashboard/src'];
 
-/** Checks what is our own below a root. */
+/** Checks all source files below a root. */
 export function findings(root: string): Finding[] {
   const files = FOLDERS.flatMap((folder) => sourceFiles(root, folder));
   return Object.entries(RULES).flatMap(([rule, check]) =>
@@ -70,7 +70,7 @@ export function findings(root: string): Finding[] {
   );
 }
 
-/** What each folder of `src/` imports of the others, types included, as ARCHITECTURE.md says it; the highest first. */
+/** The folders that each folder of `src/` imports from, including types, highest first, as in ARCHITECTURE.md. */
 export function importsOfLevels(root: string): Map<string, string[]> {
   const files = production(sourceFiles(root, 'src'));
   const importedBy = (folder: string) =>
@@ -88,7 +88,7 @@ export function importsOfLevels(root: string): Map<string, string[]> {
   );
 }
 
-/** The rules by name; each answers one sentence for each place that breaks it. */
+/** The rules by name. Each returns a sentence for every violation. */
 export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => string[]>> = {
   direction: (files) =>
     production(files).flatMap((file) =>
@@ -98,16 +98,16 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
         if (from === to) return [];
         const [fromLevel, toLevel] = [level(from), level(to)];
         if (fromLevel === -1)
-          return [`${file.path} lies outside the levels: put it into a folder of ARCHITECTURE.md.`];
+          return [`${file.path} is outside of the levels: move it to a folder in ARCHITECTURE.md.`];
         if (toLevel !== -1 && toLevel < fromLevel) return [];
-        const why = fromLevel === toLevel ? 'stands beside it' : 'stands above it';
-        return [`${file.path} imports ${target}, but ${to} ${why}: import only from lower levels.`];
+        const where = fromLevel === toLevel ? 'is on the same level' : 'is on a higher level';
+        return [`${file.path} imports ${target}, but ${to} ${where}: import only from lower levels.`];
       }),
     ),
 
   'no-cycles': (files) =>
     cycles(production(files)).map(
-      (cycle) => `${cycle.join(', ')} import each other: move what they share into a file of its own.`,
+      (cycle) => `${cycle.join(', ')} import each other: move the shared code to a separate file.`,
     ),
 
   'folders-at-a-glance': (files) => {
@@ -117,7 +117,10 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
     );
     return [...Map.groupBy(shown, ({ path }) => dirname(path))]
       .filter(([, within]) => within.length > MOST_FILES)
-      .map(([folder, { length }]) => `${folder} has ${length} files: join those of one idea, or group them.`);
+      .map(
+        ([folder, { length }]) =>
+          `${folder} has ${length} files: combine files with one idea, or group them in folders.`,
+      );
   },
 
   'through-the-client': (files) =>
@@ -126,7 +129,7 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
       if (own === undefined) return [];
       return file.imports
         .filter(({ target }) => target !== undefined && !target.startsWith(own))
-        .map(({ target }) => `${file.path} imports ${target}: it knows the service only by its API.`);
+        .map(({ target }) => `${file.path} imports ${target}: use only the service's API.`);
     }),
 
   'one-sqlite-file': (files) =>
@@ -148,9 +151,9 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
   'environment-read-once': (files) =>
     production(files)
       .filter((file) => !file.path.startsWith('src/config/'))
-      // Taking one away from what it starts is no reading.
+      // `delete` removes a variable for child processes and does not read it.
       .filter((file) => /(?<!\bdelete )\bprocess\s*\.\s*env\b/.test(file.bare))
-      .map((file) => `${file.path} reads process.env: only src/config/ may; take the value as an argument.`),
+      .map((file) => `${file.path} reads process.env: only src/config/ may. Pass the value as an argument.`),
 
   'status-chosen-once': (files) =>
     production(files)
@@ -163,7 +166,7 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
       ),
 
   'no-barrels': (files) =>
-    // The one door of a package that others install.
+    // The entry point of a published package may re-export.
     files
       .filter(({ path }) => path !== 'client/src/flowhook-client.ts')
       .flatMap((file) =>
@@ -171,7 +174,7 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
           ...file.code.matchAll(
             /^export\s+(?:type\s+)?(?:\*|\{[^}]*\})(?:\s+as\s+\w+)?\s+from\s+'([^']+)'/gm,
           ),
-        ].map(([, from]) => `${file.path} re-exports ${from}: let readers import it from where it is.`),
+        ].map(([, from]) => `${file.path} re-exports ${from}: import it from its own file.`),
       ),
 
   'no-vague-names': (files) =>
@@ -180,19 +183,19 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
         .split('/')
         .map((part) => part.split('.')[0] ?? '')
         .filter((part) => VAGUE_NAMES.includes(part))
-        .map((part) => `${file.path} is called "${part}", which says nothing: name it after its one idea.`),
+        .map((part) => `${file.path} is called "${part}", which is vague: name it after its one idea.`),
     ),
 
   'opens-with-its-purpose': (files) =>
     files
       .filter((file) => !/^(#![^\n]*\n)?\/\*\*/.test(file.text))
-      .map((file) => `${file.path} does not open with /** one line that says what it is for. */`),
+      .map((file) => `${file.path} does not start with /** one line that says what it is for. */`),
 
   'imports-carry-ts': (files) =>
     files.flatMap((file) =>
       file.imports
         .filter((one) => one.target !== undefined && !/\.(m?ts|tsx|json|css)$/.test(one.from))
-        .map((one) => `${file.path} imports '${one.from}' without its .ts ending: Node does not guess.`),
+        .map((one) => `${file.path} imports '${one.from}' without its extension, which Node requires.`),
     ),
 
   'tests-do-not-sleep': (files) =>
@@ -207,7 +210,7 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
       .filter((file) =>
         /\b(it|test|describe|suite)\s*\.\s*(only|skip|todo)\b|\b(only|todo):\s*true/.test(file.bare),
       )
-      .map((file) => `${file.path} leaves tests out: make them run or delete them.`),
+      .map((file) => `${file.path} skips tests: make them run or delete them.`),
 };
 
 function production(files: readonly SourceFile[]): SourceFile[] {
@@ -228,7 +231,7 @@ function level(of: string): number {
   return LEVELS.findIndex((names) => names.includes(of));
 }
 
-/** Groups of files that import each other, types included, each as few as possible (Tarjan's algorithm). */
+/** Minimal groups of files that import each other, including types (Tarjan's algorithm). */
 function cycles(files: readonly SourceFile[]): string[][] {
   const graph = new Map(
     files.map((file) => [
@@ -239,7 +242,7 @@ function cycles(files: readonly SourceFile[]): string[][] {
   const found: string[][] = [];
   const order = new Map<string, number>();
   const open: string[] = [];
-  /** Returns the earliest open file that this one leads to. */
+  /** Returns the number of the earliest open file that this file leads to. */
   const visit = (path: string): number => {
     const own = order.size;
     order.set(path, own);
@@ -286,7 +289,7 @@ function readSource(root: string, path: string): SourceFile {
   return { path, text, code, bare, imports };
 }
 
-/** Takes comments out, and in `bare` also what stands inside quotes, so that words in prose are no findings. */
+/** Removes comments, and in `bare` also the contents of strings, so that words in prose are not findings. */
 function strip(text: string): { code: string; bare: string } {
   const token = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g;
   const isComment = (found: string) => found.startsWith('//') || found.startsWith('/*');

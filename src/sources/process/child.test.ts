@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf, finish, runs, start, until } from '../../../test/support/jobs/sources.ts';
+import { directoryOf, finish, runs, start } from '../../../test/support/jobs/sources.ts';
+import { until } from '../../../test/support/until.ts';
 
 /** Three generations of processes that ignore SIGTERM. Prints their pids: `[leader, child, grandchild]`. */
 const STUBBORN = `trap '' TERM; sh -c "trap '' TERM; sh -c \\"trap '' TERM; echo [\\$\\$, \\$PPID, $$]; exec sleep 1000 >&-\\"; true"; true`;
@@ -69,7 +70,7 @@ test('a program that waits for all of its children does not wait for the watcher
 
 test('a run that has ended can be killed before its output is read', async (t) => {
   const run = await start(t, { command: ['sh', '-c', 'echo {}'] });
-  await until('the command to be gone', () => !existsSync(`/proc/${run.process.pid}`));
+  await until('the command is gone', () => !existsSync(`/proc/${run.process.pid}`));
   run.kill();
   const end = await run.end;
   assert.equal(end.ok, false);
@@ -105,5 +106,5 @@ test('when the server is killed, all processes of its runs end', async (t) => {
   assert.ok(pids.every(runs), 'all of them run');
   server.kill('SIGKILL');
   await exited;
-  await until('the group to be gone', () => !pids.some(runs));
+  await until('the group is gone', () => !pids.some(runs));
 });

@@ -5,7 +5,8 @@ import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf, finish, start, until } from '../../../test/support/jobs/sources.ts';
+import { directoryOf, finish, start } from '../../../test/support/jobs/sources.ts';
+import { until } from '../../../test/support/until.ts';
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 const node = (script: string): string[] => ['node', '-e', script];
@@ -27,7 +28,7 @@ test('a character that is split between two writes is read correctly', async (t)
 
 test('output is kept if the command ends before anybody reads it', async (t) => {
   const run = await start(t, { command: node("console.log('{}\\n'.repeat(2000))") });
-  await until('the command to be gone', () => !existsSync(`/proc/${run.process.pid}`));
+  await until('the command is gone', () => !existsSync(`/proc/${run.process.pid}`));
   const { lines, end } = await finish(run);
   assert.equal(lines.length, 2000);
   assert.equal(end.ok, true);
@@ -90,7 +91,7 @@ test('a command that writes endlessly is blocked while nobody reads', async (t) 
     for (let n = 0; ; n++) { fs.writeSync(1, chunk); fs.writeFileSync(${JSON.stringify(file)}, String(n)); }`);
   const run = await start(t, { command });
   const waits = () => readFileSync(`/proc/${run.process.pid}/stat`, 'utf8').includes(') S ');
-  await until('the writer to wait', () => Number(readFileSync(file, 'utf8')) > 50 && waits());
+  await until('the writer waits', () => Number(readFileSync(file, 'utf8')) > 50 && waits());
   const before = Number(readFileSync(file, 'utf8'));
   assert.ok(before * 1_100 < 2 ** 21, `${before} writes fit into the pipe`);
 

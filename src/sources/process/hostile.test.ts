@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { directoryOf, finish, runs, start, until } from '../../../test/support/jobs/sources.ts';
+import { directoryOf, finish, runs, start } from '../../../test/support/jobs/sources.ts';
+import { until } from '../../../test/support/until.ts';
 import type { Run, RunEnd } from '../run.ts';
 
 const sh = (script: string): string[] => ['sh', '-c', script];
@@ -167,7 +168,7 @@ test('many sources that stop their own groups at the same time are all started a
 test('a source that stops its own group is still killed', async (t) => {
   const run = await start(t, { command: sh('echo {}; kill -STOP 0'), killGraceMs: 50 });
   const finished = finish(run);
-  await until('the group to be stopped', () => run.bytes > 0);
+  await until('the group is stopped', () => run.bytes > 0);
   run.stop();
   assertFailed((await finished).end, 'error', /was stopped before it had finished/);
 });

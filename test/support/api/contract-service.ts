@@ -1,4 +1,4 @@
-/** The service that the contract is tried on: ours in this process, or an installed one in a process of its own. */
+/** The service for the tests of the contract: in this process, or an installed program in its own process. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,18 +15,18 @@ export interface ContractService {
   /** A key of team `default` with every scope. */
   key: string;
   team: Team;
-  /** Of its database; of an installed service a door of this process. */
+  /** The service's store; for an installed program, a store of this process on the same database. */
   store: Store;
   database: TestDatabase;
   directory: string;
-  /** Takes the database away under the service. Not of an installed one. */
+  /** Closes the database of the running service. Not for an installed program. */
   closeDatabase?(): Promise<void>;
   stop(): Promise<unknown>;
 }
 
 const KEY = 'key-of-the-installed-service';
 
-/** What is tried unless `installed` is given: the `flowhook.js` of an installation. */
+/** @param installed the `flowhook.js` of an installation; default: the service of the repository */
 export async function startContractService(
   options: { workflows: Record<string, string>; settings: Record<string, string> },
   installed: string | undefined,
@@ -65,7 +65,7 @@ async function startInstalled(
   );
   const store = await openStore(database.url, { publicUrl: () => server.url, log: silentLogger });
   const team = await store.teams.bySlug({ slug: 'default' });
-  if (team === undefined) throw new Error('The service has made no team');
+  if (team === undefined) throw new Error('The service has not created a team');
   return {
     url: server.url,
     key: KEY,

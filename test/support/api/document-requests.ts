@@ -1,6 +1,6 @@
-/** Requests made out of an OpenAPI document: valid, damaged and hostile ones. */
+/** Generates requests from an OpenAPI document: valid, damaged and hostile ones. */
 
-/** As much of a document as requests are made of. */
+/** The part of a document that is needed for requests. */
 export interface ApiDocument {
   paths: Record<string, Record<string, DescribedOperation>>;
   components: { schemas: Record<string, Schema> };
@@ -32,7 +32,7 @@ export interface Schema {
   pattern?: string;
 }
 
-/** A request whose path still has its parameters, so that it can be sent for several ids. */
+/** A request whose path still contains its parameters, so that it can be sent with several ids. */
 export interface Request {
   operation: DescribedOperation;
   method: string;
@@ -94,9 +94,9 @@ const HOSTILE_BODIES = [
 ];
 
 /**
- * Makes requests of operations at random, as the numbers say.
+ * Returns a function that generates random requests.
  *
- * @param known a good value for a field or parameter, by its name, where the schema alone would hardly lead to one
+ * @param known returns a valid value for a field or parameter whose schema alone would rarely produce one
  */
 export function createRequests(
   document: ApiDocument,
@@ -170,7 +170,7 @@ export function createRequests(
       if (parameter.required === true ? chance(0.05) : chance(0.6)) continue;
       const given = chance(0.15) ? pick(HOSTILE_TEXTS) : asText(named(parameter.name, parameter.schema, 0));
       if (parameter.in === 'header') headers[parameter.name] = given.replace(/[^\x20-\x7e]/g, '?').trim();
-      // Waiting is tried elsewhere: here it would take the time of all others.
+      // Other tests cover `wait`. Here it would take too long.
       else pairs.push(`${parameter.name}=${parameter.name === 'wait' ? '0' : encode(given, chance(0.9))}`);
     }
     if (chance(0.05)) pairs.push(pick(['&&', '=', '%ZZ=1', '__proto__=1', 'cursor=x', 'limit=0']));

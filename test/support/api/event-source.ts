@@ -1,6 +1,6 @@
-/** Reads server-sent events, as a browser would. */
+/** Reads server-sent events like a browser. */
 
-/** One message; `id` is that of the last message that had one. */
+/** One message. Without its own id it has the id of the previous message. */
 export interface Message {
   event: string;
   id: string;
@@ -11,7 +11,7 @@ export interface Source {
   status: number;
   /** Every message so far. */
   messages: readonly Message[];
-  /** Resolves with the first message for which it holds, now or later; rejects after 90 s, or when there are no more. */
+  /** Resolves with the first matching message. Rejects after 90 s, or when the stream ends. */
   until(holds: (message: Message) => boolean, what: string): Promise<Message>;
   /** Resolves when the service has ended the stream. */
   ended: Promise<void>;
@@ -59,8 +59,8 @@ export async function openSource(
     until: (holds, what) =>
       new Promise((resolve, reject) => {
         const fail = (how: string) =>
-          reject(new Error(`${how} without ${what}. There were: ${JSON.stringify(messages)}`));
-        const timer = setTimeout(() => fail('90 s went by'), 90_000);
+          reject(new Error(`${how} without ${what}. Messages: ${JSON.stringify(messages)}`));
+        const timer = setTimeout(() => fail('90 s passed'), 90_000);
         const look = () => {
           const found = messages.find(holds);
           if (found === undefined) return;

@@ -2,12 +2,12 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
 /**
- * A check that answers nothing when the value fits, else what is wrong with it.
+ * Returns a function that checks a value against a schema. It returns the error, or undefined if the value is valid.
  *
- * @param document what references such as `#/components/schemas/Job` lead into: an OpenAPI document
+ * @param document an OpenAPI document, for references such as `#/components/schemas/Job`
  */
 export function createSchemaCheck(document?: object): (schema: object, value: unknown) => string | undefined {
-  // The words of OpenAPI are no mistakes, and formats are only annotations.
+  // OpenAPI adds keywords, and formats are only annotations.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   if (document !== undefined) ajv.addSchema(document, 'openapi');
   const compiled = new Map<object, ReturnType<Ajv2020['compile']>>();

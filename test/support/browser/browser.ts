@@ -1,4 +1,4 @@
-/** Drives the dashboard in a real Chromium. What a page must never do fails the test in which it did it. */
+/** Drives the dashboard in a real Chromium. Errors and violations of its policy fail the test. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
@@ -7,11 +7,11 @@ import type { TestService } from '../service.ts';
 import { built } from './built-pages.ts';
 import { BROWSER_VARIABLE, hasBrowser, startChromium } from './chromium.ts';
 
-/** One for all cases of a process. */
+/** One browser for all cases of a process. */
 let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
-/** How long a page may take to become as it should be, in milliseconds: many times as long as it does. */
+/** How long to wait for a page: much longer than it usually takes. */
 const PATIENCE_MS = 60_000;
 const WIDE = { width: 1280, height: 800 };
 const SKIP =
@@ -30,14 +30,14 @@ export interface SignedInVisit extends Visit {
   open: (path: string) => Promise<void>;
 }
 
-/** A tab with what its page did that no page may do. */
+/** A tab, and the problems of its page. */
 interface Tab {
   page: Page;
   context: BrowserContext;
   problems: string[];
 }
 
-/** A case in a browser context of its own, without a session. */
+/** A case in its own browser context, without a session. */
 export function browserTest(name: string, run: (visit: Visit) => Promise<void>): void {
   test(name, { skip: SKIP }, async (t) => {
     const tab = await newTab();
@@ -50,15 +50,15 @@ export function browserTest(name: string, run: (visit: Visit) => Promise<void>):
 }
 
 /**
- * Cases that are signed in to a service with its key, and share one tab: a context, a sign-in and a load of all
- * scripts cost as much as what most cases do. A case that fails leaves the next one a new tab.
+ * Cases that are signed in to a service with its key, and share one tab, because a context, a sign-in and loading all
+ * scripts take as long as most cases. After a failed case the next one gets a new tab.
  */
 export function signedInTests(
   serviceOf: () => Signed | Promise<Signed>,
 ): (name: string, run: (visit: SignedInVisit) => Promise<void>) => void {
   let tab: Tab | undefined;
   let isLoaded = false;
-  // Of the suite that they stand in: a tab whose service is gone would look for it all the time.
+  // Closed with its suite: a tab whose service has stopped would try to reconnect all the time.
   after(() => tab?.context.close());
   return (name, run) =>
     void test(name, { skip: SKIP }, async (t) => {
@@ -67,7 +67,7 @@ export function signedInTests(
       const { page, context } = tab;
       const open = async (path: string) => {
         const address = `/ui/${path}`;
-        // As a link within the dashboard does, and not by loading everything once more.
+        // Like a link within the dashboard, without loading everything again.
         if (isLoaded) await page.evaluate(`__TSR_ROUTER__.navigate({ href: ${JSON.stringify(address)} })`);
         else {
           await beginSession(page, service);
@@ -87,7 +87,7 @@ export function signedInTests(
     });
 }
 
-/** Signs in with a key, by the form. */
+/** Signs in with a key, using the form. */
 export async function signIn(page: Page, { url, key }: Signed, path = ''): Promise<void> {
   await page.goto(`${url}/ui/${path}`);
   await page.getByLabel('API key', { exact: true }).fill(key);
@@ -95,16 +95,16 @@ export async function signIn(page: Page, { url, key }: Signed, path = ''): Promi
   await page.getByRole('navigation').first().waitFor();
 }
 
-/** Signs in with a key without the form, in place of whoever was signed in. */
+/** Signs in with a key without the form, and replaces the current session. */
 export async function beginSession(page: Page, { url, key }: Signed): Promise<void> {
-  const answer = await page.context().request.post(`${url}/ui/api/session`, {
+  const response = await page.context().request.post(`${url}/ui/api/session`, {
     headers: { origin: url },
     data: { key },
   });
-  if (!answer.ok()) throw new Error(`Signing in was answered ${answer.status()}: ${await answer.text()}`);
+  if (!response.ok()) throw new Error(`The sign-in returned ${response.status()}: ${await response.text()}`);
 }
 
-/** The path of axe-core, which finds what keeps people with disabilities out. */
+/** The path of axe-core, which finds accessibility problems. */
 export const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 async function newTab(): Promise<Tab> {
@@ -112,7 +112,7 @@ async function newTab(): Promise<Tab> {
   browser ??= startChromium();
   const context = await (await browser).newContext({
     viewport: WIDE,
-    // Nothing is waited for, and nothing drawn, that only moves.
+    // Disables animations.
     reducedMotion: 'reduce',
   });
   context.setDefaultTimeout(PATIENCE_MS);
@@ -120,13 +120,13 @@ async function newTab(): Promise<Tab> {
   return { page, context, problems: await watch(page) };
 }
 
-/** Fails with what the page did wrong, also when the case itself has passed. */
+/** Fails if the page had problems, even if the case itself has passed. */
 async function observed({ page, problems }: Tab, name: string, run: () => Promise<void>): Promise<void> {
   problems.length = 0;
   try {
     await run();
   } catch (error) {
-    // What the page looked like says more than that something was not there.
+    // A screenshot of the failure.
     if (process.env.TEST_SCREENSHOTS !== undefined) {
       const file = `${name.replaceAll(/\W+/g, '-')}.png`;
       await page.screenshot({ path: join(process.env.TEST_SCREENSHOTS, file) });
@@ -136,24 +136,24 @@ async function observed({ page, problems }: Tab, name: string, run: () => Promis
   if (problems.length > 0) throw new Error(problems.join('\n'));
 }
 
-/** Runs in the page: what the policy forbids becomes an error of the console. */
-const TELL_OF_POLICY = `document.addEventListener('securitypolicyviolation', (event) =>
+/** Runs in the page: logs violations of the policy as errors. */
+const LOG_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   console.error('The policy forbids ' + event.violatedDirective + ': ' + event.blockedURI + ' ' + event.sourceFile))`;
 
 /** Collects what a page must never do: errors, violations of the policy, requests to other hosts. */
 async function watch(page: Page): Promise<string[]> {
   const problems: string[] = [];
-  await page.addInitScript(TELL_OF_POLICY);
+  await page.addInitScript(LOG_VIOLATIONS);
   page.on('console', (message) => {
     if (message.type() !== 'error') return;
-    // The browser logs every refusal, which pages show in their own way.
+    // The browser logs every error response. Pages show these themselves.
     if (message.text().startsWith('Failed to load resource')) return;
     problems.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => problems.push(`error: ${error.stack ?? error.message}`));
   page.on('request', (request) => {
     const { protocol, hostname } = new URL(request.url());
-    if (protocol.startsWith('http') && hostname !== '127.0.0.1') problems.push(`asked ${request.url()}`);
+    if (protocol.startsWith('http') && hostname !== '127.0.0.1') problems.push(`request to ${request.url()}`);
   });
   return problems;
 }

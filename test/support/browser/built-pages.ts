@@ -1,4 +1,4 @@
-/** The dashboard's pages and the guide, built of what stands in the repository now. */
+/** Builds the dashboard's pages and the guide from the current sources. */
 import { join } from 'node:path';
 import {
   BackgroundBuild,
@@ -12,12 +12,12 @@ const ROOT = join(import.meta.dirname, '../../..');
 
 const building = new Map<BuildTarget, Promise<void>>();
 
-/** Builds the pages of the dashboard once, unless they are there. */
+/** Builds the pages of the dashboard once, if they are missing or outdated. */
 export function built(): Promise<void> {
   return builtOf(DASHBOARD);
 }
 
-/** The same for the guide. */
+/** Builds the guide once, if it is missing or outdated. */
 export function builtGuide(): Promise<void> {
   return builtOf(GUIDE);
 }
@@ -26,7 +26,7 @@ function builtOf(what: BuildTarget): Promise<void> {
   const log =
     process.env.TEST_LOG === undefined ? silentLogger : createLogger({ level: 'debug', pretty: true });
   const environment = new Map([['PATH', process.env.PATH ?? '']]);
-  const begun = building.get(what) ?? new BackgroundBuild({ root: ROOT, log, environment, what }).start();
-  building.set(what, begun);
-  return begun;
+  const build = building.get(what) ?? new BackgroundBuild({ root: ROOT, log, environment, what }).start();
+  building.set(what, build);
+  return build;
 }

@@ -1,12 +1,12 @@
-/** Where the browser is that looks at the dashboard, and how it is started. */
+/** Finds and starts the browser for tests of the dashboard. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Names a browser elsewhere. */
+/** The variable with the path of a browser. */
 export const BROWSER_VARIABLE = 'FLOWHOOK_TEST_BROWSER';
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** Nothing but what one asks for: no updates, no look-ups of its own. */
+/** No updates and no network requests other than the test's. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -25,7 +25,7 @@ const executablePath = [process.env[BROWSER_VARIABLE], ...PLACES].find(
 
 export const hasBrowser = executablePath !== undefined;
 
-/** @throws Error where there is none */
+/** @throws Error if no browser is installed */
 export function startChromium(): Promise<Browser> {
   if (executablePath === undefined) {
     throw new Error(`No browser is installed: apt-get install chromium, or name one in ${BROWSER_VARIABLE}`);

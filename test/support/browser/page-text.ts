@@ -1,9 +1,9 @@
-/** What no page of the dashboard may show: machine text in place of words, and times that are cut off. */
+/** Finds text that no page of the dashboard may show: raw times, backticks, and times that are cut off. */
 import type { Page } from 'playwright-core';
 
 /**
- * Runs in the page. Code, logs, headers and what people wrote into fields may look as they like. A time in a sentence that
- * ends in dots is left out: its title has the whole sentence.
+ * Runs in the page. Ignores code, logs, headers and input fields. Ignores truncated times in an element with a title,
+ * because the title has the whole text.
  */
 const FINDINGS = `(() => {
   const found = [];
@@ -31,7 +31,7 @@ const FINDINGS = `(() => {
   return [...new Set(found)];
 })()`;
 
-/** Each finding as a line. */
+/** Returns one line per finding. */
 export async function textFindings(page: Page): Promise<string[]> {
   return page.evaluate(FINDINGS);
 }

@@ -1,7 +1,7 @@
 /**
- * The process in which `runCommand` runs commands, one after the other, as `bin/flowhook.js` runs one. A command's own
- * are its working directory, environment, standard input and exit code; it writes to the real streams, and `END`
- * follows on both.
+ * The process in which `runCommand` runs commands, one at a time, like `bin/flowhook.js`. Each command has its own
+ * working directory, environment, standard input and exit code. It writes to the real streams, and `END` follows on
+ * both.
  */
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { main } from '../../../src/main.ts';
 import { keptCode } from '../run/kept-code.ts';
 import { type CommandCall, END } from './commands.ts';
 
-/** How long what a command leaves open may take to close by itself, as it would before its own process ends. */
+/** How long resources that a command leaves open may take to close by themselves. */
 const LINGER_MS = 10_000;
 const LOOK_MS = 5;
 
@@ -25,10 +25,10 @@ process.on('message', async (call: CommandCall) => {
   process.exitCode = 0;
   process.stdout.removeAllListeners('error').write(END);
   process.stderr.write(END);
-  process.send?.({ code, left: await whatIsLeft() });
+  process.send?.({ code, left: await openResources() });
 });
 process.once('disconnect', () => process.exit());
-// What keeps this process alive without a command.
+// Resources that are open without a command.
 const own = process.getActiveResourcesInfo().length;
 process.send?.('ready');
 
@@ -39,8 +39,8 @@ function passForTerminal(terminal: CommandCall['terminal']): void {
   }
 }
 
-/** What would keep the process of the command from ending: nothing, unless something was not closed. */
-async function whatIsLeft(): Promise<string[]> {
+/** Resources that the command has not closed and that would keep its process alive. */
+async function openResources(): Promise<string[]> {
   const until = performance.now() + LINGER_MS;
   for (;;) {
     const active = process.getActiveResourcesInfo();

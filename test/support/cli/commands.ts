@@ -1,7 +1,7 @@
 /**
- * Runs commands and tells what they printed. Starting Node and loading the program takes most of the time of a short
- * command: `runCommand` has one process beside the test do that once and run all commands, one after the other.
- * `startCommand` starts a process of its own, to be sent signals, or to end by itself.
+ * Runs commands and returns their output. Starting Node and loading the program takes most of the time of a short
+ * command, so `runCommand` uses one child process for all commands, one at a time. `startCommand` starts a separate
+ * process, for commands that receive signals or run for a while.
  */
 import { type ChildProcess, type ChildProcessWithoutNullStreams, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,10 +12,10 @@ export const BIN = join(import.meta.dirname, '../../../bin/flowhook.js');
 const HOST = join(import.meta.dirname, 'command-host.ts');
 const LIMIT_MS = 120_000;
 
-/** What follows the output of a command in the streams of the process that all share. */
+/** Marks the end of a command's output in the streams of the shared process. */
 export const END = '\0end of the command\0';
 
-/** What that process is told of a command. */
+/** The message that makes the shared process run a command. */
 export interface CommandCall {
   args: readonly string[];
   directory: string;
@@ -33,11 +33,11 @@ export interface Ended {
 export interface Surroundings {
   /** The working directory. */
   directory: string;
-  /** All of it: nothing of this process's is passed on. */
+  /** The whole environment: variables of this process are not passed on. */
   environment?: Record<string, string>;
-  /** What standard input holds; null, of a process of its own: it stays open, to be written to. */
+  /** The content of standard input; null (only for `startCommand`): it stays open for writing. */
   input?: string | null;
-  /** Whether the streams are to pass for a terminal, and how wide (only of `runCommand`). */
+  /** Makes the streams look like a terminal with this width (only for `runCommand`). */
   terminal?: { columns: number };
 }
 
@@ -45,9 +45,9 @@ let host: Promise<ChildProcess> | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command, once those before it have ended. `serve`, which listens for signals, has a process of its own.
+ * Runs a command after the previous commands have ended. `serve`, which listens for signals, gets its own process.
  *
- * @throws Error when the command leaves something open that would keep a process of its own from ending
+ * @throws Error if the command leaves something open that would keep its process alive
  */
 export function runCommand(args: readonly string[], surroundings: Surroundings): Promise<Ended> {
   if (args[0] === 'serve') return startCommand(args, surroundings).ended;
@@ -62,14 +62,14 @@ async function runInHost(call: CommandCall): Promise<Ended> {
   const child = await host;
   holdOpen(child, true);
   const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   const toEnd = (name: 'stdout' | 'stderr') =>
     new Promise<void>((resolve) => {
       const stream = child[name] as Readable;
       const onData = (text: string) => {
-        said[name] += text;
-        if (!said[name].endsWith(END)) return;
-        said[name] = said[name].slice(0, -END.length);
+        output[name] += text;
+        if (!output[name].endsWith(END)) return;
+        output[name] = output[name].slice(0, -END.length);
         stream.off('data', onData);
         resolve();
       };
@@ -83,17 +83,17 @@ async function runInHost(call: CommandCall): Promise<Ended> {
       Promise.all([once(child, 'message', { signal: died.signal }), ...outputs]),
       once(child, 'exit', { signal: died.signal }).then(() => {
         host = undefined;
-        throw new Error(`The process ended that ran ${call.args.join(' ')}: ${JSON.stringify(said)}`);
+        throw new Error(`The process ended while it ran ${call.args.join(' ')}: ${JSON.stringify(output)}`);
       }),
     ]);
     if (left.length > 0) {
       host = undefined;
       child.kill('SIGKILL');
       throw new Error(
-        `${call.args.join(' ')} would not end: it left ${left.join(', ')}. ${JSON.stringify(said)}`,
+        `${call.args.join(' ')} left resources open: ${left.join(', ')}. ${JSON.stringify(output)}`,
       );
     }
-    return { code, ...said };
+    return { code, ...output };
   } finally {
     died.abort();
     clearTimeout(timer);
@@ -114,7 +114,7 @@ async function startHost(): Promise<ChildProcess> {
   return child;
 }
 
-/** Whether this process goes on for the sake of that one, which ends with it. */
+/** Sets whether the child keeps this process alive. */
 function holdOpen(child: ChildProcess, isHeld: boolean): void {
   const way = isHeld ? 'ref' : 'unref';
   child[way]();
@@ -124,12 +124,12 @@ function holdOpen(child: ChildProcess, isHeld: boolean): void {
 
 export interface Started {
   process: ChildProcess;
-  /** Resolves when the stream (standard error unless told) has had this; rejects when the process ends without it. */
+  /** Resolves when the stream (default: standard error) matches. Rejects if the process ends before that. */
   says(what: RegExp, stream?: 'stdout' | 'stderr'): Promise<void>;
   ended: Promise<Ended>;
 }
 
-/** Starts a command in a process of its own. */
+/** Starts a command in its own process. */
 export function startCommand(args: readonly string[], surroundings: Surroundings): Started {
   const { directory, environment = {}, input = '' } = surroundings;
   const child = spawn(process.execPath, [BIN, ...args], { cwd: directory, env: environment });
@@ -138,23 +138,23 @@ export function startCommand(args: readonly string[], surroundings: Surroundings
   return listenTo(child);
 }
 
-/** Gathers what a process prints until it ends. */
+/** Collects the output of a process. */
 export function listenTo(child: ChildProcessWithoutNullStreams): Started {
-  const said: Ended = { code: null, stdout: '', stderr: '' };
+  const output: Ended = { code: null, stdout: '', stderr: '' };
   const listeners = new Set<() => void>();
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', (text: string) => {
-      said[stream] += text;
+      output[stream] += text;
       for (const listener of listeners) listener();
     });
   }
-  const ended = once(child, 'close').then(([code]) => ({ ...said, code: code as number | null }));
+  const ended = once(child, 'close').then(([code]) => ({ ...output, code: code as number | null }));
   const says = (what: RegExp, stream: 'stdout' | 'stderr' = 'stderr') =>
     new Promise<void>((resolve, reject) => {
-      const look = () => what.test(said[stream]) && resolve();
+      const look = () => what.test(output[stream]) && resolve();
       listeners.add(look);
       look();
-      ended.then(() => reject(new Error(`It ended without ${what}: ${JSON.stringify(said)}`)));
+      ended.then(() => reject(new Error(`The process ended without ${what}: ${JSON.stringify(output)}`)));
     });
   return { process: child, says, ended };
 }

@@ -1,4 +1,4 @@
-/** An installation on SQLite that was started once, to be broken in one way or another and looked at. */
+/** An installation on SQLite that tests of the doctor break in different ways. */
 import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -19,17 +19,17 @@ export interface Installation {
   /** The data directory. */
   data: string;
   config: Config;
-  /** Reads the settings once more, with others. */
+  /** Reads the settings again, with additional variables. */
   configure(environment: Record<string, string>): Config;
   /** The findings of these checks. */
   look(names: readonly string[], other?: Partial<Looking>): Promise<Finding[]>;
-  /** The finding of one check, in which a sentence, a reason and a next step are. */
+  /** The finding of one check. */
   find(name: string, other?: Partial<Looking>): Promise<Finding>;
-  /** Runs something on the store, which is closed afterwards. */
+  /** Opens the store for some work, and closes it afterwards. */
   withStore(work: (store: Store) => Promise<void>, clock?: () => number): Promise<void>;
 }
 
-/** A data directory as the first start leaves it: made once, and copied. */
+/** A data directory after the first start. It is made once and copied. */
 const template = await makeTemplate();
 
 async function makeTemplate(): Promise<string> {
@@ -53,7 +53,7 @@ interface Looking {
   isFull: boolean;
 }
 
-/** @param workflows files by their path below the workflows directory; they are applied */
+/** @param workflows files by their path below the workflows directory. They are applied */
 export async function makeInstallation(
   t: TestContext,
   workflows: Record<string, string> = {},

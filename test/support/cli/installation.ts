@@ -1,4 +1,4 @@
-/** The package, packed and installed in an empty directory, as its users get it. */
+/** The package, packed and installed in an empty directory. */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,18 +9,18 @@ const root = join(import.meta.dirname, '../../..');
 const run = promisify(execFile);
 
 export interface Installation {
-  /** The empty directory: it holds `node_modules`, and nothing else of ours. */
+  /** The directory, which contains only `node_modules` and a manifest. */
   directory: string;
   /** `flowhook.js` of the installed package. */
   program: string;
-  /** What was packed, with slashes, such as `bin/flowhook.js`. */
+  /** The packed files, with slashes, such as `bin/flowhook.js`. */
   files: string[];
-  /** Of the tarball, and of what was in it. */
+  /** Size of the tarball, and of its files. */
   bytes: { packed: number; unpacked: number };
   remove(): Promise<void>;
 }
 
-/** All that a package is made of. */
+/** The files and directories that the package is built from. */
 const SOURCES = [
   ...['bin', 'client', 'dashboard', 'docs', 'site', 'src', 'templates'],
   ...['package.json', 'tsconfig.json', 'tsconfig.build.json', '.npmrc'],
@@ -35,11 +35,11 @@ interface Packed {
   files: { path: string }[];
 }
 
-/** Packs the repository, and lets npm install the tarball. */
+/** Packs the repository, and installs the tarball with npm. */
 export async function installPackage(): Promise<Installation> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
   const copy = join(directory, 'copy');
-  // Beside these sources: what they build here, others may be reading.
+  // Builds a copy, because other tests may read the files that are built in the repository.
   for (const name of SOURCES) {
     await cp(join(root, name), join(copy, name), {
       recursive: true,
@@ -48,15 +48,15 @@ export async function installPackage(): Promise<Installation> {
   }
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
   await run('npm', ['run', '--silent', 'build'], { cwd: copy }).catch(({ stdout, stderr }) => {
-    // The compiler says there what is wrong.
+    // The compiler prints its errors on standard output.
     throw new Error(`The package cannot be built:\n${stderr}${stdout.slice(-4_000)}`);
   });
-  // Building is what `prepack` does; it would say so in the midst of the JSON.
+  // Without `prepack`, which would build again and print text between the JSON.
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], {
     cwd: copy,
     maxBuffer: 16_000_000,
   });
-  // A list up to npm 11, by name afterwards.
+  // A list up to npm 11, an object by name in later versions.
   const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
   if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
   const tarball = join(copy, packed.filename);

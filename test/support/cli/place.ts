@@ -1,4 +1,4 @@
-/** A directory of its own in which commands are run. */
+/** A directory for running commands. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,15 +9,15 @@ import { type Ended, runCommand, type Started, startCommand } from './commands.t
 export interface Place {
   directory: string;
   environment: Record<string, string>;
-  /** Runs a command to its end; commands run one after the other. */
+  /** Runs a command to its end. Commands run one at a time. */
   run(...args: string[]): Promise<Ended>;
-  /** Starts a process of its own. */
+  /** Starts a command in its own process. */
   start(...args: string[]): Started;
 }
 
 /**
  * @param workflows files by their path below the workflows directory
- * @param apply whether to make the database and bring them in
+ * @param apply whether to create the database and apply the workflows
  */
 export async function makePlace(
   t: TestContext,

@@ -1,4 +1,4 @@
-/** Runs the shell blocks of a page as one script, in a directory that looks like a fresh clone, beside a real server. */
+/** Runs the shell blocks of a page as one script, in a directory like a fresh clone, with a real server. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, cp, mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -10,32 +10,32 @@ import { keptCode } from '../run/kept-code.ts';
 import { startServerProcess } from '../server-process.ts';
 import { BY_NODE, isRun, placeOf, ROOT, SERVER_STOPPED, SNIPPETS, type Snippet } from './snippets.ts';
 
-/** At most so many pages have a server at the same time. */
-const PAGES_AT_ONCE = 2;
-const KEY = 'key-of-whoever-reads-the-page';
-/** Of all commands of a page together, on a machine that is busy. */
+/** Number of pages that run concurrently. */
+const CONCURRENCY = 2;
+const KEY = 'key-of-the-reader-of-the-page';
+/** For all commands of a page together, on a busy machine. */
 const WITHIN_MS = 150_000;
-/** Of what a page printed, when it fails. */
-const MAX_SAID = 6_000;
-/** What pages call the service and receivers of their own; each becomes a port that is free. */
+/** Characters of the output in the error message. */
+const MAX_OUTPUT = 6_000;
+/** The ports of the service and of receivers in pages. They are replaced by free ports. */
 const PORTS = /\b(8080|90\d\d)\b/g;
 
-/** A test for each page that has commands: all of them, one after the other. */
-export function testPages(isMeant: (page: string) => boolean): void {
+/** Makes a test for each selected page with commands, which runs all of its commands in order. */
+export function testPages(isSelected: (page: string) => boolean): void {
   const inOrder = SNIPPETS.filter(isRun).filter(
     ({ page, language, verdict }) =>
-      isMeant(page) && (language === 'sh' || (language === 'ts' && verdict !== undefined)),
+      isSelected(page) && (language === 'sh' || (language === 'ts' && verdict !== undefined)),
   );
-  describe('the commands of a page run one after the other', { concurrency: PAGES_AT_ONCE }, () => {
+  describe('the commands of a page run in order', { concurrency: CONCURRENCY }, () => {
     const pages = [...Map.groupBy(inOrder, (snippet) => snippet.page)];
-    // The longest first, so that nobody waits for it alone.
+    // Longest first, so that the longest page does not run alone at the end.
     for (const [page, of] of pages.sort(([, one], [, other]) => other.length - one.length)) {
       test(page, () => runPage(of));
     }
   });
 }
 
-/** @throws Error with the block that failed and what was printed up to there */
+/** @throws Error with the block that failed and the output */
 async function runPage(snippets: readonly Snippet[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-page-'));
   try {
@@ -49,7 +49,7 @@ async function runPage(snippets: readonly Snippet[]): Promise<void> {
       const script = await scriptOf(snippets, { directory, ports, serverPid: server.process.pid ?? 0 });
       await runScript(script, { directory, environment: { BASE: server.url, KEY } });
     } finally {
-      // A run that is under way ends with it, and leaves nothing of itself behind.
+      // Stops running jobs as well, which would otherwise leave processes behind.
       await server.stop();
     }
   } finally {
@@ -57,18 +57,18 @@ async function runPage(snippets: readonly Snippet[]): Promise<void> {
   }
 }
 
-/** What a clone has after `npm ci`, as far as pages use it; what a page writes stays here. */
+/** Makes a directory with the parts of a clone, after `npm ci`, that pages use. Pages write only there. */
 async function makeClone(directory: string): Promise<void> {
   await cp(join(ROOT, 'examples'), join(directory, 'examples'), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   await writeFile(join(directory, 'package.json'), await readFile(join(ROOT, 'package.json')));
-  // An answer that is an error ends the script, as a reader would end there.
+  // An error response ends the script.
   await writeFile(join(directory, '.curlrc'), 'fail-with-body\n');
   await mkdir(join(directory, '.bin'));
   const flowhook = `exec '${process.execPath}' '${join(ROOT, 'bin', 'flowhook.js')}' "$@"`;
   const programs = {
     flowhook: `#!/bin/sh\n${flowhook}\n`,
-    // npm takes longer to find the command of the directory than the command itself takes.
+    // npm takes longer to find the command than the command takes to run.
     npx: `#!/bin/sh\n[ "$1" = flowhook ] || { echo "pages call npx for flowhook only" >&2; exit 2; }\nshift\n${flowhook}\n`,
   };
   for (const [name, text] of Object.entries(programs)) {
@@ -85,7 +85,7 @@ async function freePorts(snippets: readonly Snippet[], serverPort: string): Prom
   return ports;
 }
 
-/** Below those that the system gives to whoever asks for any: nobody else takes it in between. */
+/** Chooses a port below the system's range for automatic ports, so that no other program takes it in between. */
 async function freePort(): Promise<string> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
@@ -131,13 +131,13 @@ async function runScript(
   script: string,
   { directory, environment }: { directory: string; environment: Record<string, string> },
 ): Promise<void> {
-  const saidPath = join(directory, '.said');
-  const said = await open(saidPath, 'a');
-  // A group of its own: what a page leaves in the background ends with it.
+  const outputPath = join(directory, '.output');
+  const output = await open(outputPath, 'a');
+  // Its own process group, so that background processes of a page can be killed with it.
   const child = spawn('bash', ['-c', script], {
     cwd: directory,
     detached: true,
-    stdio: ['ignore', said.fd, said.fd],
+    stdio: ['ignore', output.fd, output.fd],
     env: {
       ...environment,
       PATH: [join(directory, '.bin'), dirname(process.execPath), process.env.PATH].join(':'),
@@ -145,12 +145,12 @@ async function runScript(
       ...keptCode,
     },
   });
-  await said.close();
+  await output.close();
   const endGroup = () => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // Nothing of it is left.
+      // The group has already ended.
     }
   };
   const timer = setTimeout(endGroup, WITHIN_MS);
@@ -158,6 +158,6 @@ async function runScript(
   clearTimeout(timer);
   endGroup();
   if (code === 0) return;
-  const printed = await readFile(saidPath, 'utf8');
-  throw new Error(`The page's commands ended with ${signal ?? code}:\n${printed.slice(-MAX_SAID)}`);
+  const printed = await readFile(outputPath, 'utf8');
+  throw new Error(`The page's commands ended with ${signal ?? code}:\n${printed.slice(-MAX_OUTPUT)}`);
 }

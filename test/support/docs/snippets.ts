@@ -1,6 +1,6 @@
 /**
- * The fenced blocks of the documentation, and what becomes of each. A block is run as what its language says, unless a
- * comment on the line before it, which readers of the page do not see, says otherwise:
+ * The fenced blocks of the documentation, and how each is tested. This depends on its language, and on a comment on the
+ * line before the block, which readers of the page do not see:
  *
  *     <!-- not run: needs Docker -->
  *     <!-- run: parsed only -->
@@ -13,33 +13,33 @@ import { join } from 'node:path';
 export const ROOT = join(import.meta.dirname, '../../..');
 
 export interface Snippet {
-  /** Relative to the repository, with slashes. */
+  /** Path relative to the repository, with slashes. */
   page: string;
-  /** Of its fence, from 1. */
+  /** Line of the opening fence, starting at 1. */
   line: number;
   language: string;
   text: string;
-  /** What the comment before it says: `run` with how, or `not run` with why. */
+  /** The comment before the block: `run` says how, `not run` says why. */
   verdict: { run: string } | { notRun: string } | undefined;
 }
 
-/** From this block of a shell on there is no server. */
+/** A shell block before which the server is stopped. */
 export const SERVER_STOPPED = 'server stopped';
-/** A module that is run by Node, between the commands of the shell. */
+/** A module that Node runs between the shell commands. */
 export const BY_NODE = 'node';
-/** YAML of other programs: nobody here knows their settings. */
+/** YAML of other programs, which is only parsed. */
 const PARSED_ONLY = 'parsed only';
-/** By language: what a comment `run: …` may say. Without one a block is run as its language says. */
+/** By language: allowed texts of a comment `run: …`. */
 export const KNOWN: Readonly<Record<string, readonly string[]>> = {
   sh: [SERVER_STOPPED],
   ts: [BY_NODE],
   yaml: [PARSED_ONLY],
   json: [],
 };
-/** The language of what is printed by something, drawn, or said. */
+/** The language of blocks without code, such as output or drawings. */
 export const NO_CODE = 'text';
 
-/** Every page that people read of this repository, relative to it. */
+/** Paths of all pages, relative to the repository. */
 export const PAGES: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
@@ -57,7 +57,7 @@ export function textOfPage(page: string): string {
 const FENCE = /^ *(`{3,}|~{3,})(.*)$/;
 const COMMENT = /^ *<!-- (run|not run): (.+) -->$/;
 
-/** The blocks of a page, in its order. */
+/** The blocks of a page, in order. */
 export function snippetsOf(page: string, markdown: string): Snippet[] {
   const lines = markdown.split('\n');
   const found: Snippet[] = [];

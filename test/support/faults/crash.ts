@@ -1,4 +1,4 @@
-/** What the tests that kill the server have in common: calls that may be cut off, and load that may. */
+/** For tests that kill the server: calls and load that may be aborted. */
 import assert from 'node:assert/strict';
 import type { ServerProcess } from '../server-process.ts';
 
@@ -9,15 +9,15 @@ export async function subscribe(
   workflowId: string,
   webhookUrl: string,
 ): Promise<void> {
-  const answer = await call(server, 'POST', '/v1/integrations/webhooks/subscribe', {
+  const response = await call(server, 'POST', '/v1/integrations/webhooks/subscribe', {
     workflowId,
     webhookUrl,
     events: ['*'],
   });
-  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(response.status, 200, await response.text());
 }
 
-/** Queues the workflow as fast as it is taken, and notes the jobs that were. */
+/** Queues the workflow as fast as the server accepts it, and collects the ids of the jobs. */
 export async function queueAgainAndAgain(
   server: ServerProcess,
   id: string,
@@ -25,12 +25,12 @@ export async function queueAgainAndAgain(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const answer = await call(server, 'POST', `/v1/workflows/${id}/queue`).catch(() => undefined);
-    // Killed: whether this one was taken nobody was told.
-    if (answer === undefined) return;
-    assert.ok(answer.status === 200 || answer.status === 400, String(answer.status));
-    if (answer.status === 200) accepted.add(answer.headers.get('x-job-id') ?? '');
-    await answer.body?.cancel().catch(() => {});
+    const response = await call(server, 'POST', `/v1/workflows/${id}/queue`).catch(() => undefined);
+    // The server was killed. It is unknown whether it accepted this call.
+    if (response === undefined) return;
+    assert.ok(response.status === 200 || response.status === 400, String(response.status));
+    if (response.status === 200) accepted.add(response.headers.get('x-job-id') ?? '');
+    await response.body?.cancel().catch(() => {});
   }
 }
 
@@ -43,8 +43,8 @@ export function call(server: ServerProcess, method: string, path: string, body?:
 }
 
 /**
- * The random end of a life. Every other one begins when the load has been taken once more, so that a machine that is
- * slow to start it cannot make a test of lives in which nothing happened.
+ * Waits for a random time before a crash. In every other round it first waits until a job was accepted, so that even on
+ * a slow machine something happens between crashes.
  */
 export async function lived(input: {
   round: number;
@@ -54,13 +54,13 @@ export async function lived(input: {
   const before = input.accepted.size;
   const giveUpAt = performance.now() + 60_000;
   while (input.round % 2 === 0 && input.accepted.size === before) {
-    assert.ok(performance.now() < giveUpAt, 'nothing was accepted for a minute');
+    assert.ok(performance.now() < giveUpAt, 'no job was accepted for a minute');
     await elapsed(5);
   }
   await elapsed(Math.random() * input.maxMs);
 }
 
-/** The random moment of the crash is the one thing here that time itself must bring. */
+/** Waits for real time to pass, for the random moment of a crash. */
 export function elapsed(ms: number): Promise<void> {
   return new Promise((arrive) => {
     setTimeout(arrive, ms);

@@ -1,14 +1,14 @@
-/** The processes of runs, found in /proc: to be disturbed, or to be missed when nothing should be left. Linux only. */
+/** Finds the processes of runs in /proc, to send them signals or to check that none are left. Linux only. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface RunProcess {
   pid: number;
   jobId: string;
-  /** The program or something that it started, and not what watches over the group. */
+  /** Whether it is the program or one of its children, and not the process that watches the group. */
   isProgram: boolean;
 }
 
-/** Every living process that a run below a workflows directory has started. */
+/** All running processes of runs in a workflows directory. */
 export function runProcesses(directory: string): RunProcess[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -18,19 +18,19 @@ export function runProcesses(directory: string): RunProcess[] {
     });
 }
 
-/** Sends a signal to a process, if it is still the one that was found. */
+/** Sends a signal to a process, if its pid still belongs to the same run. */
 export function signalRun(found: RunProcess, signal: NodeJS.Signals, directory: string): void {
   if (processOf(found.pid, directory)?.jobId !== found.jobId) return;
   try {
     process.kill(found.pid, signal);
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
 function processOf(pid: number, directory: string): RunProcess | undefined {
   try {
-    // A dead one that nobody has reaped yet has no working directory any more.
+    // A zombie process has no working directory.
     if (!readlinkSync(`/proc/${pid}/cwd`).startsWith(directory)) return undefined;
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
     const job = environment.find((entry) => entry.startsWith('FLOWHOOK_JOB='));

@@ -1,4 +1,4 @@
-/** Loaded before a program (`--import`): its clock is off by `CLOCK_SHIFT_MS`, as on a machine whose clock is wrong. */
+/** Loaded before a program (`--import`), shifts its clock by `CLOCK_SHIFT_MS`. */
 const RealDate = Date;
 const shiftMs = Number(process.env.CLOCK_SHIFT_MS);
 

@@ -1,4 +1,4 @@
-/** A server whose leases are short: a program for `startServerProcess`, where a test has no time for 30 s. */
+/** A server with short leases: a program for `startServerProcess`, for tests that cannot wait 30 s. */
 import { readConfig } from '../../../src/config/config.ts';
 import { createLogger } from '../../../src/observe/log.ts';
 import { startService } from '../../../src/service/service.ts';

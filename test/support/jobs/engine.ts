@@ -1,4 +1,4 @@
-/** A real store and an engine on it, for tests: with a clock that can be moved, and real child processes. */
+/** A real store with an engine for tests, with a clock that can be moved and real child processes. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,33 +22,33 @@ import { openStore } from '../../../src/store/open.ts';
 import type { Abandoned } from '../../../src/store/operations/attempts.ts';
 import type { Store } from '../../../src/store/store.ts';
 
-/** A command that brings one record. */
+/** A command that emits one record. */
 export const QUICK = ['printf', '{"id":1}\\n'];
-/** Brings one record, and then never ends by itself. */
+/** A command that emits one record and then never ends by itself. */
 export const ENDLESS = ['sh', '-c', 'echo "{\\"id\\":1}"; exec sleep 600'];
 
 export interface Bench {
   store: Store;
   engine: Engine;
-  /** Those of that engine. */
+  /** The leases of `engine`. */
   leases: Leases;
   teamId: string;
   /** Where commands run. */
   directory: string;
-  /** Another engine on the same store, or with other options; stopped at the end. */
+  /** Makes another engine on the same store. It is stopped at the end. */
   another(options: Partial<EngineOptions>): Engine;
   advance(ms: number): void;
-  /** Makes a workflow of this command and queues it. */
+  /** Makes a workflow with this command and queues it. */
   queue(id: string, command: string[], changes?: Partial<Definition>): Promise<Job>;
   job(id: string): Promise<Job>;
   log(id: string, attempt?: number): Promise<LogLine[]>;
-  /** Looks, turn by turn of the event loop, until the job is as it should be. */
+  /** Waits until the job satisfies a condition, which is checked in every turn of the event loop. */
   until(id: string, holds: (job: Job) => boolean): Promise<Job>;
-  /** Likewise until an attempt of it has a child process. */
+  /** Waits until an attempt of the job has a child process. */
   running(id: string): Promise<{ held: AttemptLease; process: ProcessMark }>;
 }
 
-/** Runs a case with a store and an engine of its own, neither of them started. */
+/** Runs a case with its own store and engine, which is not started. */
 export function engineTest(
   name: string,
   run: (bench: Bench) => Promise<void>,
@@ -110,7 +110,7 @@ export function engineTest(
         job,
         log: (jobId, attempt = 1) => store.jobs.log({ teamId, jobId, attempt, afterSeq: 0, limit: 100_000 }),
         async until(id, holds) {
-          const found = await eventually(`${id} never became what it should`, async () => {
+          const found = await eventually(`${id} never satisfied the condition`, async () => {
             const now = await job(id);
             return holds(now) ? now : undefined;
           });
@@ -144,14 +144,14 @@ export function commandSource(command: string[]): Definition['source'] {
   };
 }
 
-/** What another process would have done: claims the job for this node and then never speaks of it again. */
+/** Acts like a process that claims a job for this node and then crashes. */
 export async function claimAndVanish(store: Store): Promise<AttemptLease> {
   const [claimed] = await store.jobs.claim({ nodeId: 'local', limit: 1, leaseMs: LEASE_MS, perTeam: 100 });
   assert.ok(claimed);
   return { teamId: claimed.job.teamId, jobId: claimed.job.id, attempt: claimed.job.attempt };
 }
 
-/** What another node would have done: takes back the job whose lease is over. */
+/** Acts like another node that takes over a job whose lease has expired. */
 export async function takeAway(store: Store): Promise<Abandoned> {
   const [lost] = await store.jobs.abandoned({ nodeId: null });
   assert.ok(lost);

@@ -1,4 +1,4 @@
-/** Test support: a site on loopback with the responses of a test, and reading it as a source in this process. */
+/** A site on loopback with the responses of a test, and reading it as a source in this process. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,8 +22,8 @@ export interface Site {
 type Page = string | Buffer | object | ((request: IncomingMessage, response: ServerResponse) => void);
 
 /**
- * @param pages by path, or by path and query. A text is sent as HTML, an object as JSON; a function responds itself. Any
- *   other path is 404
+ * @param pages by path, or by path and query. A text is sent as HTML, an object as JSON. A function responds itself.
+ *   Other paths return 404
  */
 export async function site(t: TestContext, pages: Record<string, Page> | RequestListener): Promise<Site> {
   const asked: string[] = [];
@@ -48,7 +48,7 @@ export async function site(t: TestContext, pages: Record<string, Page> | Request
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, requests };
 }
 
-/** Parses a definition; throws its mistakes. */
+/** Parses a definition. @throws Error with its mistakes */
 export function definitionOf(settings: object): Definition {
   const parsed = parseYamlDefinition(stringify(settings), { file: 'acme/one.yaml' });
   if ('definition' in parsed) return parsed.definition;
@@ -56,9 +56,10 @@ export function definitionOf(settings: object): Definition {
 }
 
 export interface Taken {
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into what they know.
+  // biome-ignore lint/suspicious/noExplicitAny: tests know the fields of their records.
   records: any[];
   end: SourceEnd;
+  /** Log lines above the level `debug`, such as `warn …`. */
   said: string[];
   waits: number[];
 }
@@ -66,7 +67,7 @@ export interface Taken {
 /**
  * Reads a source to its end in this process, without waiting between attempts.
  *
- * @param input.named further origins that may be at loopback addresses
+ * @param input.named additional origins that may have loopback addresses
  */
 export async function take(
   settings: { source: object; fields?: object; guards?: object; mode?: string },

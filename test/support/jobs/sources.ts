@@ -1,10 +1,9 @@
-/** Test support: makes workflows from a few lines and runs them. */
+/** Starts sources from a few lines. */
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { parseModuleDefinition } from '../../../src/definitions/definition.ts';
 import type { Definition, Source } from '../../../src/model/workflow.ts';
 import { silentLogger } from '../../../src/observe/log.ts';
@@ -22,7 +21,7 @@ export async function directoryOf(t: TestContext, files: Record<string, string>)
   return directory;
 }
 
-/** What runs of tests have in common. */
+/** The common input of runs in tests. */
 export const TRIAL: Omit<RunInput, 'definition'> = {
   workflowsDirectory: tmpdir(),
   team: 'acme',
@@ -88,15 +87,6 @@ export async function finish(run: Run): Promise<{ lines: string[]; end: RunEnd }
   const lines: string[] = [];
   for await (const batch of run.batches) lines.push(...batch);
   return { lines, end: await run.end };
-}
-
-/** Polls a condition that depends on other processes. Fails after 10 s. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`Waited 10 s in vain: ${what}`);
-    await wait(5);
-  }
 }
 
 /** Whether a process runs and is not a zombie. */

@@ -1,6 +1,6 @@
-/** Addresses that nobody may be sent to unless a setting says so, as they may stand in `http://HOST:PORT/`. */
+/** Forbidden addresses in many spellings, for `http://HOST:PORT/`. Only a setting can allow requests to them. */
 
-/** A listener on this machine would hear of each. */
+/** Addresses of this machine. */
 export const THIS_MACHINE = words(`
   127.0.0.1 127.0.0.1. 127.1 127.0.1 127.255.255.254 127.000.000.001
   2130706433 017700000001 0x7f000001 0X7F000001 0x7f.1 0177.1 0177.0.0.01 0x7f.0.0x0.01
@@ -13,7 +13,7 @@ export const THIS_MACHINE = words(`
   example.com@127.0.0.1 example.com:80@127.0.0.1 example.com%40x@127.0.0.1 @127.0.0.1 :@127.0.0.1
 `);
 
-/** Private networks, link-local and metadata addresses, and the rest of the registries: nobody listens in a test. */
+/** Private, link-local, metadata and other special addresses, at which no test listens. */
 export const ELSEWHERE = words(`
   10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.254 192.168.0.1 192.168.257 0xa.1 012.0.0.1 167772161
   [::ffff:10.0.0.1] [64:ff9b::a00:1] [2002:a00:1::] [fc00::1] [fd12:3456:789a::1]
@@ -27,7 +27,7 @@ export const ELSEWHERE = words(`
   [fec0::1] [4000::1] [5f00::1] [1::1]
 `);
 
-/** Whole URLs of this machine that only look like another host's. */
+/** URLs of this machine that look like URLs of another host. */
 export function tricks(port: number): string[] {
   return [
     `http://127.0.0.1:${port}\\@example.com/`,

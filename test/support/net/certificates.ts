@@ -1,4 +1,4 @@
-/** Certificates for tests of TLS, made by the `openssl` program where there is one. */
+/** Certificates for tests of TLS, made with the `openssl` program if it is installed. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,15 +10,15 @@ export interface Certificate {
 }
 
 export interface Authority {
-  /** To be trusted with `tls.setDefaultCACertificates`. */
+  /** For `tls.setDefaultCACertificates`. */
   cert: string;
-  /** @param input.days how long it is valid from now; negative for one that has expired */
+  /** @param input.days how long the certificate is valid; negative: it has expired */
   issue(input: { host: string; days: number }): Certificate;
 }
 
 const NEW_KEY = ['-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
-/** An authority of its own, or nothing where there is no `openssl`. */
+/** Makes a certificate authority; undefined if `openssl` is not installed. */
 export function certificateAuthority(): Authority | undefined {
   try {
     openssl(['version']);
@@ -47,7 +47,7 @@ export function certificateAuthority(): Authority | undefined {
   });
 }
 
-/** A certificate that nobody but itself vouches for. */
+/** Makes a self-signed certificate. */
 export function selfSignedCertificate(host: string): Certificate {
   return within((directory) => selfSigned(directory, host));
 }

@@ -1,22 +1,22 @@
-/** A name server on loopback that answers what a test tells it, as RFC 1035 lays it out. */
+/** A name server on loopback (RFC 1035) with the responses of a test. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 
-/** The addresses of a name; nothing for one that does not exist; `fails` and `silent` for servers in trouble. */
-export type Told = readonly string[] | 'fails' | 'silent' | undefined;
+/** The addresses of a name; undefined: the name does not exist; `fails`: an error; `silent`: no response. */
+export type Addresses = readonly string[] | 'fails' | 'silent' | undefined;
 
 export interface NameServer {
   /** For `createResolver`. */
   servers: string[];
-  /** Names in the order in which they were asked for, once for each family. */
+  /** The names in queries, in order. Each lookup sends one query per family. */
   asked: string[];
   stop(): Promise<void>;
 }
 
-/** @param tell is asked for each query; `ttlS` 60 unless told */
+/** @param addressesOf is called for each query. @param options.ttlS default: 60 */
 export async function startNameServer(
-  tell: (name: string) => Told,
+  addressesOf: (name: string) => Addresses,
   options: { ttlS?: number } = {},
 ): Promise<NameServer> {
   const asked: string[] = [];
@@ -24,9 +24,9 @@ export async function startNameServer(
   socket.on('message', (query, from) => {
     const { name, end } = question(query);
     asked.push(name);
-    const told = tell(name);
-    if (told === 'silent') return;
-    socket.send(answer({ query, end, told, ttlS: options.ttlS ?? 60 }), from.port, from.address);
+    const found = addressesOf(name);
+    if (found === 'silent') return;
+    socket.send(responseTo({ query, end, found, ttlS: options.ttlS ?? 60 }), from.port, from.address);
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
@@ -50,16 +50,21 @@ function question(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.').toLowerCase(), end: at + 5 };
 }
 
-function answer(input: { query: Buffer; end: number; told: Exclude<Told, 'silent'>; ttlS: number }): Buffer {
-  const { query, end, told, ttlS } = input;
+function responseTo(input: {
+  query: Buffer;
+  end: number;
+  found: Exclude<Addresses, 'silent'>;
+  ttlS: number;
+}): Buffer {
+  const { query, end, found, ttlS } = input;
   const type = query.readUInt16BE(end - 4);
-  const known = Array.isArray(told) ? (told as readonly string[]) : [];
+  const known = Array.isArray(found) ? (found as readonly string[]) : [];
   const records = known
     .filter((address) => isIPv4(address) === (type === 1))
     .map((address) => record(address, ttlS));
   const head = Buffer.alloc(12);
   query.copy(head, 0, 0, 2);
-  head.writeUInt16BE(0x8180 | (told === 'fails' ? 2 : told === undefined ? 3 : 0), 2);
+  head.writeUInt16BE(0x8180 | (found === 'fails' ? 2 : found === undefined ? 3 : 0), 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(records.length, 6);
   return Buffer.concat([head, query.subarray(12, end), ...records]);

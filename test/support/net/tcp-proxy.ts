@@ -1,13 +1,13 @@
-/** A TCP port of loopback before a unix socket: a network that can be cut, or that stops forwarding without a word. */
+/** A proxy from a TCP port on loopback to a unix socket: a network that tests can interrupt or stall. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy {
   port: number;
-  /** Forwards nothing any more, and says nothing of it, until `resume`. New connections are taken all the same. */
+  /** Stops forwarding until `resume`, without closing connections. New connections are still accepted. */
   stall(): void;
   resume(): void;
-  /** Cuts the connection on which a client sends this for the nth time from now, when the answer to it comes. */
+  /** Closes the connection on which clients send this text for the nth time, instead of forwarding the response. */
   loseAnswerTo(sent: string, nth: number): void;
   stop(): void;
 }

@@ -1,26 +1,26 @@
-/** Speaks HTTP exactly as told: nothing is normalised, escaped or added but `host` and `content-length`. */
+/** Sends HTTP requests unchanged: nothing is normalized, escaped or added except `host` and `content-length`. */
 import assert from 'node:assert/strict';
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 
 export interface Sent {
   method: string;
-  /** The request target, as it goes over the wire. */
+  /** The request target, sent unchanged. */
   path: string;
-  /** In order; a name may come twice. */
+  /** In order. A name may be repeated. */
   headers?: readonly (readonly [name: string, value: string])[];
   body?: string | Buffer;
 }
 
 export interface Got {
-  /** What it answers, as one readable text. */
+  /** The request, as a readable text. */
   sent: string;
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
 }
 
-/** Sends one request and reads the whole answer; rejects when the connection breaks before its end. */
+/** Sends a request and reads the whole response. Rejects if the connection is closed before the end. */
 export function send(url: string, sent: Sent, agent: Agent): Promise<Got> {
   const { hostname, port, host } = new URL(url);
   const given = sent.headers ?? [];
@@ -54,7 +54,7 @@ export function send(url: string, sent: Sent, agent: Agent): Promise<Got> {
   });
 }
 
-/** Writes bytes to a connection of its own and reads until the service closes it: say `connection: close`. */
+/** Writes bytes to a new connection and reads until the service closes it: send `connection: close`. */
 export function sendBytes(url: string, bytes: string): Promise<Got> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -83,7 +83,7 @@ export function sendBytes(url: string, bytes: string): Promise<Got> {
   });
 }
 
-/** Says what every answer of the service has to look like; throws with what was sent and got. */
+/** Checks the headers and the body that every response must have. Errors show the request and the response. */
 export function assertAnswer(got: Got): void {
   const { status, headers, text } = got;
   const problem = (what: string) => `${what}\n${report(got)}`;
@@ -92,7 +92,7 @@ export function assertAnswer(got: Got): void {
     assert.equal(text, '', problem('a 204 with a body'));
     return;
   }
-  assert.equal(headers['content-type'], 'application/json; charset=utf-8', problem('another content-type'));
+  assert.equal(headers['content-type'], 'application/json; charset=utf-8', problem('wrong content-type'));
   if (status === 401) assert.equal(headers['www-authenticate'], 'ApiKey', problem('no www-authenticate'));
   if (status === 405) assert.ok(headers.allow, problem('no allow'));
   if (status >= 400) assert.match(headers['x-error-code'] as string, /^[a-z_]+$/, problem('no x-error-code'));
@@ -104,11 +104,11 @@ export function assertAnswer(got: Got): void {
   if (status < 400) return;
   assert.deepEqual(Object.keys(body as object), ['error'], problem('not exactly { "error": … }'));
   const { error } = body as { error: unknown };
-  assert.ok(typeof error === 'string' && error.length > 0, problem('an error that says nothing'));
-  assert.doesNotMatch(error, /\n|node:internal|\.ts\b/, problem('a stack'));
+  assert.ok(typeof error === 'string' && error.length > 0, problem('an empty error'));
+  assert.doesNotMatch(error, /\n|node:internal|\.ts\b/, problem('a stack trace'));
 }
 
-/** The body as JSON; throws with what was sent and got. */
+/** The body as JSON. Errors show the request and the response. */
 export function parsed(got: Got): unknown {
   try {
     return JSON.parse(got.text);
@@ -117,7 +117,7 @@ export function parsed(got: Got): unknown {
   }
 }
 
-/** What was sent and got, for the message of a failure. */
+/** The request and the response, for error messages. */
 export function report(got: Got): string {
   return `  sent: ${got.sent}\n  got:  ${got.status} ${got.text.slice(0, 500)}\n        ${JSON.stringify(got.headers)}`;
 }

@@ -1,4 +1,4 @@
-/** Reads the text format 0.0.4 of Prometheus, strictly: whatever its description forbids is an error with its line. */
+/** A strict parser for Prometheus's text format 0.0.4: every violation is an error that names the line. */
 
 export interface Sample {
   name: string;
@@ -6,7 +6,7 @@ export interface Sample {
   value: number;
 }
 
-/** All that goes under one name; of a histogram its buckets, sum and count. */
+/** All samples of a metric; for a histogram its buckets, sum and count. */
 export interface Family {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
@@ -19,7 +19,7 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/;
 const OF_HISTOGRAM = /_(bucket|sum|count)$/;
 
-/** @throws Error that names the line and what is wrong with it */
+/** @throws Error that names the line and the problem */
 export function parseExposition(text: string): Map<string, Family> {
   const families = new Map<string, Family>();
   let current: Family | undefined;
@@ -31,19 +31,19 @@ export function parseExposition(text: string): Map<string, Family> {
     if (line === '') continue;
     const [, keyword, name = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? [];
     if (keyword === 'HELP') {
-      if (!NAME.test(name)) refuse('has a name that is none');
-      if (families.has(name)) refuse('begins a metric for a second time');
-      if (rest.trim() === '') refuse('says nothing');
+      if (!NAME.test(name)) refuse('has an invalid name');
+      if (families.has(name)) refuse('starts a metric for the second time');
+      if (rest.trim() === '') refuse('has an empty text');
       current = { name, type: 'gauge', help: rest, samples: [] };
       families.set(name, current);
     } else if (keyword === 'TYPE') {
       if (current === undefined || current.name !== name) return refuse('belongs to another metric');
-      if (current.samples.length > 0) refuse('comes behind values');
-      if (!/^(counter|gauge|histogram)$/.test(rest)) refuse('has a type that is none of ours');
+      if (current.samples.length > 0) refuse('comes after values');
+      if (!/^(counter|gauge|histogram)$/.test(rest)) refuse('has an unexpected type');
       current.type = rest as Family['type'];
     } else if (line.startsWith('#')) refuse('is a comment');
     else {
-      const [, full = '', labels = '', value = ''] = SAMPLE.exec(line) ?? refuse('is no value');
+      const [, full = '', labels = '', value = ''] = SAMPLE.exec(line) ?? refuse('is not a sample');
       if (current === undefined) return refuse('has no HELP and TYPE');
       const base = current.type === 'histogram' ? full.replace(OF_HISTOGRAM, '') : full;
       if (base !== current.name) refuse('belongs to another metric');
@@ -61,7 +61,7 @@ export function parseExposition(text: string): Map<string, Family> {
 function readLabels(text: string, refuse: (why: string) => never): Record<string, string> {
   const labels: Record<string, string> = {};
   for (let rest = text; rest !== ''; ) {
-    const [whole = '', name = '', value = ''] = LABEL.exec(rest) ?? refuse('has labels that cannot be read');
+    const [whole = '', name = '', value = ''] = LABEL.exec(rest) ?? refuse('has invalid labels');
     if (Object.hasOwn(labels, name)) refuse(`has the label ${name} twice`);
     labels[name] = value.replace(/\\(.)/g, (_, one: string) => (one === 'n' ? '\n' : one));
     rest = rest.slice(whole.length);
@@ -75,7 +75,7 @@ function readValue(text: string, refuse: (why: string) => never): number {
   if (text === 'NaN') return Number.NaN;
   return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)
     ? Number(text)
-    : refuse('has a value that is no number');
+    : refuse('has a value that is not a number');
 }
 
 function checkFamily({ name, type, samples }: Family): void {
@@ -83,11 +83,11 @@ function checkFamily({ name, type, samples }: Family): void {
     (sample) => `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`,
   );
   const twice = keys.find((key, at) => keys.indexOf(key) !== at);
-  if (twice !== undefined) throw new Error(`${twice} comes twice`);
+  if (twice !== undefined) throw new Error(`${twice} appears twice`);
   if (type === 'counter') {
     if (!name.endsWith('_total')) throw new Error(`The counter ${name} does not end with _total`);
     if (samples.some(({ value }) => !(value >= 0))) throw new Error(`The counter ${name} is below 0`);
-  } else if (name.endsWith('_total')) throw new Error(`${name} is no counter`);
+  } else if (name.endsWith('_total')) throw new Error(`${name} is not a counter`);
   if (type === 'histogram') checkHistogram(name, samples);
 }
 
@@ -109,6 +109,6 @@ function checkHistogram(name: string, samples: readonly Sample[]): void {
       ) &&
       buckets.at(-1)?.value === count &&
       hasSum;
-    if (!isRight) throw new Error(`The histogram ${name}${labels} is not one`);
+    if (!isRight) throw new Error(`The histogram ${name}${labels} is invalid`);
   }
 }

@@ -1,28 +1,28 @@
-/** Reads expressions of PromQL by the Prometheus project's own grammar: which metrics they name, with which labels. */
+/** Parses PromQL with the Prometheus project's own grammar, and returns the metrics and labels in an expression. */
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** One metric as it is named in an expression. `equals` are the values that a label must have or must not have. */
+/** A metric in an expression. `equals`: the values that a label must have or must not have. */
 export interface Selected {
   metric: string;
   labels: string[];
   equals: { label: string; value: string }[];
 }
 
-/** What an expression names; `grouping` are the labels by which it is put together or matched. */
+/** The metrics in an expression, and the labels by which it groups or matches. */
 export interface Reading {
   selected: Selected[];
   grouping: string[];
 }
 
-/** @throws Error where it does not parse */
+/** @throws Error if the expression is invalid */
 export function readExpression(expression: string): Reading {
   const selected: Selected[] = [];
   const grouping: string[] = [];
   const text = (node: SyntaxNode | null) => (node === null ? '' : expression.slice(node.from, node.to));
   parser.parse(expression).iterate({
     enter({ name, type, node }) {
-      if (type.isError) throw new Error(`It does not parse at ${node.from}: ${expression}`);
+      if (type.isError) throw new Error(`The expression does not parse at ${node.from}: ${expression}`);
       if (name === 'VectorSelector') {
         const matchers = node.getChild('LabelMatchers')?.getChildren('UnquotedLabelMatcher') ?? [];
         selected.push({
@@ -43,6 +43,6 @@ export function readExpression(expression: string): Reading {
       if (name === 'GroupingLabels') grouping.push(...node.getChildren('LabelName').map(text));
     },
   });
-  if (selected.length === 0) throw new Error(`It names no metric: ${expression}`);
+  if (selected.length === 0) throw new Error(`The expression names no metric: ${expression}`);
   return { selected, grouping };
 }

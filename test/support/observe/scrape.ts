@@ -1,17 +1,17 @@
-/** Scrapes a service as Prometheus does, and looks at what it says. */
+/** Scrapes a service like Prometheus. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Family, parseExposition } from './prometheus-text.ts';
 
 export type Families = Map<string, Family>;
 
-/** @param base of the service, such as `http://127.0.0.1:8080` */
+/** @param base the URL of the service, such as `http://127.0.0.1:8080` */
 export async function scrape(base: string, headers: Record<string, string> = {}): Promise<string> {
   const response = await fetch(`${base}/metrics`, { headers });
-  if (response.status !== 200) throw new Error(`/metrics answers ${response.status}`);
+  if (response.status !== 200) throw new Error(`/metrics returns ${response.status}`);
   return response.text();
 }
 
-/** Scrapes until what is said satisfies the condition, for as long as the test may last. */
+/** Scrapes until the metrics satisfy a condition, at most for the timeout of the test. */
 export async function scrapeUntil(
   base: string,
   condition: (families: Families) => boolean,
@@ -24,7 +24,7 @@ export async function scrapeUntil(
   }
 }
 
-/** The sum of all samples with this name and these labels; undefined where there is none. */
+/** The sum of all samples with this name and these labels; undefined if there are none. */
 export function amountOf(
   families: Families,
   name: string,

@@ -1,11 +1,11 @@
-/** A receiver of traces: what a collector of OpenTelemetry is to the service. */
+/** A receiver of traces, in place of an OpenTelemetry collector. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
-  /** '' for the first of a trace. */
+  /** Empty for the first span of a trace. */
   parentSpanId: string;
   name: string;
   /** OTLP: 1 internal, 2 server, 3 client, 5 consumer. */
@@ -14,7 +14,7 @@ export interface ReceivedSpan {
   endMs: number;
   isError: boolean;
   attributes: Record<string, unknown>;
-  /** What its process says of itself. */
+  /** Attributes of the service's process. */
   resource: Record<string, unknown>;
 }
 
@@ -22,12 +22,13 @@ export interface TraceReceiver {
   /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
   url: string;
   spans: ReceivedSpan[];
-  /** The bodies as they came, and the headers of the last one. */
+  /** The bodies of all requests. */
   bodies: string[];
+  /** The headers of the last request. */
   headers(): NodeJS.Dict<string | string[]>;
-  /** What to answer from now on; 200 unless told. */
+  /** Sets the status of further responses; default: 200. */
   answer(status: number): void;
-  /** Resolves with the first answer that is not undefined; looks again whenever spans arrive. */
+  /** Resolves with the first result that is not undefined. `look` is called again when spans arrive. */
   until<T>(look: (spans: readonly ReceivedSpan[]) => T | undefined, what: string): Promise<T>;
   stop(): Promise<void>;
 }

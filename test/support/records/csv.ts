@@ -1,7 +1,7 @@
-/** Reads CSV strictly by RFC 4180: what the service writes must be exactly that. */
+/** A strict CSV parser (RFC 4180), to check the CSV of the service. */
 import assert from 'node:assert/strict';
 
-/** Every row with its cells; throws where the text is not what the RFC allows. */
+/** The rows with their cells. @throws if the text violates the RFC */
 export function readCsv(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -9,7 +9,7 @@ export function readCsv(text: string): string[][] {
     let cell = '';
     if (text[at] === '"') {
       const end = /^"((?:[^"]|"")*)"/.exec(text.slice(at, at + 100_000));
-      assert.ok(end !== null, `an open quote at ${at}`);
+      assert.ok(end !== null, `an unclosed quote at ${at}`);
       cell = (end[1] ?? '').replaceAll('""', '"');
       at += end[0].length;
     } else {
@@ -23,7 +23,7 @@ export function readCsv(text: string): string[][] {
       if (at === text.length || text.startsWith('\r\n', at)) row.push('');
       else continue;
     }
-    assert.ok(text.startsWith('\r\n', at), `no line end at ${at}`);
+    assert.ok(text.startsWith('\r\n', at), `no line break at ${at}`);
     at += 2;
     rows.push(row);
     row = [];

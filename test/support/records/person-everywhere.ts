@@ -1,4 +1,4 @@
-/** A service in whose every corner one person stands: in records, versions, logs, states, deliveries and kept bodies. */
+/** A service with data of one person everywhere: in records, versions, logs, states, deliveries and cached bodies. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { startService, type TestService } from '../service.ts';
+import { until } from '../until.ts';
 
 const run = promisify(execFile);
 const BIN = join(import.meta.dirname, '../../..', 'bin', 'flowhook.js');
@@ -26,14 +27,14 @@ export const other = (n: number) => ({
 
 export interface World {
   service: TestService;
-  /** What the sources read; outside of the data directory. */
+  /** The directory with the files that the sources read, outside of the data directory. */
   sources: string;
-  /** Bodies that the receiver got. */
+  /** Bodies that the receiver received. */
   received: string[];
   write(name: string, records: readonly object[]): Promise<void>;
   /** Queues a job and waits until it has ended. */
   job(workflowId: string, key?: string): Promise<{ state: string; error: string | null }>;
-  /** Makes the service believe that it is later. */
+  /** Moves the service's clock forward. */
   advance(ms: number): void;
 }
 
@@ -43,7 +44,7 @@ export async function startWorld(t: TestContext): Promise<World> {
     writeFile(join(sources, name), records.map((one) => `${JSON.stringify(one)}\n`).join(''));
   for (const name of ['people', 'crm', 'module', 'others']) await write(name, [other(1)]);
   const cat = (name: string) => `source: { type: command, command: [cat, "${join(sources, name)}"] }\n`;
-  // It stands still: what was refused is not sent again until a test says so.
+  // The clock does not move by itself, so failed deliveries are retried only when a test moves it.
   let now = Date.now();
   const service = await startService({
     clock: () => now,
@@ -52,7 +53,7 @@ export async function startWorld(t: TestContext): Promise<World> {
       'default/people.yaml': cat('people'),
       'default/crm.yaml': `mode: upsert\n${cat('crm')}`,
       'default/broken.yaml': `retries: { max: 0 }\nsource: { type: command, command: [sh, -c, 'cat "${join(sources, 'error')}" >&2; exit 7'] }\n`,
-      'default/waits.yaml': `source: { type: command, command: [sh, -c, 'cd "${sources}"; touch begun; until test -e gate; do sleep 0.05; done; cat late'] }\n`,
+      'default/waits.yaml': `source: { type: command, command: [sh, -c, 'cd "${sources}"; touch started; until test -e gate; do sleep 0.05; done; cat late'] }\n`,
       'default/module.mts':
         `import { readFileSync } from 'node:fs';\n` +
         'export default async function* (ctx) {\n' +
@@ -65,7 +66,7 @@ export async function startWorld(t: TestContext): Promise<World> {
     },
   });
   const received: string[] = [];
-  // Answers with what it was sent; `/late` refuses it, so that its deliveries wait.
+  // Returns the data that it receives. `/late` fails, so that its deliveries wait.
   const receiver = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -117,39 +118,22 @@ export async function startWorld(t: TestContext): Promise<World> {
   };
 }
 
-type JobAnswer = { state: string; error: string | null };
+type JobEnd = { state: string; error: string | null };
 
-export async function ended(service: TestService, jobId: string, key?: string): Promise<JobAnswer> {
-  return until(service, async () => {
+export async function ended(service: TestService, jobId: string, key?: string): Promise<JobEnd> {
+  return until(`job ${jobId} has ended`, async () => {
     const { body } = await service.call(
       'GET',
       `/v1/jobs/${jobId}`,
       undefined,
       key === undefined ? {} : { 'x-api-key': key },
     );
-    const job = body as JobAnswer;
+    const job = body as JobEnd;
     return job.state === 'finished' || job.state === 'failed' ? job : undefined;
   });
 }
 
-/** Looks after every commit of the service until there is something. */
-export async function until<T>({ store }: TestService, look: () => Promise<T | undefined>): Promise<T> {
-  const giveUpAt = performance.now() + 90_000;
-  for (;;) {
-    const committed = Promise.withResolvers<void>();
-    const unwatch = store.watch(() => committed.resolve());
-    // A commit between the look and the watching would be missed.
-    const timer = setTimeout(committed.resolve, 250);
-    const found = await look();
-    if (found === undefined && performance.now() < giveUpAt) await committed.promise;
-    clearTimeout(timer);
-    unwatch();
-    if (found !== undefined) return found;
-    assert.ok(performance.now() < giveUpAt, 'after 90 s it has still not come');
-  }
-}
-
-/** Files of the data directory that hold one of the texts, without regard to case; by another process. */
+/** Files in a directory that contain one of the texts, ignoring case. Uses `grep`. */
 export async function filesWith(directory: string, texts: readonly string[]): Promise<string[]> {
   const args = texts.flatMap((text) => ['-e', text]);
   return run('grep', ['-raliF', ...args, directory]).then(
@@ -171,10 +155,10 @@ export async function flowhook({ service }: World, args: string[]) {
   });
 }
 
-/** Waits until every delivery has been tried: an answer that comes later than an erasure would be kept after it. */
+/** Waits until every delivery was attempted: a response that arrives after an erasure would be stored. */
 export async function attempted(service: TestService): Promise<void> {
   const { store, team } = service;
-  await until(service, async () => {
+  await until('every delivery was attempted', async () => {
     for (const webhook of await store.webhooks.list({ teamId: team.id, limit: 100 })) {
       const deliveries = await store.deliveries.list({ teamId: team.id, webhookId: webhook.id, limit: 100 });
       if (deliveries.some(({ attempt }) => attempt === 0)) return undefined;
@@ -183,10 +167,10 @@ export async function attempted(service: TestService): Promise<void> {
   });
 }
 
-/** Plants the person everywhere. */
+/** Writes data of the person everywhere. */
 export async function plant(world: World): Promise<void> {
   const { service, write, job, sources } = world;
-  // Small bodies are not kept as files.
+  // Large, because small bodies are not cached as files.
   const others = Array.from({ length: 300 }, (_, n) => ({ ...other(n), pad: 'x'.repeat(1_000) }));
   await write('people', [...others.slice(0, 100), ada, ...others.slice(100)]);
   await job('people');
@@ -203,13 +187,13 @@ export async function plant(world: World): Promise<void> {
   await writeFile(join(sources, 'error'), `cannot sync <${EMAIL}>: ${ID} is locked`);
   const failed = await job('broken');
   assert.match(failed.error ?? '', /cannot sync <Ada/);
-  // Another team has a record of the same address; it is another team's business.
+  // A record of another team, which must not be affected.
   await write('others', [{ ...other(9), id: 'elsewhere-1' }]);
-  // Twice, so that it is kept; and compressed.
+  // Twice, so that the body is cached, and also compressed.
   for (const encoding of ['identity', 'gzip', 'identity', 'gzip']) {
     await fetch(`${service.url}/v1/workflows/people/data`, {
       headers: { 'x-api-key': service.key, 'accept-encoding': encoding },
-    }).then((answer) => answer.arrayBuffer());
+    }).then((response) => response.arrayBuffer());
   }
   await attempted(service);
 }

@@ -1,6 +1,6 @@
-/** Secrets and personal data, each by where it is planted: none of them may come out where it was not meant to. */
+/** Secrets and personal data that a test plants in many places, to find out where they leak. */
 
-/** All that is planted; each text has its place in it, so that a finding says where it came from. */
+/** The planted texts by place. Each text contains its place, so that a finding shows where it came from. */
 export const PLANTED = {
   bootstrapKey: 'planted-bootstrap-key-4711',
   wrongKey: 'fh_planted-wrong-key-4711',
@@ -25,7 +25,7 @@ export const PLANTED = {
   email: 'ada.planted@example.com',
 } as const;
 
-/** What of it stands in an output, with the line. An e-mail address counts in part, and percent-encoded. */
+/** The planted texts in an output, each with its line. Also finds parts of the e-mail address, and its encoded forms. */
 export function findPlanted(output: string): string[] {
   const needles = Object.entries({ ...PLANTED, email: 'ada.planted' });
   return output

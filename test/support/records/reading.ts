@@ -1,10 +1,11 @@
-/** A service with a few workflows whose records a test writes, and the ways in which tests read them. */
+/** A service with a few workflows whose records a test publishes, and functions to read them. */
 import assert from 'node:assert/strict';
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { startService, type TestService } from '../service.ts';
+import { until } from '../until.ts';
 
 export const WORKFLOWS = {
   'default/people.yaml': 'source: { type: command, command: [cat, people.ndjson] }\n',
@@ -32,7 +33,7 @@ export async function bodyOf(response: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Starts the service for a test file; what is answered works on it unless another is named. */
+/** Starts the service for a test file. The returned functions use this service by default. */
 export async function startReading() {
   const agent = new Agent({ keepAlive: true });
   const service = await startService({ workflows: WORKFLOWS });
@@ -41,7 +42,7 @@ export async function startReading() {
     await service.stop();
   });
 
-  /** Lets a workflow publish exactly these records. */
+  /** Makes a workflow publish exactly these records. */
   async function publish(rows: readonly Row[], workflowId: string, at: TestService = service): Promise<void> {
     const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     await writeFile(join(at.directory, 'workflows/default', `${workflowId}.ndjson`), text);
@@ -63,7 +64,7 @@ export async function startReading() {
 
   async function prune(workflowId: string, at: TestService = service): Promise<void> {
     const place = { teamId: at.team.id, workflowId };
-    // Less than nothing: PostgreSQL's clock, as the service knows it, may have been set back since the publishing.
+    // Negative, because the clock of PostgreSQL may have been set back since the records were published.
     const retention = { keepVersions: 1, keepMs: 0, graceMs: -60_000, limit: 500 };
     while (!(await at.store.records.prune({ ...place, ...retention })).done);
   }
@@ -78,7 +79,7 @@ export async function startReading() {
       const sent = request(at.url + path, {
         method,
         headers: { 'x-api-key': at.key, ...headers },
-        // The receive buffer of a connection that has been read from quickly may have grown to hold any body.
+        // A new connection, because the receive buffer of a used one may have grown so that it can hold any body.
         agent: stalls ? false : agent,
       });
       sent.on('response', resolve).on('error', reject).end();
@@ -91,19 +92,18 @@ export async function startReading() {
     return { status: response.statusCode ?? 0, headers: response.headers, body };
   }
 
-  /** Asks until the body is kept as a file: it is, soon after its first reader has it. */
-  async function untilKept(path: string, headers = {}, at = service): Promise<number> {
-    for (;;) {
+  /** Waits until the body is cached as a file, which happens soon after the first read. Returns its length. */
+  function untilKept(path: string, headers = {}, at = service): Promise<number> {
+    return until(`the body of ${path} is cached`, async () => {
       const head = await get(path, headers, { method: 'HEAD', at });
-      const length = head.headers['content-length'];
-      if (length !== undefined) return Number(length);
-    }
+      return Number(head.headers['content-length'] ?? 0);
+    });
   }
 
   const kept = (at: TestService = service) =>
     readdir(join(at.directory, 'data/representations')).catch(() => [] as string[]);
 
-  /** Files below the cache's directory that this process holds open. */
+  /** Files in the cache's directory that this process has open. */
   async function openFiles(): Promise<string[]> {
     const links = await Promise.all(
       (await readdir('/proc/self/fd')).map((fd) => readlink(join('/proc/self/fd', fd)).catch(() => '')),
@@ -111,9 +111,5 @@ export async function startReading() {
     return links.filter((link) => link.includes('/representations/'));
   }
 
-  async function until(condition: () => Promise<boolean>): Promise<void> {
-    while (!(await condition())) await new Promise(setImmediate);
-  }
-
-  return { service, publish, prune, open, get, untilKept, kept, openFiles, until };
+  return { service, publish, prune, open, get, untilKept, kept, openFiles };
 }

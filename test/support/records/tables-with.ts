@@ -1,7 +1,7 @@
-/** Looks for texts in every column of a PostgreSQL database. */
+/** Searches every column of a PostgreSQL database for texts. */
 import pg from 'pg';
 
-/** The tables of the database that hold one of the texts in a row that is visible, without regard to case. */
+/** The tables with a visible row that contains one of the texts, ignoring case. */
 export async function tablesWith(url: string, texts: readonly string[]): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -1,4 +1,4 @@
-/** What the test files of a whole run share: a PostgreSQL, and the dashboard, which several would else build at once. */
+/** Global setup of `npm test`: starts a shared PostgreSQL, and builds the dashboard once for all files. */
 import { built } from '../browser/built-pages.ts';
 import { hasBrowser } from '../browser/chromium.ts';
 import * as postgres from '../postgres.ts';

@@ -1,4 +1,4 @@
-/** A server on SQLite that runs, delivers and is pushed to, so that a backup has something under way beside it. */
+/** A server on SQLite with running jobs, deliveries and pushes, for backups under load. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { makePlace } from '../cli/place.ts';
@@ -7,7 +7,7 @@ import { startReceiver } from '../receiver.ts';
 import { type ServerProcess, startServerProcess } from '../server-process.ts';
 
 export const RECORDS = 200;
-/** Every record of a run carries the run's own number, so that a mixture of two runs shows. */
+/** Every record contains the id of its run, so that a mixture of two runs is visible. */
 const SOURCE = `
 const run = process.env.FLOWHOOK_JOB + '/' + process.env.FLOWHOOK_ATTEMPT;
 for (let i = 0; i < ${RECORDS}; i++) console.log(JSON.stringify({ id: String(i), run }));
@@ -15,22 +15,23 @@ for (let i = 0; i < ${RECORDS}; i++) console.log(JSON.stringify({ id: String(i),
 const PULLED = `source: { type: command, command: [${JSON.stringify(process.execPath)}, source.mjs] }\n`;
 
 interface Pushed {
-  answered: number;
+  /** The number of the last push that succeeded. */
+  last: number;
   etag: string;
 }
 
-/** Pushes the same ids with the number of the push in each, and notes the last that was answered. */
+/** Pushes the same ids repeatedly, with the number of the push in each record. */
 async function pushAgainAndAgain(server: ServerProcess, pushed: Pushed, signal: AbortSignal): Promise<void> {
-  for (let n = pushed.answered + 1; !signal.aborted; n += 1) {
+  for (let n = pushed.last + 1; !signal.aborted; n += 1) {
     const body = Array.from({ length: RECORDS }, (_, id) => ({ id: String(id), n }));
-    const answer = await call(server, 'POST', '/v1/workflows/pushed/push', body).catch(() => undefined);
-    if (answer === undefined) return;
-    assert.equal(answer.status, 200, await answer.text());
-    pushed.answered = n;
+    const response = await call(server, 'POST', '/v1/workflows/pushed/push', body).catch(() => undefined);
+    if (response === undefined) return;
+    assert.equal(response.status, 200, await response.text());
+    pushed.last = n;
   }
 }
 
-/** Sets out a place whose server runs, delivers and is pushed to; resolves when a lot has happened. */
+/** Starts the server and its load. Resolves after 40 runs. */
 export async function underLoad(t: TestContext) {
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
@@ -53,7 +54,7 @@ export async function underLoad(t: TestContext) {
   t.after(() => server.kill());
   for (const id of ['one', 'two', 'pushed']) await subscribe(server, id, receiver.url);
   const accepted = new Set<string>();
-  const pushed: Pushed = { answered: 0, etag: '' };
+  const pushed: Pushed = { last: 0, etag: '' };
   const load = new AbortController();
   const working = [
     ...['one', 'two'].map((id) => queueAgainAndAgain(server, id, accepted, load.signal)),

@@ -1,4 +1,4 @@
-/** What one operation on SQLite costs, in numbers that no noise can change. */
+/** The cost of an operation on SQLite, in counts without noise. */
 
 import { readFileSync } from 'node:fs';
 import { type Call, runBatch } from '../../../src/store/sqlite/batch.ts';
@@ -7,15 +7,15 @@ import { SqliteSql } from '../../../src/store/sqlite/sql.ts';
 import type { View } from '../../../src/store/transaction.ts';
 
 export interface Work {
-  /** Statements that were run, those that begin and commit included. */
+  /** Number of statements, including `begin` and `commit`. */
   statements: number;
-  /** Different pages of the file, or of its log, that were looked at. */
+  /** Number of different pages of the file or its log that were read. */
   read: number;
-  /** Pages that were written to the log. */
+  /** Number of pages written to the log. */
   written: number;
 }
 
-/** A page, and what stands before it in the log. */
+/** Bytes of a page, and of a page with its header in the log. */
 const PAGE = 4_096;
 const FRAME = PAGE + 24;
 
@@ -38,38 +38,38 @@ class CountingDatabase extends Database {
 }
 
 /**
- * One connection for reading and writing. Before an operation its cache is emptied, and the operation itself fits into
- * it: the system is then asked once for each page that is looked at. The log is never folded meanwhile.
+ * One connection for reading and writing. Its cache is empty before each operation and large enough for the operation,
+ * so that each page is read from the system once. There are no checkpoints of the log.
  */
 export class Counter {
   readonly #db: CountingDatabase;
   readonly #now: () => number;
 
-  /** @param now epoch milliseconds: what every operation takes for the present */
+  /** @param now the clock of the operations, in epoch milliseconds */
   constructor(path: string, now: () => number) {
     this.#db = new CountingDatabase(path, { synchronous: 'OFF' });
     this.#db.exec('pragma wal_autocheckpoint = 0');
     this.#now = now;
   }
 
-  /** Runs an operation that writes, as the only one of its batch. Throws what it throws. */
+  /** Runs a writing operation as the only one in its batch. @throws the error of the operation */
   write<Value>(name: Call['name'], input: unknown): Promise<{ value: Value; work: Work }> {
     return this.#count(async () => {
       const batch = { now: this.#now(), publicUrl: '', calls: [{ name, input }] };
-      const [answer] = (await runBatch(this.#db, batch)).results;
-      if (answer?.ok !== true) throw new Error(`${name} was refused: ${JSON.stringify(answer)}`);
-      return answer.value as Value;
+      const [result] = (await runBatch(this.#db, batch)).results;
+      if (result?.ok !== true) throw new Error(`${name} was refused: ${JSON.stringify(result)}`);
+      return result.value as Value;
     });
   }
 
-  /** Runs an operation that reads. */
+  /** Runs a reading operation. */
   read<Value>(operation: (view: View) => Promise<Value>): Promise<{ value: Value; work: Work }> {
     return this.#count(() => operation({ db: new SqliteSql(this.#db), now: this.#now() }));
   }
 
-  /** How many entries each B-tree has, which is one for each table and index. */
+  /** The number of entries in each B-tree (one per table and index). */
   entries(): Map<string, number> {
-    // An inner page of a table with a rowid only repeats keys, to lead to the leaves. That of another tree has entries.
+    // Inner pages of tables with a rowid only repeat keys. Inner pages of other trees contain entries.
     const rows = this.#db.all<{ name: string; entries: number }>(
       `select stat.name, sum(stat.ncell) as entries
        from dbstat stat
@@ -101,7 +101,7 @@ export class Counter {
   }
 }
 
-/** Bytes that this process has asked the system for and handed to it (proc(5), io); reading this is part of it. */
+/** Bytes that this process has read and written (proc(5), io), including the read of this file. */
 function processIo(): { read: number; written: number } {
   const text = readFileSync('/proc/self/io', 'utf8');
   const field = (name: string) => Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(text)?.[1]);

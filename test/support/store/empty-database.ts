@@ -1,4 +1,4 @@
-/** A database file of SQLite with all tables and no rows, for tests of what single statements do in it. */
+/** A SQLite database with all tables and no rows, for tests of single statements. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { silentLogger } from '../../../src/observe/log.ts';
 import { Database } from '../../../src/store/sqlite/database.ts';
 import { migrate } from '../../../src/store/sqlite/migrate.ts';
 
-/** Opens one, which is closed and removed after the test. */
+/** Opens an empty database, which is closed and deleted after the test. */
 export async function openEmptyDatabase(t: TestContext): Promise<Database> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-empty-'));
   const path = join(directory, 'flowhook.db');

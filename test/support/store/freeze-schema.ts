@@ -1,7 +1,8 @@
 /**
- * Freezes what this version of the tables leaves behind, for `test/operate/upgrade.test.ts`: run with every release. A service
- * is started on an empty database, lives a little and is killed; its rows become a fixture that is never changed.
- * `node test/support/store/freeze-schema.ts [--program path/to/flowhook.js] [sqlite|postgres]`; an older program freezes its own.
+ * Freezes rows of this version of the tables for `test/operate/upgrade.test.ts`. Run it for every release. It starts a
+ * service on an empty database, uses it for a while and kills it. The rows become a fixture that is never changed.
+ * `node test/support/store/freeze-schema.ts [--program path/to/flowhook.js] [sqlite|postgres]`: with an older program it
+ * freezes that program's version.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -27,9 +28,9 @@ const { values, positionals } = parseArgs({
 for (const driver of DRIVERS.filter((one) => positionals.length === 0 || positionals.includes(one))) {
   await freeze(driver);
 }
-// Those of an older program are frozen already.
+// The digests of older versions are already frozen.
 if (positionals.length === 0) await writeFile(DIGESTS, `${JSON.stringify(digests(), null, 2)}\n`);
-// The cluster of PostgreSQL ends with this process.
+// The PostgreSQL server ends with this process.
 process.exit();
 
 async function freeze(driver: Driver): Promise<void> {
@@ -51,7 +52,7 @@ async function freeze(driver: Driver): Promise<void> {
   }
 }
 
-/** A little of all that a service does; what an older one has no route for is left out. Answers its addresses. */
+/** Uses all features of a service. Routes that an older program does not have fail without effect. Returns its URLs. */
 async function live(directory: string, databaseUrl: string | undefined): Promise<[string, string][]> {
   const team = join(directory, 'workflows', 'default');
   await mkdir(team, { recursive: true });

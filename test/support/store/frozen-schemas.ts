@@ -1,18 +1,18 @@
-/** Databases as each version of the tables left them: their rows, frozen, and the digests of the migrations. */
+/** Frozen rows of each version of the tables, and digests of the migrations. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DRIVERS, type Driver, listMigrations } from '../../../src/store/migrations.ts';
 
 export type Row = Record<string, unknown>;
-/** By table. */
+/** Rows by table. */
 export type Rows = Map<string, Row[]>;
 
 export const FROZEN = join(import.meta.dirname, '../../fixtures', 'schemas');
-/** The SHA-256 of what each released migration is for a database, by `sqlite/0001_initial.sql`. */
+/** The file with the SHA-256 of each released migration per database, by paths such as `sqlite/0001_initial.sql`. */
 export const DIGESTS = join(FROZEN, 'migrations.json');
 
-/** What the service that left the rows was told, and what its addresses and its directory are called in them. */
+/** The settings of the service that wrote the rows, and placeholders for its URLs and its directory. */
 export const LEFT = {
   encryptionKey: 'ab'.repeat(32),
   key: 'test-key-of-the-default-team',
@@ -21,7 +21,7 @@ export const LEFT = {
   directory: '/srv/flowhook',
 } as const;
 
-/** As in `DIGESTS`. Comments and white space do not count, and nothing is there of what a database has nothing of. */
+/** The current digests, as in `DIGESTS`. Comments, white space and statements for the other database do not count. */
 export function digests(): Record<string, string> {
   const found: Record<string, string> = {};
   for (const driver of DRIVERS) {
@@ -38,9 +38,9 @@ export function fileOf(driver: Driver, version: number): string {
 }
 
 /**
- * The rows that a version left. Of one that nobody ran, because the next came with it, those of the next that was.
+ * The rows of a version. A version that was released together with a later one has the rows of the later version.
  *
- * @param receiver the origin of the endpoints that they name
+ * @param receiver the origin of the endpoints in the rows
  */
 export function frozenRows(driver: Driver, version: number, receiver: string): Rows {
   const left = readdirSync(FROZEN)

@@ -1,25 +1,25 @@
-/** Fills a database with the past of many workflows: copies of rows that the service has made, by SQL alone. */
+/** Fills a database with the history of many workflows, by copying rows of the service with SQL. */
 import { firstIdAt } from '../../../src/std/id.ts';
 
-/** How much there is of what the past leaves. Jobs and deliveries belong to the workflows in turn. */
+/** The size of the history. Jobs and deliveries are distributed evenly over the workflows. */
 export interface Past {
   workflows: number;
-  /** One for each workflow. */
+  /** One per workflow. */
   webhooks: number;
-  /** Finished, each with three events. */
+  /** Finished jobs, each with three events. */
   jobs: number;
-  /** Delivered, each with its attempt. */
+  /** Successful deliveries, each with one attempt. */
   deliveries: number;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const EVENTS_OF_A_JOB = 3;
-/** Rows of a transaction: a server that uses the database goes on writing in between. */
+/** Rows per transaction, so that a server that uses the database can write in between. */
 const AT_ONCE = 20_000;
 
 /**
- * @param rows runs a query with `?` and answers its rows; statements that change something likewise
- * @param model a workflow whose only job has finished and was delivered to its only webhook, as the service left it
+ * @param rows runs a statement with `?` and returns its rows
+ * @param input.model a workflow with one finished job, which was delivered to its only webhook
  */
 export async function multiply(
   rows: (sql: string, values: (string | number)[]) => Promise<Record<string, unknown>[]>,
@@ -32,7 +32,7 @@ export async function multiply(
     `'${firstIdAt(prefix, madeAt).slice(0, -10)}' || cast(1000000000 + ${n} as text)`;
   const one = async (sql: string, ...values: (string | number)[]) => {
     const [row] = await rows(sql, values);
-    if (row === undefined) throw new Error(`There is nothing to be copied: ${sql}`);
+    if (row === undefined) throw new Error(`There is no row to copy: ${sql}`);
     return row;
   };
   const ofTeam = 'team_id = ?';
@@ -103,7 +103,7 @@ export async function multiply(
     },
   ];
   for (const { table, model: row, count, changed } of copies) {
-    // Of the day before, like whatever is old: counted by hours, and not to be counted again.
+    // From yesterday, like all history: already counted by hour, and not counted again.
     const times = Object.keys(row).filter((column) => /^(created|started|finished)_at$/.test(column));
     for (const column of times) if (row[column] !== null) row[column] = Number(row[column]) - DAY_MS;
     const columns = Object.keys(row);
@@ -127,7 +127,7 @@ export async function multiply(
   );
 }
 
-/** PostgreSQL does not guess what a `?` in a list of columns is. */
+/** PostgreSQL cannot infer the type of a `?` in a list of columns. */
 function castTo(value: unknown): string {
   return typeof value === 'number' ? 'cast(? as bigint)' : 'cast(? as text)';
 }

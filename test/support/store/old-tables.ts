@@ -1,4 +1,4 @@
-/** The tables of an older version, to be filled with what it left and to be read again. */
+/** Makes, fills and reads the tables of an older version. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -13,20 +13,20 @@ import type { Row, Rows } from './frozen-schemas.ts';
 
 export interface OldTables {
   url: string;
-  /** What a service that uses them is told. */
+  /** Settings for a service that uses the tables. */
   settings: Record<string, string>;
-  /** Inserts what these tables have columns for, and answers just that. */
+  /** Inserts the columns that these tables have, and returns the inserted rows. */
   insert(rows: Rows): Promise<Rows>;
   read(): Promise<Rows>;
-  /** Says that they have another version than they have. */
+  /** Sets the schema version without changing the tables. */
   pretend(version: number): Promise<void>;
   drop(): Promise<void>;
 }
 
 /**
- * Makes them in a new database: on SQLite `data/flowhook.db` in the directory, on PostgreSQL one of its own.
+ * Makes the tables in a new database: on SQLite in `data/flowhook.db` in the directory.
  *
- * @param place.migrations the directory with the .sql files up to that version
+ * @param place.migrations the directory with the .sql files up to the version
  */
 export async function makeOldTables(
   driver: Driver,
@@ -39,7 +39,7 @@ function ofSqlite({ directory, migrations }: { directory: string; migrations: st
   const path = join(directory, 'data', 'flowhook.db');
   mkdirSync(join(directory, 'data'));
   migrateSqlite({ path, log: silentLogger, now: 0, directory: migrations });
-  /** Opened for the moment: a migration wants the file for itself. */
+  /** Opens the file for one use, because migrations need exclusive access. */
   function withFile<T>(use: (db: DatabaseSync) => T): T {
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     try {
@@ -113,7 +113,7 @@ async function ofPostgres({ migrations }: { migrations: string }): Promise<OldTa
         );
         for (const { t, c } of found) columns.set(t, [...(columns.get(t) ?? []), c]);
         const known = onlyKnown(rows, (table) => columns.get(table));
-        // Tables that others refer to are not always the first ones.
+        // Disables foreign keys, because tables are not ordered by their references.
         await client.query('set session_replication_role = replica');
         for (const [table, list] of known) {
           const names = Object.keys(list[0] ?? {});
@@ -147,7 +147,7 @@ async function ofPostgres({ migrations }: { migrations: string }): Promise<OldTa
   };
 }
 
-/** @param columnsOf those of a table; undefined when there is none */
+/** @param columnsOf returns the columns of a table; undefined if it does not exist */
 function onlyKnown(rows: Rows, columnsOf: (table: string) => string[] | undefined): Rows {
   const known: Rows = new Map();
   for (const [table, list] of rows) {

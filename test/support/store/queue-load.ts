@@ -1,4 +1,4 @@
-/** The life of jobs and deliveries through the store, without the sources and receivers: as many as the database bears. */
+/** A load of jobs and deliveries on the store, without sources and receivers, as fast as the database allows. */
 import assert from 'node:assert/strict';
 import pg from 'pg';
 import type { AttemptLease } from '../../../src/model/job.ts';
@@ -11,17 +11,17 @@ import { administer } from '../postgres.ts';
 
 const NODE = 'node-of-the-load';
 const LEASE_MS = 30_000;
-/** What a node claims, and settles, at once, unless told otherwise. */
+/** Default number of jobs per claim, and of deliveries per batch. */
 const AT_ONCE = 20;
 
 export interface QueueLoad {
-  /** How many jobs one round has. */
+  /** Number of jobs per round. */
   jobs: number;
-  /** One job of each workflow: queued, claimed, beaten, published, and told to the webhook of its team. */
+  /** Queues, claims, renews and publishes one job per workflow, and delivers its events to the team's webhook. */
   round(): Promise<void>;
 }
 
-/** Makes teams with a webhook each, and workflows. */
+/** Makes teams with one webhook each, and workflows. */
 export async function makeQueueLoad(
   store: Store,
   { teams, workflows, atOnce = AT_ONCE }: { teams: number; workflows: number; atOnce?: number },
@@ -46,23 +46,23 @@ export async function makeQueueLoad(
           perTeam: AT_ONCE,
         });
         const held = claimed.map(({ job }) => heldOf(job));
-        assert.notEqual(held.length, 0, 'what was queued is claimed');
-        await Promise.all([tell(store), run(store, held)]);
+        assert.notEqual(held.length, 0, 'queued jobs can be claimed');
+        await Promise.all([deliver(store), run(store, held)]);
         ended += held.length;
       }
-      await tell(store);
+      await deliver(store);
     },
   };
 }
 
-/** A load on a database of its own. */
+/** A load on its own database. */
 export interface BesideLoad extends QueueLoad {
   url: string;
 }
 
 /**
- * The same load twice, in two databases of one server: a transaction that is held open keeps the dead rows of one of
- * them and not those of the other.
+ * The same load on two databases of one server. A long-running transaction prevents the removal of dead rows in only one
+ * of them.
  */
 export async function makeBesideLoads(
   server: string,
@@ -110,8 +110,8 @@ async function run(store: Store, held: readonly AttemptLease[]): Promise<void> {
   );
 }
 
-/** Every lane with something due, until nothing is. */
-async function tell(store: Store): Promise<void> {
+/** Settles all due deliveries. */
+async function deliver(store: Store): Promise<void> {
   const lanes = await store.deliveries.lanes({ nodeId: NODE, leaseMs: LEASE_MS, limit: 1_000 });
   await Promise.all(
     lanes.map(async ({ teamId, webhookId }) => {

@@ -1,6 +1,6 @@
 /**
- * A proxy before PostgreSQL that pools transactions, as strictly as one may: what follows a transaction goes to another
- * connection than the one before it, so that nothing that was left in a session is found again.
+ * A strict transaction pooler for PostgreSQL: after each transaction a client gets a different connection, so that it
+ * never finds state that it left in a session.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -18,12 +18,12 @@ const PARAMETERS = {
 
 export interface TransactionPool {
   port: number;
-  /** How often a client went on with another connection than the one that it had before. */
+  /** How often a client got a different connection than before. */
   readonly changes: number;
   stop(): void;
 }
 
-/** @param size connections to each database that clients ask for */
+/** @param input.size number of connections per database */
 export async function startTransactionPool(input: {
   socketPath: string;
   size: number;
@@ -62,21 +62,21 @@ export async function startTransactionPool(input: {
       try {
         while (!isIdle) {
           server.socket.write(unit);
-          isIdle = (await answer(server, client)) === 'I';
+          isIdle = (await forwardResponse(server, client)) === 'I';
           if (isIdle) break;
           const next = await requestOf(messages);
           if (next === undefined) return void client.destroy();
           unit = next;
         }
       } finally {
-        // One whose client is gone in the middle of a transaction is in no state for another one.
+        // If the client has disconnected during a transaction, the connection cannot be reused.
         if (isIdle) pool.give(server);
         else pool.lose(server);
       }
     }
   }
 
-  // It goes with the process of the test, and does not keep it.
+  // The listener must not keep the process of the test alive.
   listener.listen(0, '127.0.0.1').unref();
   await once(listener, 'listening');
   return {
@@ -92,7 +92,7 @@ export async function startTransactionPool(input: {
   };
 }
 
-/** What a client sends before it needs an answer: up to a simple query or a Sync. Nothing when it leaves. */
+/** Reads a client's messages up to a simple query or a Sync, which need a response. Undefined if the client terminates. */
 async function requestOf(messages: Messages): Promise<Buffer | undefined> {
   const parts: Buffer[] = [];
   for (;;) {
@@ -104,8 +104,8 @@ async function requestOf(messages: Messages): Promise<Buffer | undefined> {
   }
 }
 
-/** Passes an answer on; says in which state the transaction is after it: I, T or E. */
-async function answer({ messages }: Server, client: Socket): Promise<string> {
+/** Forwards a response. Returns the transaction status after it: I, T or E. */
+async function forwardResponse({ messages }: Server, client: Socket): Promise<string> {
   const parts: Buffer[] = [];
   for (;;) {
     const message = await messages.typed();
@@ -121,7 +121,7 @@ interface Server {
   messages: Messages;
 }
 
-/** The connections to one database: at most so many, each given to whoever has waited longest. */
+/** The connections to one database. */
 class Servers {
   readonly #input: { socketPath: string; size: number };
   readonly #startup: Buffer;
@@ -134,7 +134,7 @@ class Servers {
     this.#startup = startup;
   }
 
-  /** Another one than this client had before, wherever there are two. */
+  /** Waits for a different connection than the client had before. */
   async take(before: Server | undefined): Promise<Server> {
     for (;;) {
       const other = this.#free.findIndex((server) => server !== before);
@@ -181,7 +181,7 @@ class Servers {
   }
 }
 
-/** The messages that come on a socket, one at a time; rejects when it is closed. */
+/** Reads the messages on a socket, one at a time. Rejects when the socket is closed. */
 class Messages {
   #bytes: Buffer = Buffer.alloc(0);
   #isOver = false;
@@ -202,7 +202,7 @@ class Messages {
     return this.#next(1);
   }
 
-  /** As the first of a client are. */
+  /** Reads a message without a type, such as the first message of a client. */
   untyped(): Promise<Buffer> {
     return this.#next(0);
   }
@@ -223,7 +223,7 @@ class Messages {
   }
 }
 
-/** What a server says once it has let a client in. */
+/** The messages of a server after a client has connected. */
 function greeting(): Buffer {
   const parts = [message('R', Buffer.alloc(4))];
   for (const [name, value] of Object.entries(PARAMETERS)) {

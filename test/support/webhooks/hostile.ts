@@ -1,4 +1,4 @@
-/** Endpoints that a test lets misbehave, real attempts at them, and what must hold of each attempt. */
+/** Endpoints that misbehave, real delivery attempts to them, and checks of the attempts. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const dispatcher = createGuardedDispatcher({
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
 
-/** To be called when the file's tests are over. */
+/** Call this after the tests of the file. */
 export async function stopEndpoints(): Promise<void> {
   for (const server of servers) server.close();
   for (const socket of sockets) socket.destroy();
@@ -35,7 +35,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** An endpoint that is told of each socket and of all that comes through it. */
+/** Starts an endpoint that calls `handle` with each socket and the data received on it. Returns its URL. */
 export async function endpoint(handle: (socket: Socket, text: string) => void): Promise<string> {
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -72,7 +72,7 @@ export function send(url: string, timeoutMs = 300, signal?: AbortSignal): Promis
   );
 }
 
-/** Writes again and again, as fast as it is taken or every few milliseconds, while somebody is there. */
+/** Writes repeatedly while the socket is open, as fast as possible or every few milliseconds. */
 export function keepWriting(socket: Socket, chunk: string | Buffer, everyMs = 0): void {
   const again = () => {
     if (socket.destroyed) return;
@@ -90,7 +90,7 @@ interface Expected {
   withinMs?: number;
 }
 
-/** Sends, and looks at what came of it, how long it took, and how much memory it left in use at most. */
+/** Checks the outcome of an attempt, its duration, and its peak memory use. */
 export async function expectOutcome(sending: Promise<Sent>, expected: Expected): Promise<Sent> {
   let most = 0;
   const before = process.memoryUsage().rss;

@@ -1,4 +1,4 @@
-/** What the tests of lanes need: a real store with the test's own clock, and real receivers on loopback. */
+/** For tests of lanes: a real store with the test's own clock, and real receivers on loopback. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -29,8 +29,8 @@ export interface Arrived {
   response: ServerResponse;
 }
 
-/** An endpoint that records what arrives; `answer` decides, and may keep the response for later. */
-export async function endpoint(t: TestContext, answer: (arrived: Arrived) => void) {
+/** An endpoint that records requests. `respond` sends the response, immediately or later. */
+export async function endpoint(t: TestContext, respond: (arrived: Arrived) => void) {
   const arrived: Arrived[] = [];
   const waiting = new Set<() => void>();
   const server = createServer(async (request: IncomingMessage, response) => {
@@ -46,7 +46,7 @@ export async function endpoint(t: TestContext, answer: (arrived: Arrived) => voi
       response,
     };
     arrived.push(one);
-    answer(one);
+    respond(one);
     for (const check of waiting) check();
   });
   server.listen(0, '127.0.0.1');
@@ -73,14 +73,14 @@ export async function endpoint(t: TestContext, answer: (arrived: Arrived) => voi
 }
 
 interface LaneOptions {
-  /** Who sends; another node has another `store` too. */
+  /** The id of the sending node. A different node also has its own `store`. */
   nodeId?: string;
   store?: Store;
   stopGraceMs?: number;
   onError?: (fields: unknown) => void;
 }
 
-/** A store, lanes that are not started, and what puts events into them. */
+/** A store, functions to make lanes, which are not started, and functions to make events for them. */
 export async function setUp(
   t: TestContext,
   options: { wrap?: (store: Store) => Store; realTime?: boolean; databaseUrl?: string } = {},
@@ -130,7 +130,7 @@ export async function setUp(
     store,
     sealer,
     teamId,
-    /** Opens the database once more, as another process would. */
+    /** Opens the database again, like another process. */
     async another(): Promise<Store> {
       const other = await open();
       others.push(other);
@@ -141,7 +141,7 @@ export async function setUp(
       lanes.push(made);
       return made;
     },
-    /** Sets the clock back when it is negative. */
+    /** Moves the clock; back if negative. */
     advance(ms: number) {
       nowMs += ms;
       elapsedMs += Math.max(0, ms);
@@ -157,14 +157,14 @@ export async function setUp(
       if (Object.keys(settings).length > 0) await store.webhooks.change({ teamId, id, settings });
       return id;
     },
-    /** The states of a webhook's deliveries, with how many are in each. */
+    /** The number of a webhook's deliveries by state. */
     async states(webhookId: string): Promise<Partial<Record<DeliveryState, number>>> {
       const listed = await store.deliveries.list({ teamId, webhookId, limit: 1_000 });
       const counts: Partial<Record<DeliveryState, number>> = {};
       for (const { state } of listed) counts[state] = (counts[state] ?? 0) + 1;
       return counts;
     },
-    /** Makes events: `workflow_queued`, `workflow_started` and `workflow_failed`, each this often. */
+    /** Makes events: `workflow_queued`, `workflow_started` and `workflow_failed`, each `times` times. */
     async runs(times = 1): Promise<void> {
       for (let time = 0; time < times; time += 1) await failAttempt(store, await makeRunning(store, at));
     },

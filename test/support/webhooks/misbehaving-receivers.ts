@@ -1,4 +1,4 @@
-/** Receivers that misbehave in every way, on loopback sockets that are closed with the test file. */
+/** Receivers that misbehave, on loopback sockets that are closed after the tests of the file. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import {
@@ -16,7 +16,7 @@ after(() => {
   for (const socket of sockets) socket.destroy();
 });
 
-/** Answers every request by `handle`; resolves with its host and port. */
+/** Starts a receiver that responds with `handle`. Resolves with its host and port. */
 export async function receiver(
   handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
 ): Promise<string> {
@@ -28,7 +28,7 @@ export async function receiver(
   return `127.0.0.1:${await listen(server)}`;
 }
 
-/** Does with every connection what `handle` says; resolves with its host and port. */
+/** Starts a receiver that calls `handle` with every connection. Resolves with its host and port. */
 export async function tcp(handle: (socket: Socket) => void): Promise<string> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => undefined);
@@ -37,13 +37,13 @@ export async function tcp(handle: (socket: Socket) => void): Promise<string> {
   return `127.0.0.1:${await listen(server)}`;
 }
 
-/** Writes every few milliseconds for as long as somebody is there. */
+/** Calls `write` every 5 ms while the socket is open. */
 export function drip(socket: Socket, write: () => void): void {
   const timer = setInterval(write, 5);
   socket.on('close', () => clearInterval(timer));
 }
 
-/** Listens on loopback; resolves with the port. */
+/** Listens on loopback. Resolves with the port. */
 export async function listen(server: Server | TcpServer): Promise<number> {
   servers.push(server);
   server.on('connection', (socket: Socket) => sockets.push(socket));
