@@ -10,6 +10,7 @@ import { performance } from 'node:perf_hooks';
 import { Problem } from '../model/error.ts';
 import { type AttemptLease, LEASE_MS } from '../model/job.ts';
 import type { Logger } from '../observe/log.ts';
+import { within } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { Interruption } from './attempt.ts';
 
@@ -152,11 +153,8 @@ export class Leases {
 
   /** If a heartbeat fails or hangs, sends the next one soon: there is time for several before leases expire. */
   async #beatInTime(): Promise<void> {
-    const late = Promise.withResolvers<false>();
-    const patience = setTimeout(late.resolve, this.leaseMs / 6, false).unref();
-    const answered = await Promise.race([this.beat(), late.promise]);
-    clearTimeout(patience);
-    if (!answered) this.#beatSoon(this.leaseMs / 30);
+    const isRenewed = await within(this.leaseMs / 6, this.beat(), () => false);
+    if (!isRenewed) this.#beatSoon(this.leaseMs / 30);
   }
 
   /** Aborts attempts whose last renewal is so long ago that another node may soon take the job. */

@@ -17,15 +17,10 @@
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead', 'canceled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/**
- * What a replay sends by default: all undelivered events. `canceled` is excluded, because the webhook of a canceled
- * delivery is gone.
- */
+/** What a replay sends by default: all undelivered events. The webhook of a canceled delivery is gone. */
 export const NOT_ARRIVED: readonly DeliveryState[] = ['waiting', 'dead'];
 
-/**
- * Why a delivery exists. Replays and tests are sent to one webhook, even if it does not subscribe to the event type.
- */
+/** Replays and tests are sent to one webhook, even if it does not subscribe to the event type. */
 export const DELIVERY_ORIGINS = ['event', 'test', 'replay'] as const;
 export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
 
@@ -50,10 +45,7 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
 /** Every delay is extended by a random share of up to this much. */
 const MAX_JITTER = 0.2;
 
-/**
- * A delivery that is still waiting at this age becomes `dead`: all attempts would have been made by then, with
- * maximum jitter.
- */
+/** A delivery still waiting at this age becomes `dead`. All attempts, with maximum jitter, take less time. */
 export const EXPIRE_MS = RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0) * (1 + MAX_JITTER) + 3_600_000;
 
 export const ATTEMPT_OUTCOMES = [
@@ -151,10 +143,7 @@ export type NextStep =
 /** Upper bound for `Retry-After`. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/**
- * No scheduled wait is longer than this. A later `next_at` was computed before the clock was set back, so the
- * delivery is due.
- */
+/** No wait is longer than this. A later `next_at` was computed before the clock was set back, and is due. */
 export const LONGEST_WAIT_MS = Math.ceil(Math.max(...RETRY_SCHEDULE_MS) * (1 + MAX_JITTER)) + 3_600_000;
 
 /**

@@ -102,9 +102,7 @@ export interface Follow {
   concurrency: number;
 }
 
-/**
- * A value for the next run: the maximum, minimum, first or last `from` of all records, or the start time of this run.
- */
+/** A value for the next run: the maximum, minimum, first or last `from` of all records, or the start of this run. */
 export type Remember = { initial: string | null } & (
   | { take: 'max' | 'min' | 'first' | 'last'; from: string }
   | { take: 'start' }

@@ -126,9 +126,8 @@ export interface ProcessMark {
   startedAt: string;
 }
 
-/** A lease expires after this time; it is renewed every `BEAT_MS`. */
+/** A lease expires after this time. It is renewed three times as often. */
 export const LEASE_MS = 30_000;
-export const BEAT_MS = 10_000;
 /** Number of lost attempts that are retried. */
 export const MAX_CRASHES = 2;
 
@@ -167,10 +166,7 @@ export function afterCrash(input: { origin: JobOrigin; crashes: number; nowMs: n
   return { state: 'retrying', runAt: input.nowMs };
 }
 
-/**
- * Decides what follows an attempt that its holder released: it is due immediately and does not count as a failure. A
- * push fails.
- */
+/** Decides what follows a released attempt: it is due immediately, and does not count as a failure. A push fails. */
 export function afterRelease(input: { origin: JobOrigin; nowMs: number }): AfterFailure {
   return input.origin === 'push' ? { state: 'failed' } : { state: 'retrying', runAt: input.nowMs };
 }
@@ -183,10 +179,7 @@ export function unlessCanceled<Then>(
   return job.cancelRequestedAt === null ? then : { state: 'canceled' };
 }
 
-/**
- * The effect of a cancellation request: a waiting job is canceled, a running one is marked for cancellation, an ended
- * one stays as it is.
- */
+/** What canceling does: it ends a waiting job, marks a running one, and ignores an ended one. */
 export function onCancel(state: JobState): 'canceled' | 'canceling' | 'ended' {
   if (isWaiting(state)) return 'canceled';
   return state === 'running' ? 'canceling' : 'ended';

@@ -17,19 +17,13 @@ import { type Attempt, type DeliveryClass, MAX_RETRY_AFTER_MS } from './delivery
 /** Concurrent requests to one webhook: initial and maximum limit. */
 export const START_LIMIT = 4;
 export const MAX_LIMIT = 16;
-/**
- * An endpoint is slow if its attempts take longer than this on average; a running request becomes slow after this
- * time.
- */
+/** An endpoint is slow above this average duration; a running request becomes slow after this time. */
 export const SLOW_MS = 1_000;
 /** An endpoint is also slow after this many failed attempts in a row. */
 const SLOW_FAILURES = 3;
 /** Weight of the newest attempt in the moving average of durations. */
 const NEWEST_SHARE = 0.3;
-/**
- * The breaker opens after `MAX_FAULTS` faults in a row, or if half of at least `MIN_ATTEMPTS` attempts within a
- * minute are faults.
- */
+/** The breaker opens after 10 faults in a row, or if half of at least 20 attempts within a minute are faults. */
 const MAX_FAULTS = 10;
 const MIN_ATTEMPTS = 20;
 const MINUTE_MS = 60_000;
@@ -42,10 +36,7 @@ const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
 /** … and at least this many failed attempts since the lane started: as many as one delivery has. */
 const PAUSE_AFTER_FAILURES = 10;
 
-/**
- * What an attempt shows about its endpoint: `well` (2xx), `refused` (3xx, 4xx), `busy` (429), `fault` (5xx, or no
- * response).
- */
+/** What an attempt shows about its endpoint: 2xx, another 3xx or 4xx, 429, or a fault (5xx or no response). */
 export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
 
 /** State of an endpoint. Times in epoch milliseconds. */
@@ -209,10 +200,7 @@ export function pauseReason(
   );
 }
 
-/**
- * One in this many requests goes to retries and replays even if live deliveries are waiting, so that they do not
- * starve.
- */
+/** One in this many requests goes to retries and replays first, so that live deliveries do not starve them. */
 const LOWER_EVERY = 8;
 
 /**
@@ -281,10 +269,7 @@ export function breakerReason({ state, until, failures }: Breaker, nowMs: number
   }
 }
 
-/**
- * Token bucket that enforces a webhook's rate limit: the tokens left, and the time to which they apply in epoch
- * milliseconds.
- */
+/** Token bucket that limits a webhook's rate: the tokens left at a time in epoch milliseconds. */
 export interface Bucket {
   readonly tokens: number;
   readonly at: number;

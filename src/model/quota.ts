@@ -54,10 +54,7 @@ const WAYS: Readonly<Record<MadeQuota, string>> = {
   keys: 'Revoke one first',
 };
 
-/**
- * While a rotated key overlaps with its replacement, the team may have one key beyond the quota, so that a team that
- * has used up its quota can still rotate keys.
- */
+/** Allows one key beyond the quota during a rotation, so that a team that has used up its quota can rotate keys. */
 export const OVERLAPPING = {
   beyond: 1,
   way: 'Rotate without an overlap, wait until other overlaps have ended',
@@ -71,8 +68,7 @@ export function quotaReached(quota: MadeQuota, most: number, way: string = WAYS[
 }
 
 /**
- * Why a quota prevents a run from publishing, as a sentence; undefined if it does not. A team that exceeds its quota
- * may still publish fewer records.
+ * Why a quota prevents a run from publishing; undefined if it does not. A team over quota may publish fewer records.
  */
 export function publishMistake(input: {
   quota: PublishedQuota;

@@ -20,10 +20,7 @@ export const MAX_RECORD_BYTES = 1_048_576;
  * 1,000), and a record with half a million levels blocked an event loop for seconds wherever it was inspected.
  */
 const MAX_LEVELS = 500;
-/**
- * Maximum number of fields of a record. Each field costs far more than its bytes, and nobody reads a table with so
- * many columns.
- */
+/** Maximum number of fields of a record: each costs far more than its bytes, and nobody reads so many columns. */
 const MAX_FIELDS = 5_000;
 /** Maximum length of a record id, in characters. */
 const MAX_RECORD_ID = 1_024;
@@ -79,10 +76,7 @@ export function readRecord(line: string, key: readonly string[]): ReadRecord {
   return { id, body, bytes, fields: Object.keys(clean) };
 }
 
-/**
- * Parses JSON text, and keeps the digits of numbers that a double would round, so that writing the value again
- * changes no number.
- */
+/** Parses JSON text. Keeps the digits of numbers that a double would round, so that writing it back is exact. */
 export function parseExactly(text: string): unknown {
   return LOSES_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
@@ -123,10 +117,7 @@ function countAtMost(text: string, what: RegExp, bound: number): number {
   return count;
 }
 
-/**
- * Matches numbers that may not survive a round trip through a double: 16 digits in a row or around a point, or a
- * large exponent.
- */
+/** Matches numbers that a double may change: 16 digits in a row or around a point, or a large exponent. */
 export const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
 
 /** Keeps the text of such a number (JSON.rawJSON). */

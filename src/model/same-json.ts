@@ -74,10 +74,7 @@ function memberOf(object: object, key: string): unknown {
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/;
 
-/**
- * Returns the same text for all ways to write a number: its sign, its digits without zeros at both ends, and a power
- * of 10.
- */
+/** The same text for all ways to write a number: sign, digits without zeros at both ends, power of 10. */
 function decimalOf(number: ExactNumber): string {
   const text = typeof number === 'number' ? String(number) : number.rawJSON;
   const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];

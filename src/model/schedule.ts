@@ -44,10 +44,7 @@ export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number;
   return lastChance !== null && lastChance <= nowMs;
 }
 
-/**
- * Describes an invalid cron expression or time zone, as the predicate of a sentence about the setting; undefined if
- * both are valid.
- */
+/** The predicate of a sentence about an invalid cron expression or time zone; undefined if both are valid. */
 export function checkSchedule(cron: string, timezone: string): string | undefined {
   if (!isTimezone(timezone)) return `must be a time zone such as Europe/Berlin or UTC, found "${timezone}"`;
   const fields = cron.trim().split(/\s+/);

@@ -80,10 +80,7 @@ export const PUSH_DROP_PERCENT = 90;
 /** The default guard and the warning ignore smaller sets, which are often replaced as a whole. */
 export const MANY_RECORDS = 20;
 
-/**
- * Why the guards stop a run from publishing, as a sentence; undefined if they do not. `before` and `after` are total
- * numbers of records.
- */
+/** Why the guards stop a run from publishing; undefined if they do not. `before` and `after` are total records. */
 export function guardMistake(input: { guards: Guards; before: number; after: number }): string | undefined {
   const { before, after } = input;
   const { minRecords, maxDropPercent, guardsPush = false } = input.guards;

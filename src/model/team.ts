@@ -69,10 +69,7 @@ export function keyConcern(key: ApiKey, nowMs: number): KeyConcern | null {
   return nowMs - (key.lastUsedAt ?? key.watchedFrom) >= UNUSED_MS ? 'unused' : null;
 }
 
-/**
- * Whether the scopes include the required one: `admin` implies every scope of the team, `operator` implies all
- * scopes.
- */
+/** Whether the scopes include this one: `admin` implies all scopes of the team, `operator` implies all scopes. */
 export function allows(scopes: readonly Scope[], needed: Scope): boolean {
   if (scopes.includes(needed) || scopes.includes('operator')) return true;
   return needed !== 'operator' && scopes.includes('admin');

@@ -96,10 +96,7 @@ export function reasonMistake(reason: unknown): string | undefined {
   return `\`reason\` must be a string of 1 to ${MAX_PAUSE_REASON} characters, or be left out`;
 }
 
-/**
- * Identifies a set of event names. Subscriptions with the same key, workflow and URL are the same, regardless of
- * order and repetition.
- */
+/** Identifies a set of event names: a repeated subscription is recognized regardless of order and duplicates. */
 export function eventSetKey(events: readonly string[]): string {
   return JSON.stringify([...new Set(events)].sort());
 }

@@ -57,10 +57,7 @@ export interface Definition {
   /** The team's waiting job with the highest priority starts first. */
   priority: number;
   guards: { minRecords: number; maxDropPercent: number | null };
-  /**
-   * `timeoutMs` applies to one attempt, `memoryBytes` to all processes of a run together, `outputBytes` to what the
-   * run writes.
-   */
+  /** `timeoutMs` limits one attempt, `memoryBytes` all processes of a run together, `outputBytes` its output. */
   limits: { timeoutMs: number; records: number; memoryBytes: number; outputBytes: number };
   retries: { max: number; backoffMs: number };
   /** The definition as the API received it, from which changes start; undefined for files. */

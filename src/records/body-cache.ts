@@ -1,6 +1,5 @@
 /**
- * Caches whole response bodies, so that a version is read from the database and compressed only once: large ones in
- * files, small ones in memory.
+ * Caches whole response bodies, so that each is read and compressed once: large ones in files, small ones in memory.
  */
 
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
@@ -13,14 +12,9 @@ import type { BodyWriter } from './body-writer.ts';
 import { type Body, checkStillThere, mostBytes, nameOf, sameWorkflow, VersionGoneError } from './read.ts';
 import { SmallBodyCache } from './small-body.ts';
 
-/**
- * Maximum number of bodies that are being built or waiting to be built, shared by teams; further requests read from
- * the database.
- */
+/** Bodies being built or waiting for it, shared by teams. Beyond this, requests read from the database. */
 const MAX_BUILDING = 16;
-/**
- * No body is built ahead of time while this many builds are running: requests wait for those, and may need the next.
- */
+/** With this many running builds, none is started ahead of time: requests wait for them, or need the next one. */
 const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
 /** How long no body is built after one could not be written … */
@@ -203,9 +197,7 @@ export class BodyCache {
     await this.#abort(this.#of(place), new VersionGoneError('Records were erased while they were read'));
   }
 
-  /**
-   * Removes the bodies of versions that were pruned or erased from, and all small bodies, which are quickly rebuilt.
-   */
+  /** Removes bodies of versions that were pruned or erased from, and all small bodies, which are quickly rebuilt. */
   tick(): Promise<void> {
     this.#small.clear();
     this.#sweeping = this.#sweeping.then(() => this.#sweep()).catch(() => {});

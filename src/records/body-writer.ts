@@ -7,10 +7,7 @@ import { startWorker, Thread, ThreadEndedError } from '../std/thread.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { type Body, VersionGoneError } from './read.ts';
 
-/**
- * Maximum number of bodies written at the same time; a team that is alone may have three. Within the thread, teams
- * take turns page by page.
- */
+/** Bodies written at the same time; a single team may have three. In the thread, teams take turns page by page. */
 const MAX_WRITING = 4;
 /** The thread uses about 10 MB, and takes 50 ms to start. */
 const IDLE_MS = 60_000;

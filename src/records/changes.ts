@@ -88,10 +88,7 @@ export async function* readChanges(
   if (end !== '') yield Buffer.from(end);
 }
 
-/**
- * Omits records whose value is the same again. Yields to other tasks regularly: comparing a page in one go would
- * block them for half a second.
- */
+/** Omits records whose value is the same again. Yields regularly: comparing a whole page may take half a second. */
 async function linesOf(teamId: string, rows: readonly ChangedRow[]): Promise<string[]> {
   const lines: string[] = [];
   let compared = 0;

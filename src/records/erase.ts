@@ -56,10 +56,7 @@ export interface ErasureRequest {
   rewrite?: boolean;
 }
 
-/**
- * A place where the person was found. For `record`, `count` is the number of rows: a record has one row for each
- * stored state.
- */
+/** A place where the person was found. For `record`, `count` includes a row for each stored state of a record. */
 export interface Found {
   workflowId: string | null;
   place: 'record' | TextPlace | 'definition';
@@ -73,10 +70,7 @@ export interface ErasureReport {
   /** What mentions the person but is not changed: records of other people, and definitions. */
   left: Found[];
   suppressed: boolean;
-  /**
-   * The result of scrubbing the disk; null if that was not done. Traces that remain after a rewrite are in other
-   * rows.
-   */
+  /** The result of scrubbing the disk; null if skipped. Traces that remain after a rewrite are in other rows. */
   disk: Scrubbed | null;
   /** Paths of copies of the database that are older than the erasure and may contain the person. */
   backups: string[];
@@ -290,9 +284,7 @@ export function subjectOf(
   return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
 }
 
-/**
- * Lists backups, copies made before migrations, and databases replaced by a restore. All of them predate the erasure.
- */
+/** Lists backups, copies made before migrations, and databases replaced by a restore: all predate the erasure. */
 async function backupsIn(directories: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const directory of directories) {

@@ -1,7 +1,7 @@
 /** Cells of CSV: quoting, nesting, and text that a spreadsheet would evaluate. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { csvHeader, csvRow } from './formats.ts';
+import { csvLine, csvRow } from './formats.ts';
 
 const cells: [value: unknown, cell: string][] = [
   ['plain', 'plain'],
@@ -41,5 +41,5 @@ test('leaves a cell empty if the record lacks the field, even for inherited prop
 });
 
 test('escapes formulas in field names too', () => {
-  assert.equal(csvHeader(['id', '=1', 'a"b']), `id,'=1,"a""b"\r\n`);
+  assert.equal(csvLine(['id', '=1', 'a"b']), `id,'=1,"a""b"\r\n`);
 });

@@ -38,7 +38,7 @@ export function formatter(input: {
     const columns = only ?? idFirst(input.columns);
     return {
       separator: '\n',
-      head: csvHeader(columns),
+      head: csvLine(columns),
       page: (page) => encode(lines(page).map((line) => csvRow(line, columns))),
       tail: '',
     };
@@ -92,25 +92,18 @@ function pick(json: string, only: readonly string[]): string {
   return `{${members.join(',')}}`;
 }
 
-/**
- * Text that a spreadsheet would evaluate as a formula, and that is therefore prefixed with `'`. Signed plain numbers
- * are not.
- */
+/** Text that a spreadsheet would evaluate as a formula, and that gets the prefix `'`; not plain signed numbers. */
 const FORMULA = /^[=+\-@\t\r]/;
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
-
-/** The header row, with its line break (RFC 4180). */
-export function csvHeader(columns: readonly string[]): string {
-  return row(columns);
-}
 
 /** One record's row, with its line break; nested values are JSON text. Fields without a column are omitted. */
 export function csvRow(json: string, columns: readonly string[]): string {
   const record = parseExactly(json) as Record<string, unknown>;
-  return row(columns.map((column) => (Object.hasOwn(record, column) ? textOf(record[column]) : '')));
+  return csvLine(columns.map((column) => (Object.hasOwn(record, column) ? textOf(record[column]) : '')));
 }
 
-function row(cells: readonly string[]): string {
+/** One line with its line break (RFC 4180): a header or a record. */
+export function csvLine(cells: readonly string[]): string {
   // A row with one empty cell would be an empty line, which CSV readers skip.
   if (cells.length === 1 && cells[0] === '') return '""\r\n';
   return `${cells.map(cell).join(',')}\r\n`;

@@ -26,10 +26,7 @@ export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
   suppression?: Suppression | undefined;
 };
 
-/**
- * A skipped invalid record. `position` counts the run's records from 1; `field` is null if the record as a whole is
- * invalid.
- */
+/** A skipped record. `position` counts the run's records from 1; `field` is null if the whole record is invalid. */
 export interface SkippedRecord {
   position: number;
   field: string | null;

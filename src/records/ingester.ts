@@ -1,7 +1,4 @@
-/**
- * The main thread's side of the ingest thread. All runs share one thread, which the first run starts, as does the
- * first run after a crash.
- */
+/** The main thread's side of the ingest thread, which all runs share. A run starts the thread if there is none. */
 import type { Worker } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
@@ -13,10 +10,7 @@ import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
-/**
- * Number of batches at the thread at a time: a team may have only one of them, so that another team's batch is always
- * next.
- */
+/** Batches on the thread at a time. A team may have only one, so that another team's batch is always next. */
 const MAX_PENDING = 2;
 
 /** One run on the thread. */

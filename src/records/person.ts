@@ -4,10 +4,7 @@ import { parseExactly } from '../model/record.ts';
 export const ERASED = '[erased]';
 /** Shorter ids are not searched for in texts, where they often have another meaning. */
 const MIN_SEARCHED_ID_LENGTH = 8;
-/**
- * If the person has more ids than this, texts are not searched for ids; only the differences of events are matched by
- * id.
- */
+/** With more ids than this, texts are not searched for ids; only the differences of events are matched by id. */
 const MAX_SEARCHED_IDS = 20;
 
 /** A person, identified by address, by record ids, or by both once the ids of the address are known. */

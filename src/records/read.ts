@@ -135,10 +135,7 @@ export async function checkStillThere(
   }
 }
 
-/**
- * Identifies a whole body: the same workflow, version number, erasures, format and encoding always yield the same
- * bytes.
- */
+/** Identifies a whole body: equal workflow, version number, erasures, format and encoding mean equal bytes. */
 export interface Body {
   place: WorkflowRef;
   version: DataVersion;
@@ -155,10 +152,7 @@ export function bodyOf(
   return encoded(readWhole(store, place, version, written), encoding);
 }
 
-/**
- * An upper bound for the length of a body in bytes. In CSV, every row has a comma for each column, and quotes are
- * doubled.
- */
+/** An upper bound for the bytes of a body. In CSV, every row has a comma per column, and quotes are doubled. */
 export function mostBytes({ bytes, total, largest, fields }: DataVersion, format: Format): number {
   const json = (bytes ?? total * largest) + total + 2;
   return format === 'csv' ? 2 * (json + JSON.stringify(fields).length) + total * fields.length : json;

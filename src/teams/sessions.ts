@@ -1,7 +1,4 @@
-/**
- * Sessions of the dashboard. A session starts with a key or a sign-in link, has its own secret, and ends with the
- * key.
- */
+/** Sessions of the dashboard: each starts with a key or a sign-in link, has its own secret, and ends with the key. */
 import { randomBytes } from 'node:crypto';
 import type { Author } from '../model/audit.ts';
 import { type ApiKey, isToRenew, isUsable, LINK_MS, SESSION_MS, type Session } from '../model/team.ts';
@@ -127,10 +124,7 @@ export async function makeLink(
   return made && { token, expiresAt: made.expiresAt };
 }
 
-/**
- * The URL of a sign-in link. Browsers do not send the part after `#`, so no log contains the token; the page reads
- * it.
- */
+/** The URL of a sign-in link. No log contains the token: browsers do not send the part after `#`. */
 export function linkUrl(base: string, token: string): string {
   return `${base}/ui/#/welcome/${token}`;
 }

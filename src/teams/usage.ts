@@ -1,7 +1,4 @@
-/**
- * Records when keys were last used (in memory, written once a minute), and counts the usage of teams in the
- * background.
- */
+/** Records when keys were last used (written once a minute), and counts the usage of teams in the background. */
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';

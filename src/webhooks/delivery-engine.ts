@@ -69,10 +69,7 @@ export class DeliveryEngine {
   /** Lanes named by commits. */
   readonly #named = new Map<string, LaneName>();
   #followingHints: Promise<void> | undefined;
-  /**
-   * Lanes that rest until a known time, because of a probe, `Retry-After`, a rate limit, or the next ordered
-   * delivery.
-   */
+  /** Lanes that rest until a known time: a probe, `Retry-After`, a rate limit, or the next ordered delivery. */
   readonly #resting = new Map<Lane, number>();
   #timer: NodeJS.Timeout | undefined;
   /** In epoch milliseconds. */
@@ -152,10 +149,7 @@ export class DeliveryEngine {
     this.#poller.start();
   }
 
-  /**
-   * The current load of this node: number of lanes by the state of their circuit breaker, of requests in flight, and
-   * of unsettled attempts.
-   */
+  /** Lanes of this node by the state of their circuit breaker, requests in flight, and unsettled attempts. */
   get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
     const circuits = { closed: 0, half_open: 0, open: 0 };
     for (const { health } of this.#lanes.values()) circuits[health.state] += 1;

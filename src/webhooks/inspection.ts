@@ -1,7 +1,4 @@
-/**
- * Receives requests for inspectors: limits them, explains their signatures, stores them, and returns the configured
- * status.
- */
+/** Receives requests for inspectors: limits and stores them, explains their signatures, returns a status. */
 
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -261,10 +261,7 @@ export class Lane {
     }
   }
 
-  /**
-   * The webhook stores the last request permanently: once its delivery is no longer in the table, neither loads nor
-   * `take` look for it.
-   */
+  /** The webhook stores its last request permanently: stop looking once its delivery is no longer in the table. */
   #forgetFirst(id: string, found: readonly DueDelivery[]): void {
     if (!this.#held.has(id) && !found.some((delivery) => delivery.id === id)) this.#first = undefined;
   }

@@ -1,7 +1,4 @@
-/**
- * Sends one signed request to a webhook, and returns its result as an `Attempt` for the log, even if the request
- * fails.
- */
+/** Sends one signed request to a webhook, and returns the result for the log, even if the request fails. */
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Attempt, AttemptDetails } from '../model/delivery.ts';

@@ -18,10 +18,7 @@ const GATHER_MS = 5;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
 /** Maximum number of attempts to write while closing, or after an error other than an unavailable store. */
 const MAX_TRIES = 3;
-/**
- * Maximum number of webhooks with a locked row that are retried at the same time: each occupies a connection while it
- * waits.
- */
+/** Webhooks with a locked row that are retried at the same time: each occupies a connection while it waits. */
 const MAX_ASIDE = 4;
 
 /** Settlements of a webhook whose row another transaction has locked. */
