@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: shows one run of Flowhook. In a temporary directory it starts the service and a webhook receiver,
  * subscribes, queues the workflow `package-authors`, and prints its records and webhooks. Exits with 0 if everything
- * arrived and every signature is valid, else with 1. It leaves nothing behind.
+ * arrived and every signature is valid, else with 1. Removes all its files.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -91,11 +91,11 @@ try {
     for (const { body, headers } of arrivals) new Webhook(secret).verify(body, headers);
   });
 
-  say(`\nThe first of ${records.length} people who wrote what is installed here:`);
+  say(`\nThe first of ${records.length} people who wrote the installed packages:`);
   for (const { name, email, package: of } of records.slice(0, 8)) {
     say(`  ${name.padEnd(26)} ${(email ?? '').padEnd(34)} ${of}`);
   }
-  say(`\nWhat the receiver was told of ${jobId}:`);
+  say(`\nWebhooks that the receiver got about ${jobId}:`);
   for (const { event, headers } of arrivals) {
     const { version, records: counts } = event.data;
     const details =
@@ -103,7 +103,7 @@ try {
     say(`  ✓ v1 and v1a  ${event.type.padEnd(22)} ${headers['webhook-id']}  ${details}`);
   }
   if (records.length === 0) fail('there are no records');
-  say(`\nAll of it took ${Math.round(performance.now() - startedAt)} ms.`);
+  say(`\nThe demo took ${Math.round(performance.now() - startedAt)} ms.`);
 } catch (error) {
   process.stderr.write(`The demo failed: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
@@ -149,13 +149,13 @@ function printed(lines: Interface, pattern: RegExp): Promise<string> {
 }
 
 async function call(service: string, method: string, path: string, body?: object): Promise<Response> {
-  const answer = await fetch(service + path, {
+  const response = await fetch(service + path, {
     method,
     headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  if (!answer.ok) fail(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
-  return answer;
+  if (!response.ok) fail(`${method} ${path} returned ${response.status}: ${await response.text()}`);
+  return response;
 }
 
 function say(line: string): void {

@@ -26,10 +26,10 @@ const { values: options } = parseArgs({
   },
 });
 
-/** Messages outside of this tolerance are refused, so that a recorded one cannot be replayed later. */
+/** Messages outside of this tolerance are refused, so that a recorded message cannot be replayed later. */
 const TOLERANCE_S = 5 * 60;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** The shortest time between two fetches of the keys, however many unknown signatures arrive. */
+/** Minimum time between two fetches of the keys, however many unknown signatures arrive. */
 const KEYS_FRESH_MS = 10_000;
 
 let keys: KeyObject[] = [];
@@ -55,7 +55,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** @returns why a message cannot be trusted; undefined when it can */
+/** @returns why a message cannot be trusted; undefined if it can */
 async function check(request: IncomingMessage, body: Buffer): Promise<string | undefined> {
   const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => {
     const value = request.headers[`webhook-${name}`];
@@ -80,7 +80,7 @@ async function check(request: IncomingMessage, body: Buffer): Promise<string | u
   if (holdsV1a()) return undefined;
   await freshKeys();
   if (holdsV1a()) return undefined;
-  // If the keys cannot be fetched, the check of the secret is enough.
+  // If the keys cannot be fetched, the check with the secret is enough.
   if (keys.length === 0 && options.secret !== undefined) return undefined;
   return keys.length === 0
     ? 'the public keys could not be fetched'
@@ -99,9 +99,9 @@ async function fetchKeys(): Promise<void> {
   keysAskedAt = Date.now();
   const path = `/.well-known/webhook-signing-keys${options.team === undefined ? '' : `/${options.team}`}`;
   try {
-    const answer = await fetch(new URL(path, options.service), { signal: AbortSignal.timeout(5_000) });
-    if (!answer.ok) throw new Error(`it answered ${answer.status}`);
-    const found = (await answer.json()) as { keys: { type: string; key: string }[] };
+    const response = await fetch(new URL(path, options.service), { signal: AbortSignal.timeout(5_000) });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    const found = (await response.json()) as { keys: { type: string; key: string }[] };
     keys = found.keys.filter(({ type }) => type === 'ed25519').map(({ key }) => publicKey(key));
   } catch (error) {
     // Fetch again at the next message: the service may just be starting.

@@ -1,10 +1,10 @@
 /**
- * Runs the tests of every integration: of each project here (a folder with a package.json) after installing what its
- * lock file names, and of the recipes. Ends with 1 when one of them failed, and says which.
+ * Runs the tests of all integrations: of each project (a folder with a package.json), after installing it from its lock
+ * file, and of the recipes. If tests fail, prints which, and exits with 1.
  *
  *     npm run test:integrations [zapier n8n recipes]
  *
- * With `TEST_STATE` it notes what has passed in that file, and leaves that out when it finds the file.
+ * `TEST_STATE` names a file that lists the integrations that have passed; they are skipped in the next run.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ const all = [...projects, 'recipes'];
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
-  process.stderr.write(`There is no integration ${unknown.join(', ')}. Name some of: ${all.join(', ')}\n`);
+  process.stderr.write(`There is no integration ${unknown.join(', ')}. Choose from: ${all.join(', ')}\n`);
   process.exit(2);
 }
 const passed: string[] =
@@ -62,7 +62,7 @@ async function testProject(name: string): Promise<boolean> {
   return run(name, 'npm', ['test'], directory);
 }
 
-/** npm notes what it has installed in a file of its own; an older one than the lock file is out of date. */
+/** npm lists what it has installed in a file in `node_modules`. If that is older than the lock file, it is out of date. */
 function isInstalled(directory: string): boolean {
   const at = (path: string) => statSync(join(directory, path), { throwIfNoEntry: false })?.mtimeMs;
   const installed = at('node_modules/.package-lock.json');
@@ -75,7 +75,7 @@ function testRecipes(): Promise<boolean> {
   return run('recipes', process.execPath, [...options, ...files], HERE);
 }
 
-/** In a process group of its own, so that nothing is left of what takes too long. */
+/** Runs a command in its own process group, so that all of its processes can be killed if it takes too long. */
 async function run(name: string, command: string, args: string[], directory: string): Promise<boolean> {
   say(`${name}: testing`);
   const since = performance.now();

@@ -1,5 +1,5 @@
 /**
- * A small site to read: a directory in HTML with detail pages, an API with cursors, a CSV and an NDJSON file.
+ * A small site for HTTP sources: a list in HTML with detail pages, an API with cursors, a CSV and an NDJSON file.
  *
  *     node_modules/.bin/node examples/site/site.mts        # http://127.0.0.1:9100/
  *
@@ -25,7 +25,7 @@ const PEOPLE = [
 ];
 const PER_PAGE = 2;
 
-/** Changes the person at a path to the values of the query, or adds one. Lasts until the site ends. */
+/** Changes the person at a path to the values of the query, or adds a person, until the site is stopped. */
 function change({ pathname, searchParams }: URL): string | undefined {
   const id = /^\/people\/([a-z]+)$/.exec(pathname)?.[1];
   if (id === undefined) return undefined;

@@ -16,13 +16,13 @@ public class Verify {
     static final long TOLERANCE_S = 5 * 60;
 
     /**
-     * Returns why a message cannot be trusted, or null when it can. The body is the bytes as they came.
-     * Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
+     * Returns why a message cannot be trusted, or null if it can. The body is the received bytes, unparsed.
+     * Remember the ids that you have handled (at least for the tolerance), and acknowledge repeated ids.
      */
     static String mistakeIn(String id, String timestamp, String signatures, byte[] body, String secret, Instant now)
             throws Exception {
         if (id.isEmpty() || timestamp.isEmpty() || signatures.isEmpty()) return "a webhook- header is missing";
-        if (!timestamp.matches("[0-9]{1,12}")) return "the timestamp is no number of seconds";
+        if (!timestamp.matches("[0-9]{1,12}")) return "the timestamp is not a number of seconds";
         if (Math.abs(now.getEpochSecond() - Long.parseLong(timestamp)) > TOLERANCE_S) {
             return "the timestamp is too old or too new";
         }

@@ -1,5 +1,5 @@
 /**
- * A webhook receiver that accepts only what Flowhook has signed, and handles each event once. It needs only Node.
+ * A webhook receiver that accepts only requests signed by Flowhook, and handles each event once. It needs only Node.
  *
  *     node receiver.mts --port 9000 --secret whsec_… [--key whpk_…]
  *
@@ -18,15 +18,15 @@ export interface Keys {
   publicKeys: readonly string[];
 }
 
-/** Bounds the age of a message, and how much the clocks of sender and receiver may differ. */
+/** Limits the age of a message, and the difference between the clocks of sender and receiver. */
 const TOLERANCE_S = 5 * 60;
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
  * Verifies a message.
  *
- * @param message.body the bytes as they came: JSON that was parsed and serialised again does not match the signature
- * @returns why the message cannot be trusted; undefined when it can
+ * @param message.body the received bytes: JSON that was parsed and serialized again does not match the signature
+ * @returns why the message cannot be trusted; undefined if it can
  */
 export function mistakeIn(
   message: { headers: IncomingHttpHeaders; body: Buffer },
@@ -40,7 +40,7 @@ export function mistakeIn(
   if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') {
     return 'a webhook- header is missing';
   }
-  if (!/^\d{1,12}$/.test(timestamp)) return 'the timestamp is no number of seconds';
+  if (!/^\d{1,12}$/.test(timestamp)) return 'the timestamp is not a number of seconds';
   if (Math.abs(nowS - Number(timestamp)) > TOLERANCE_S) return 'the timestamp is too old or too new';
 
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
@@ -75,7 +75,7 @@ export class SeenIds {
   static readonly MAX = 100_000;
   readonly #ids = new Set<string>();
 
-  /** @returns false if the id is known already. The oldest id is forgotten when there are too many */
+  /** Adds an id, and forgets the oldest one if there are too many. @returns false if the id is already known */
   take(id: string): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);
@@ -84,7 +84,7 @@ export class SeenIds {
     return true;
   }
 
-  /** Forgets an id whose event could not be handled, so that the next attempt is. */
+  /** Forgets an id whose event could not be handled, so that the next attempt is handled. */
   giveBack(id: string): void {
     this.#ids.delete(id);
   }
@@ -113,7 +113,7 @@ function main(): void {
     }
     const id = String(request.headers['webhook-id']);
     if (!seen.take(id)) {
-      // Acknowledged all the same: otherwise it would be sent again and again.
+      // Acknowledged nevertheless, because otherwise it would be sent again.
       console.log(`again ${id}`);
       return response.writeHead(204).end();
     }

@@ -1,4 +1,4 @@
-"""A webhook receiver that accepts only what Flowhook has signed, and handles each event once. It needs only Python 3.9.
+"""A webhook receiver that accepts only requests signed by Flowhook, and handles each event once. It needs only Python 3.9.
 
     python3 receiver.py --port 9000 --secret whsec_... [--key whpk_...]
 
@@ -23,10 +23,10 @@ MAX_SEEN = 100_000
 
 
 def mistake_in(headers, body, secrets=(), public_keys=(), now=None):
-    """Returns why a message cannot be trusted, or None when it can.
+    """Returns why a message cannot be trusted, or None if it can.
 
-    `headers` is a mapping with names in lower case; `body` is the bytes as they came: JSON that was parsed and
-    serialised again does not match the signature.
+    `headers` is a mapping with names in lower case; `body` is the received bytes: JSON that was parsed and serialized
+    again does not match the signature.
     """
     message_id = headers.get("webhook-id")
     timestamp = headers.get("webhook-timestamp")
@@ -34,7 +34,7 @@ def mistake_in(headers, body, secrets=(), public_keys=(), now=None):
     if not message_id or not timestamp or not signatures:
         return "a webhook- header is missing"
     if not re.fullmatch(r"[0-9]{1,12}", timestamp):
-        return "the timestamp is no number of seconds"
+        return "the timestamp is not a number of seconds"
     if abs((time.time() if now is None else now) - int(timestamp)) > TOLERANCE_S:
         return "the timestamp is too old or too new"
 
@@ -62,8 +62,8 @@ def raw_key(text):
     return base64.b64decode(text.removeprefix("whpk_"))
 
 
-# Ed25519 as RFC 8032 defines it, which Python's standard library lacks. Verification handles no secrets, so plain
-# integers are safe. It takes some milliseconds a message: use the package `cryptography` if you have it.
+# Ed25519 as defined by RFC 8032, which Python's standard library lacks. Verification handles no secrets, so plain
+# integers are safe. It takes a few milliseconds per message: use the package `cryptography` if you have it.
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
@@ -139,7 +139,7 @@ class SeenIds:
         self._lock = threading.Lock()
 
     def take(self, message_id):
-        """Returns False if the id is known already. The oldest id is forgotten when there are too many."""
+        """Adds an id, and forgets the oldest one if there are too many. Returns False if the id is already known."""
         with self._lock:
             if message_id in self._ids:
                 return False
@@ -149,7 +149,7 @@ class SeenIds:
             return True
 
     def give_back(self, message_id):
-        """Forgets an id whose event could not be handled, so that the next attempt is."""
+        """Forgets an id whose event could not be handled, so that the next attempt is handled."""
         with self._lock:
             self._ids.pop(message_id, None)
 
@@ -184,7 +184,7 @@ def main():
                 return self.answer(401, mistake)
             message_id = self.headers["webhook-id"]
             if not seen.take(message_id):
-                # Acknowledged all the same: otherwise it would be sent again and again.
+                # Acknowledged nevertheless, because otherwise it would be sent again.
                 print(f"again {message_id}", flush=True)
                 return self.answer(204)
             try:

@@ -20,14 +20,14 @@ const toleranceS = 5 * 60
 
 var seconds = regexp.MustCompile(`^[0-9]{1,12}$`)
 
-// mistakeIn returns why a message cannot be trusted, or "" when it can. The body is the bytes as they came.
-// Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
+// mistakeIn returns why a message cannot be trusted, or "" if it can. The body is the received bytes, unparsed.
+// Remember the ids that you have handled (at least for the tolerance), and acknowledge repeated ids.
 func mistakeIn(id, timestamp, signatures string, body []byte, secret string, now time.Time) string {
 	if id == "" || timestamp == "" || signatures == "" {
 		return "a webhook- header is missing"
 	}
 	if !seconds.MatchString(timestamp) {
-		return "the timestamp is no number of seconds"
+		return "the timestamp is not a number of seconds"
 	}
 	sent, _ := strconv.ParseInt(timestamp, 10, 64)
 	if age := now.Unix() - sent; age > toleranceS || age < -toleranceS {

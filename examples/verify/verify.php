@@ -7,8 +7,8 @@ declare(strict_types=1);
 const TOLERANCE_S = 5 * 60;
 
 /**
- * Returns why a message cannot be trusted, or null when it can. The body is the bytes as they came: php://input.
- * Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
+ * Returns why a message cannot be trusted, or null if it can. The body is the received bytes: php://input.
+ * Remember the ids that you have handled (at least for the tolerance), and acknowledge repeated ids.
  */
 function mistakeIn(string $id, string $timestamp, string $signatures, string $body, string $secret, int $now): ?string
 {
@@ -16,7 +16,7 @@ function mistakeIn(string $id, string $timestamp, string $signatures, string $bo
         return 'a webhook- header is missing';
     }
     if (preg_match('/\A[0-9]{1,12}\z/', $timestamp) !== 1) {
-        return 'the timestamp is no number of seconds';
+        return 'the timestamp is not a number of seconds';
     }
     if (abs($now - (int) $timestamp) > TOLERANCE_S) {
         return 'the timestamp is too old or too new';

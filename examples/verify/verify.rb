@@ -5,11 +5,11 @@ require "openssl"
 
 TOLERANCE_S = 5 * 60
 
-# Returns why a message cannot be trusted, or nil when it can. The body is the bytes as they came.
-# Remember the ids that you have handled (at least for the tolerance), and acknowledge those that come again.
+# Returns why a message cannot be trusted, or nil if it can. The body is the received bytes, unparsed.
+# Remember the ids that you have handled (at least for the tolerance), and acknowledge repeated ids.
 def mistake_in(id:, timestamp:, signatures:, body:, secret:, now: Time.now.to_i)
   return "a webhook- header is missing" if [id, timestamp, signatures].any? { |value| value.to_s.empty? }
-  return "the timestamp is no number of seconds" unless timestamp.match?(/\A[0-9]{1,12}\z/)
+  return "the timestamp is not a number of seconds" unless timestamp.match?(/\A[0-9]{1,12}\z/)
   return "the timestamp is too old or too new" if (now - timestamp.to_i).abs > TOLERANCE_S
 
   key = secret.delete_prefix("whsec_").unpack1("m")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Verifies a webhook of Flowhook (Standard Webhooks, v1) with the openssl program. Only for checks by hand: the key
-# shows up in the process list, and the comparison does not take constant time.
+# Verifies a webhook of Flowhook (Standard Webhooks, v1) with the openssl program. Use it only for manual checks: the key
+# appears in the process list, and the comparison does not take constant time.
 #
 #   WEBHOOK_SECRET=whsec_... WEBHOOK_ID=... WEBHOOK_TIMESTAMP=... WEBHOOK_SIGNATURE=... sh verify.sh < body
 set -eu
@@ -14,7 +14,7 @@ id=${WEBHOOK_ID:-} timestamp=${WEBHOOK_TIMESTAMP:-} signatures=${WEBHOOK_SIGNATU
 if [ -z "$id" ] || [ -z "$timestamp" ] || [ -z "$signatures" ]; then
   refuse 'a webhook- header is missing'
 fi
-case $timestamp in *[!0-9]* | ?????????????*) refuse 'the timestamp is no number of seconds' ;; esac
+case $timestamp in *[!0-9]* | ?????????????*) refuse 'the timestamp is not a number of seconds' ;; esac
 # Leading zeros would be read as an octal number.
 sent=$(printf '%s' "$timestamp" | sed 's/^0*//')
 age=$(($(date +%s) - ${sent:-0}))

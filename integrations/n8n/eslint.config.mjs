@@ -1,4 +1,4 @@
-/** n8n's own rules: for what n8n Cloud lets run, and for how nodes describe themselves. */
+/** n8n's own rules: what n8n Cloud allows, and how nodes describe themselves. */
 import { n8nCommunityNodesPlugin } from '@n8n/eslint-plugin-community-nodes';
 import nodesBase from 'eslint-plugin-n8n-nodes-base';
 import tseslint from 'typescript-eslint';
@@ -23,7 +23,7 @@ export default tseslint.config(
   },
   {
     files: ['credentials/**/*.ts'],
-    // The README of this folder has no public address of its own.
+    // The README of this folder has no public URL.
     rules: { 'n8n-nodes-base/cred-class-field-documentation-url-missing': 'off' },
   },
   {
@@ -33,12 +33,12 @@ export default tseslint.config(
   },
   {
     files: ['nodes/**/*.ts'],
-    // They want `['main']`, which n8n's types and its newer rules do not let pass.
+    // These rules require `['main']`, which n8n's types and newer rules reject.
     rules: {
       'n8n-nodes-base/node-class-description-inputs-wrong-regular-node': 'off',
       'n8n-nodes-base/node-class-description-outputs-wrong': 'off',
     },
   },
-  // This package is private: whoever publishes it names the page that it has then.
+  // This package is private. Anyone who publishes it must set a homepage.
   { files: ['package.json'], rules: { '@n8n/community-nodes/require-homepage': 'off' } },
 );

@@ -1,4 +1,4 @@
-/** A real service for the tests of a recipe, with workflows that say what they publish and when they end. */
+/** A real service for the tests of a recipe, with workflows that publish and end as the test needs. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ export interface Person {
   email?: string;
 }
 
-/** Three records, so that pages of two have a second one. */
+/** Three records, so that pages of two records have a second page. */
 export const PEOPLE: Person[] = [
   { id: '1', name: 'Ada Lovelace', email: 'ada@example.com' },
   { id: '2', name: 'Grace Hopper', email: 'grace@example.com' },
@@ -25,23 +25,23 @@ export const PEOPLE: Person[] = [
 
 export interface Service {
   url: string;
-  /** Of its own, for what a recipe writes. */
+  /** A directory for files that a recipe writes. */
   directory: string;
-  /** What the workflow `people` publishes next. */
+  /** Sets the records that the workflow `people` publishes next. */
   publishNext(people: readonly Person[]): Promise<void>;
   /** Lets the jobs of the workflow `held` end. */
   open(): Promise<void>;
-  /** @returns the parsed body, of an answer that has to be 200 */
-  // biome-ignore lint/suspicious/noExplicitAny: what it holds is what the tests are about
+  /** @returns the parsed body; fails if the status is not 200 */
+  // biome-ignore lint/suspicious/noExplicitAny: the tests check the content
   ask(method: string, path: string, body?: unknown): Promise<any>;
-  /** The URLs that are subscribed. */
+  /** The subscribed URLs. */
   webhooks(): Promise<string[]>;
   /** Queues a job of `people` and waits for its end. */
   run(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `people` publishes a file, `held` ends when it may, `broken` fails at once, `pushed` takes pushes. */
+/** `people` publishes a file, `held` ends when the test lets it, `broken` fails immediately, `pushed` receives pushes. */
 export async function startService(): Promise<Service> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-recipes-'));
   const source = join(directory, 'people.ndjson');
@@ -58,7 +58,7 @@ export async function startService(): Promise<Service> {
   };
   await mkdir(join(directory, 'workflows', 'default'), { recursive: true });
   for (const [id, definition] of Object.entries(workflows)) {
-    // YAML takes JSON as it is.
+    // JSON is valid YAML.
     await writeFile(join(directory, 'workflows', 'default', `${id}.yaml`), JSON.stringify(definition));
   }
   const server = await startServerProcess({
@@ -114,7 +114,7 @@ export interface Ended {
   errors: string;
 }
 
-/** Runs a program that is told of the service by `FLOWHOOK_URL` and `FLOWHOOK_KEY`. */
+/** Runs a program with `FLOWHOOK_URL` and `FLOWHOOK_KEY` set. */
 export async function program(
   [command = '', ...args]: string[],
   { url, directory }: Pick<Service, 'url' | 'directory'>,

@@ -1,4 +1,4 @@
-/** The app as Zapier loads it: how one connects, and what there is to choose. */
+/** The app as Zapier loads it: authentication, triggers, searches and actions. */
 import { version as platformVersion } from 'zapier-platform-core';
 import packageJson from './package.json' with { type: 'json' };
 import { authentication } from './src/authentication.js';

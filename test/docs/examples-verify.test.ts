@@ -82,7 +82,7 @@ async function v1Messages(): Promise<Message[]> {
       what: 'with a timestamp in words',
       headers: { ...(await mine()), 'webhook-timestamp': '1e9' },
       body: BODY,
-      refused: /no number of seconds/,
+      refused: /not a number of seconds/,
     },
     {
       what: 'with empty and unknown signatures',

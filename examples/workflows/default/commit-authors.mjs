@@ -1,7 +1,7 @@
 /** Prints one JSON object for each author in the history of the git repository that contains this file. */
 import { spawn } from 'node:child_process';
 
-// NUL is the one character that neither names nor addresses can contain.
+// NUL is the only character that neither names nor addresses can contain.
 const git = spawn('git', ['log', '-z', '--use-mailmap', '--format=%aE%x00%aN%x00%at'], {
   cwd: import.meta.dirname,
   env: { ...process.env, LC_ALL: 'C' },
@@ -42,7 +42,7 @@ for (const author of authors.values()) {
 
 function count(email, name, seconds) {
   const id = (email || name).toLowerCase();
-  // The history comes newest first, so the latest name is kept.
+  // The history starts with the newest commit, so the latest name is kept.
   const author = authors.get(id) ?? {
     id,
     name,

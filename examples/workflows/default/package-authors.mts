@@ -1,4 +1,4 @@
-/** A module workflow on real data, without network: the authors of all packages that are installed here. */
+/** A module workflow with real data, without network: the authors of all packages in the nearest `node_modules`. */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -72,7 +72,7 @@ async function manifestOf(folder: string): Promise<Manifest | undefined> {
   }
 }
 
-/** Each person once, with all roles that name them. */
+/** Each person once, with all of their roles. */
 function peopleOf(manifest: Manifest): Person[] {
   const people = new Map<string, Person>();
   for (const role of ['author', 'authors', 'maintainers', 'contributors']) {

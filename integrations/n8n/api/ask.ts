@@ -1,4 +1,4 @@
-/** How every request reaches the service, and what becomes of its refusals. */
+/** Sends requests to the service, and turns its errors into errors of n8n. */
 import type {
   IDataObject,
   IExecuteFunctions,
@@ -16,7 +16,7 @@ const CREDENTIAL = 'flowhookApi';
 const TIMEOUT_MS = 30_000;
 
 export interface Question {
-  /** From `/v1` on, without its query. */
+  /** The path, starting with `/v1`, without the query. */
   path: string;
   method?: IHttpRequestMethods;
   query?: IDataObject;
@@ -24,15 +24,15 @@ export interface Question {
   /** Sent as JSON. */
   body?: unknown;
   timeoutMs?: number;
-  /** Statuses that are answers here, beside those below 300. */
+  /** Statuses from 300 that are not errors. */
   accept?: readonly number[];
-  /** Of the item that it is about, for the error. */
+  /** The index of the item, for errors. */
   itemIndex?: number;
 }
 
 export interface Answer<Body> {
   status: number;
-  /** Names in small letters. */
+  /** Names in lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Body;
 }
@@ -56,20 +56,20 @@ export async function ask<Body = IDataObject>(caller: Caller, question: Question
           ...headers,
         },
         ...(query === undefined ? {} : { qs: query }),
-        // As a text: of values n8n leaves out those that are empty.
+        // As a string: n8n leaves out empty values of an object.
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         json: true,
         returnFullResponse: true,
         ignoreHttpStatusErrors: true,
-        // The key goes to the address that was entered, and nowhere else.
+        // The key must be sent only to the address that was entered.
         disableFollowRedirect: true,
         timeout: timeoutMs,
       },
     );
   } catch (error) {
     throw new NodeApiError(caller.getNode(), error as JsonObject, {
-      message: `Flowhook does not answer at ${base}`,
-      description: `${reasonOf(error)}. Look whether n8n can reach this address, and whether it is the base URL of Flowhook`,
+      message: `Flowhook does not respond at ${base}`,
+      description: `${reasonOf(error)}. Check whether n8n can reach this address, and whether it is the base URL of Flowhook`,
       itemIndex,
     });
   }
@@ -78,7 +78,7 @@ export async function ask<Body = IDataObject>(caller: Caller, question: Question
   throw refusal(caller, base, answer, itemIndex);
 }
 
-/** The address as it was entered, without what people copy along with it. */
+/** The address that was entered, without a trailing slash or `/v1`. */
 async function baseUrl(caller: Caller, itemIndex = 0): Promise<string> {
   const { baseUrl: entered } = await caller.getCredentials<{ baseUrl: string }>(CREDENTIAL, itemIndex);
   return String(entered).trim().replace(/\/+$/, '').replace(/\/v1$/, '');
@@ -89,16 +89,15 @@ function refusal(caller: Caller, base: string, answer: Answer<unknown>, itemInde
   const said = (body as { error?: unknown } | null)?.error;
   const sentence = typeof said === 'string' ? said : undefined;
   const code = headers['x-error-code'];
-  let message = sentence ?? `${base} answers ${status}, and not in the way of Flowhook`;
-  let description = sentence === undefined ? 'Look whether that is its base URL' : undefined;
+  let message = sentence ?? `${base} returned ${status}, but it does not look like Flowhook`;
+  let description = sentence === undefined ? 'Check the base URL' : undefined;
   if (status < 400) {
     message = `${base} redirects to ${headers.location ?? 'another address'}`;
-    description = 'Enter the address that answers itself as the base URL';
+    description = 'Enter the address that it redirects to as the base URL';
   } else if (code === 'scope_missing') {
     description = 'Use a key with the scopes read, queue and webhooks';
   } else if (status === 401) {
-    description =
-      'The key is not the whole key, or was revoked, or has expired: enter another one in the credential';
+    description = 'The key is incomplete, revoked or expired: enter another key in the credential';
   } else if (headers['retry-after'] !== undefined) {
     description = `Try again in ${headers['retry-after']} s (Settings, Retry On Fail)`;
   }

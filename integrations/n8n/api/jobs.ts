@@ -1,4 +1,4 @@
-/** Queues jobs and waits for their ends, within the time that a node may take. */
+/** Queues jobs and waits until they end, within the time limit of a node. */
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { NodeOperationError, sleep } from 'n8n-workflow';
 import { ask } from './ask.ts';
@@ -25,8 +25,8 @@ export interface Patience {
 export type WhenBusy = 'fail' | 'skip' | 'wait';
 
 /**
- * @returns the job, and whether it was queued now; with `skip` it may be the one in the way
- * @throws NodeApiError with the service's sentence, NodeOperationError when there was no room in time
+ * @returns the job, and whether it was queued now; with `skip` it may be the unfinished job
+ * @throws NodeApiError with the service's error message; NodeOperationError if the unfinished job did not end in time
  */
 export async function queueJob(
   caller: IExecuteFunctions,
@@ -39,13 +39,13 @@ export async function queueJob(
       path: `/v1/workflows/${encodeURIComponent(workflowId)}/queue`,
       headers: idempotencyKey === '' ? {} : { 'idempotency-key': idempotencyKey },
       itemIndex,
-      // 400 is also what is wrong with the request: only this one names the job in the way.
+      // 400 may also mean an invalid request: only `job_already_queued` names the unfinished job.
       accept: whenBusy === 'fail' ? [] : [400],
     });
     const jobId = headers['x-job-id'] ?? '';
     if (status < 300) return { job: await readJob(caller, jobId, itemIndex), queued: true };
     if (headers['x-error-code'] !== 'job_already_queued') {
-      // Asked once more, for the refusal to become an error like all others.
+      // Repeats the request, so that the refusal becomes an error like all others.
       await ask(caller, {
         method: 'POST',
         path: `/v1/workflows/${encodeURIComponent(workflowId)}/queue`,
@@ -58,7 +58,7 @@ export async function queueJob(
   }
 }
 
-/** @throws NodeOperationError when it has not ended in time; the job goes on */
+/** @throws NodeOperationError if the job has not ended in time; the job continues */
 export async function waitForEnd(
   caller: IExecuteFunctions,
   jobId: string,
@@ -73,7 +73,7 @@ export async function waitForEnd(
         caller.getNode(),
         `The job ${jobId} has not ended in time: it is ${job.state}`,
         {
-          description: 'It goes on. Raise "Wait at Most", or wait for it later with Job: Wait',
+          description: 'It continues. Raise "Wait at Most", or wait for it later with Job: Wait',
           itemIndex,
         },
       );
@@ -81,7 +81,7 @@ export async function waitForEnd(
     if (caller.getExecutionCancelSignal()?.aborted) {
       throw new NodeOperationError(
         caller.getNode(),
-        `The wait for the job ${jobId} was canceled; the job goes on`,
+        `Waiting for the job ${jobId} was canceled; the job continues`,
         {
           itemIndex,
         },
@@ -96,7 +96,7 @@ export async function readJob(caller: IExecuteFunctions, jobId: string, itemInde
   return body;
 }
 
-/** @throws NodeOperationError with why the job did not finish */
+/** @throws NodeOperationError that says why the job did not finish */
 export function refuseUnfinished(caller: IExecuteFunctions, job: Job, itemIndex: number): void {
   if (job.state === 'finished') return;
   const why = job.error ?? job.reason;

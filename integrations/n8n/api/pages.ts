@@ -1,13 +1,13 @@
-/** Lists of the service, page by page, so that no more is asked for than is wanted. */
+/** Reads lists of the service page by page, and no more items than needed. */
 import type { IDataObject } from 'n8n-workflow';
 import { type Answer, ask, type Caller } from './ask.ts';
 
 const PAGE = 1_000;
 
 /**
- * Reads a list to its end, or until `most` of it.
+ * Reads a list to its end, or at most `most` items.
  *
- * @param list.under the field of the answer that holds the items; without it the answer is the list
+ * @param list.under the field of the response with the items; by default the response is the list
  */
 export async function* readPages<Item extends IDataObject>(
   caller: Caller,
@@ -29,7 +29,7 @@ export async function* readPages<Item extends IDataObject>(
   }
 }
 
-/** Only the cursor is taken: a link may name another host, and the key must not go there. */
+/** Uses only the cursor: a link may name another host, and the key must not be sent there. */
 function nextCursor({ headers }: Answer<unknown>): string | undefined {
   const address = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.link ?? '')?.[1];
   if (address === undefined) return undefined;

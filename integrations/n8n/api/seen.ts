@@ -1,21 +1,21 @@
 /**
- * Which events have started a node already: a service that is killed in the middle of a request sends it again.
+ * The events that have already started a node: a service that is killed during a request repeats it.
  *
- * In memory, because n8n (2.41.1, seen) does not save the static data that a webhook changes when it starts an execution.
+ * In memory, because n8n (2.41.1) does not save static data that a webhook changes when it starts an execution.
  */
 
-/** Whatever comes twice comes within minutes, and what is replayed on purpose later has to start the node again. */
+/** Repeated events arrive within minutes. A replay after this time must start the node again. */
 const REMEMBERED_MS = 60 * 60_000;
 const MOST = 10_000;
 
-/** Epoch milliseconds by node and event, the oldest first. */
+/** Epoch milliseconds by node and event, oldest first. */
 const seen = new Map<string, number>();
 
 /**
- * Notes an event.
+ * Remembers an event.
  *
- * @param node names the node among all of this process
- * @returns false when it was noted before
+ * @param node identifies the node within this process
+ * @returns false if the event was already remembered
  */
 export function isNew(eventId: string, { node, nowMs }: { node: string; nowMs: number }): boolean {
   for (const [oldest, at] of seen) {

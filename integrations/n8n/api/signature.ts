@@ -1,18 +1,18 @@
-/** Whether what arrived was signed by the team, and of late: Standard Webhooks 1.0, `v1a` (ed25519). */
+/** Verifies that a request was signed by the team, and recently: Standard Webhooks 1.0, `v1a` (ed25519). */
 import { createPublicKey, verify } from 'node:crypto';
 import type { IDataObject } from 'n8n-workflow';
 import { ask, type Caller } from './ask.ts';
 
 const TOLERANCE_S = 300;
-/** Of a service there are few; each costs a check. */
+/** The service sends few, and each one costs a check. */
 const MAX_SIGNATURES = 16;
-/** What precedes the 32 bytes of an ed25519 key in its usual form (RFC 8410). */
+/** The DER prefix of the 32 bytes of an ed25519 key (RFC 8410). */
 const KEY_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 export interface Arrived {
-  /** Exactly what arrived, before any parser. */
+  /** The received bytes, unparsed. */
   body: Uint8Array;
-  /** Names in small letters. */
+  /** Names in lower case. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
@@ -37,7 +37,7 @@ export function isSigned({ body, headers }: Arrived, publicKeys: readonly string
     .some((signature) => signature.length === 64 && keys.some((key) => matches(key, signed, signature)));
 }
 
-/** The public keys of the team that the credential's key speaks for. Every key may ask for them. */
+/** The public keys of the credential's team. Any API key may read them. */
 export async function signingKeys(caller: Caller): Promise<string[]> {
   const me = await ask<{ team: { id: string } }>(caller, { path: '/v1/me' });
   const teamId = encodeURIComponent(me.body.team.id);

@@ -1,13 +1,13 @@
-/** The webhook of one trigger node: found again after a restart, made once, ended with the node. */
+/** The webhook of one trigger node: created once, found again after a restart, and removed with the node. */
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
 import { ask } from './ask.ts';
 import { readPages } from './pages.ts';
 
 const WEBHOOKS = '/v1/integrations/webhooks';
-/** A service allows 1,000 for each workflow. */
+/** The service allows 1,000 for each workflow. */
 const MOST = 100_000;
 
-/** What a node listens to. */
+/** The webhook that a node needs. */
 export interface Wanted {
   url: string;
   /** null: every workflow of the team. */
@@ -15,11 +15,11 @@ export interface Wanted {
   events: readonly string[];
 }
 
-/** What a node remembers of its webhook. */
+/** What a node stores about its webhook. */
 export interface Kept extends IDataObject {
   id: string;
   url: string;
-  /** The instance, workflow and node that made it: what is copied along with a workflow belongs to another one. */
+  /** The instance, workflow and node that created it: a copied workflow must not use the webhook of the original. */
   owner: string;
 }
 
@@ -31,16 +31,16 @@ interface Listed extends IDataObject {
   state: string;
 }
 
-/** Whether the webhook is there as it is wanted, and is sent to: a paused one has to be subscribed once more. */
+/** Whether the right webhook exists and is active: a paused one must be subscribed again. */
 export async function isSubscribed(caller: IHookFunctions, wanted: Wanted, kept?: Kept): Promise<boolean> {
   const webhook = await find(caller, wanted, kept);
   return webhook !== undefined && webhook.state === 'active';
 }
 
 /**
- * Repeating it creates nothing, so that whoever lost the answer may ask again.
+ * Subscribes the webhook. Repeating this creates nothing, so it is safe after a lost response.
  *
- * @returns the webhook's id, and what the service remarks on it
+ * @returns the id of the webhook, and the message of the service
  */
 export async function subscribe(
   caller: IHookFunctions,
@@ -52,12 +52,12 @@ export async function subscribe(
       ? { path: WEBHOOKS, body: { webhookUrl: url, events } }
       : { path: `${WEBHOOKS}/subscribe`, body: { workflowId, webhookUrl: url, events } }),
   });
-  // Something between may have dropped the header.
+  // A proxy may have dropped the header.
   const id = headers['x-webhook-id'] ?? (await find(caller, { url, workflowId, events }))?.id ?? '';
   return { id, message: body.message };
 }
 
-/** Ends the webhook of this node, and no other. One that is gone is fine. */
+/** Unsubscribes the webhook of this node, and no other. Does nothing if it no longer exists. */
 export async function unsubscribe(caller: IHookFunctions, wanted: Wanted, kept?: Kept): Promise<void> {
   const id = kept?.id ?? (await find(caller, wanted))?.id;
   if (id !== undefined) await unsubscribeById(caller, id);
@@ -68,7 +68,7 @@ async function unsubscribeById(caller: IHookFunctions, id: string): Promise<void
   await ask(caller, { method: 'DELETE', path, accept: [404] });
 }
 
-/** By the id that is remembered; else by all that makes it this node's: the exact URL, the workflow, the events. */
+/** Finds the webhook by its stored id, or else by the exact URL, the workflow and the events. */
 async function find(caller: IHookFunctions, wanted: Wanted, kept?: Kept): Promise<Listed | undefined> {
   if (kept !== undefined) {
     const path = `${WEBHOOKS}/${encodeURIComponent(kept.id)}`;

@@ -2,7 +2,7 @@
 import type { ILoadOptionsFunctions, INodePropertyOptions } from 'n8n-workflow';
 import { readPages } from './pages.ts';
 
-/** More than anybody looks through; others are named by their id. */
+/** Enough for a drop-down. Other workflows can be entered by id. */
 const MOST = 5_000;
 
 export async function listWorkflowOptions(caller: ILoadOptionsFunctions): Promise<INodePropertyOptions[]> {

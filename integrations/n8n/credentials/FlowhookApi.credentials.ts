@@ -1,4 +1,4 @@
-/** Where Flowhook is, and the key of a team; tried out with `GET /v1/me`, which takes every good key. */
+/** The URL of Flowhook and the key of a team, tested with `GET /v1/me`, which accepts any valid key. */
 import type {
   IAuthenticateGeneric,
   ICredentialTestRequest,
@@ -22,7 +22,7 @@ export class FlowhookApi implements ICredentialType {
       default: '',
       required: true,
       placeholder: 'https://flowhook.example.com',
-      description: 'Where n8n reaches Flowhook, without /v1',
+      description: 'The address at which n8n reaches Flowhook, without /v1',
     },
     {
       displayName: 'API Key',
@@ -32,7 +32,7 @@ export class FlowhookApi implements ICredentialType {
       default: '',
       required: true,
       description:
-        'Of one team, from flowhook keys create --team default --name n8n. Scopes: read fills the lists and reads data, queue runs jobs and pushes, webhooks is for the trigger.',
+        'A key of one team, from flowhook keys create --team default --name n8n. Scopes: read for lists and data, queue for jobs and pushes, webhooks for the trigger.',
     },
   ];
 

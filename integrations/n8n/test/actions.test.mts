@@ -42,7 +42,7 @@ const queue = (more: IDataObject = {}) =>
 const run = (workflowId: string, more: IDataObject = {}) =>
   act('workflow', 'run', { workflowId, whenBusy: 'wait', waitSeconds: 60, failWithJob: true, ...more });
 
-test('"Queue" queues a job, and a second one fails, goes on with the first, or waits for room', async () => {
+test('"Queue" queues a job; a second one fails, uses the first job, or waits for it', async () => {
   const [first] = await queue();
   assert.equal(first?.json.queued, true);
   assert.match(first?.json.id, /^job_/);
@@ -63,14 +63,14 @@ test('"Queue" with the same idempotency key queues once', async () => {
   assert.equal(again?.json.id, first?.json.id);
 });
 
-test('a workflow that is unknown or takes pushes is refused in the words of the service, whatever is to be done', async () => {
+test('an unknown workflow or a push workflow causes an error with the message of the service', async () => {
   for (const whenBusy of ['fail', 'skip', 'wait']) {
     await assert.rejects(queue({ workflowId: 'nobody', whenBusy }), /No workflow found/);
     await assert.rejects(queue({ workflowId: 'inbox', whenBusy }), /receives its records by push/);
   }
 });
 
-test('"Run" waits for the end, and says why a job failed', async () => {
+test('"Run" waits until the job ends, and says why it failed', async () => {
   const [done] = await run('many');
   assert.deepEqual([done?.json.state, done?.json.records.total], ['finished', 2500]);
   await assert.rejects(run('broken'), /failed: [\s\S]*no such host/);
@@ -78,7 +78,7 @@ test('"Run" waits for the end, and says why a job failed', async () => {
   assert.equal(failed?.json.state, 'failed');
 });
 
-test('"Wait" ends with the job or at its time, and "Cancel" ends the job', async () => {
+test('"Wait" ends with the job or after its time limit, and "Cancel" ends the job', async () => {
   const [{ json } = { json: {} }] = await queue();
   const jobId = json.id;
   const wait = (more: IDataObject) =>
@@ -90,7 +90,7 @@ test('"Wait" ends with the job or at its time, and "Cancel" ends the job', async
   await assert.rejects(wait({}), /was canceled/);
 });
 
-test('records are read in pages: all of them, or as many as are wanted', async () => {
+test('records are read in pages: all of them, or up to the limit', async () => {
   await run('many');
   const read = (more: IDataObject) => act('data', 'getAll', { workflowId: 'many', ...more });
   const all = await read({ returnAll: true });
@@ -102,7 +102,7 @@ test('records are read in pages: all of them, or as many as are wanted', async (
   assert.deepEqual(await read({ returnAll: true, options: { since: 1 } }), []);
 });
 
-test('"Push" publishes all items at once, or a list that is written', async () => {
+test('"Push" publishes all items in one push, or a list written in the node', async () => {
   const push = (more: IDataObject, items?: IDataObject[]) =>
     act('data', 'push', { workflowId: 'inbox', ...more }, items);
   const out = await push({ recordsFrom: 'items' }, [{ id: 'a' }, { id: 'b', name: 'Ada' }]);
@@ -120,7 +120,7 @@ test('"Push" publishes all items at once, or a list that is written', async () =
   await assert.rejects(push({ recordsFrom: 'items' }, [{ name: 'nobody' }]), /id/);
 });
 
-test('webhooks are listed, subscribed and unsubscribed, and none is left', async () => {
+test('webhooks are listed, subscribed and unsubscribed', async () => {
   const list = () => act('webhook', 'getAll', { webhookWorkflowId: '', returnAll: true });
   const webhookUrl = 'http://127.0.0.1:9/hook';
   for (const webhookWorkflowId of ['', 'many']) {
@@ -134,14 +134,14 @@ test('webhooks are listed, subscribed and unsubscribed, and none is left', async
   await assert.rejects(act('webhook', 'unsubscribe', { webhookId: 'wh_gone' }), /No webhook found/);
 });
 
-test('an item that fails stops the node, or becomes an error in its place', async () => {
+test('an item that fails stops the node, or becomes an error item', async () => {
   const parameters = { resource: 'job', operation: 'get', jobId: 'job_gone' };
   await assert.rejects(n8n.execute(parameters), /No job found/);
   const [out] = await n8n.execute(parameters, [{}], true);
   assert.match(out?.json.error, /No job found/);
 });
 
-test('workflows are listed, also for the drop-downs', async () => {
+test('workflows are listed, also in the drop-downs', async () => {
   const workflows = await act('workflow', 'getAll', { returnAll: false, limit: 2 });
   assert.deepEqual(
     workflows.map(({ json }) => json.id),
@@ -151,7 +151,7 @@ test('workflows are listed, also for the drop-downs', async () => {
   assert.equal((await n8n.options('action', 'getAllOrOneWorkflow')).length, 5);
 });
 
-test('a credential is tried out, and one that is wrong is told what to do', async () => {
+test('a credential is tested, and the error about a wrong one says what to do', async () => {
   assert.equal(await n8n.tryCredential(), 200);
   access.end = '/v1/ ';
   assert.equal(await n8n.tryCredential(), 200);
@@ -164,7 +164,7 @@ test('a credential is tried out, and one that is wrong is told what to do', asyn
   Object.assign(access, { key: KEY, end: '' });
 });
 
-test('the package names files that are there, and brings no dependency', () => {
+test('the package lists existing files, and has no dependencies', () => {
   const root = join(import.meta.dirname, '..');
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const path of [...manifest.n8n.nodes, ...manifest.n8n.credentials])

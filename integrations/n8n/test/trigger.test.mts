@@ -44,7 +44,7 @@ const queue = async (workflowId: string) => {
   return headers.get('x-job-id');
 };
 
-test('an active node is one webhook and hears of what was chosen; a deactivated one leaves none', async () => {
+test('an active node has one webhook and receives the chosen events; a deactivated node has none', async () => {
   await n8n.activate(FINISHED);
   const [webhook, ...others] = await service.webhooks();
   assert.deepEqual([webhook?.url, webhook?.events, others], [n8n.webhookUrl, FINISHED.events, []]);
@@ -55,7 +55,7 @@ test('an active node is one webhook and hears of what was chosen; a deactivated 
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('a node for all workflows hears of each of them', async () => {
+test('a node for all workflows receives the events of each workflow', async () => {
   await n8n.activate({ events: ['workflow_finished'], workflowId: '' });
   await queue('people');
   await queue('other');
@@ -65,7 +65,7 @@ test('a node for all workflows hears of each of them', async () => {
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('restarts of n8n leave the one webhook as it is, also where nothing was saved', async () => {
+test('restarts of n8n leave the webhook unchanged, even if nothing was saved', async () => {
   await n8n.activate(FINISHED);
   const before = await service.webhooks();
   await n8n.restart();
@@ -79,7 +79,7 @@ test('restarts of n8n leave the one webhook as it is, also where nothing was sav
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('an event that is sent again after a crash of the service starts nothing again', async () => {
+test('an event that is repeated after a crash of the service starts nothing', async () => {
   await n8n.activate(FINISHED);
   n8n.state.isSilent = true;
   await queue('people');
@@ -98,7 +98,7 @@ test('an event that is sent again after a crash of the service starts nothing ag
   assert.equal((await service.webhooks()).length, 1);
 });
 
-test('what nobody has signed is answered 401 and starts nothing', async () => {
+test('an unsigned request gets 401 and starts nothing', async () => {
   await n8n.activate(FINISHED);
   const event = JSON.stringify({ id: 'evt_1', type: 'workflow_finished', workflowId: 'people' });
   const headers = { 'content-type': 'application/json' };
@@ -120,7 +120,7 @@ test('what nobody has signed is answered 401 and starts nothing', async () => {
   assert.deepEqual(n8n.state.started, []);
 });
 
-test('a signature holds for the exact bytes, and for five minutes', () => {
+test('a signature is valid for the exact bytes, and for five minutes', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const key = `whpk_${publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64')}`;
   const body = Buffer.from('{"id":"evt_1"}');
@@ -142,7 +142,7 @@ test('a signature holds for the exact bytes, and for five minutes', () => {
   assert.equal(holds({}, [], 0), false);
 });
 
-test('a test of the webhook is answered, and starts the node only where that was chosen', async () => {
+test('a test of the webhook succeeds, and starts the node only if that event was chosen', async () => {
   await n8n.activate(FINISHED);
   const [webhook] = await service.webhooks();
   const tested = () => service.call('POST', `/v1/integrations/webhooks/${webhook?.id}/test`);
@@ -159,7 +159,7 @@ test('a test of the webhook is answered, and starts the node only where that was
   assert.equal((await n8n.startedWith(1))[0]?.type, 'webhook_test');
 });
 
-test('webhooks of others stay: those of other addresses, and that of the workflow this one is a copy of', async () => {
+test('other webhooks are kept: those of other URLs, and that of the workflow from which this one was copied', async () => {
   await service.call('POST', '/v1/integrations/webhooks/subscribe', {
     workflowId: 'people',
     webhookUrl: `${n8n.webhookUrl}/more`,
@@ -180,7 +180,7 @@ test('webhooks of others stay: those of other addresses, and that of the workflo
   );
 });
 
-test('a node that was changed while the service was away leaves no second webhook', async () => {
+test('a node that was changed while the service was unavailable leaves no second webhook', async () => {
   await n8n.activate(FINISHED);
   await service.kill();
   assert.equal(await n8n.deactivate(), false);
@@ -196,7 +196,7 @@ test('a node that was changed while the service was away leaves no second webhoo
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('the order of the events makes no other webhook, and a paused one is resumed at the next start', async () => {
+test('the order of the events does not matter, and a paused webhook is resumed at the next start', async () => {
   await n8n.activate({ events: ['workflow_failed', 'workflow_finished'], workflowId: 'people' });
   const [webhook] = await service.webhooks();
   await service.call('POST', `/v1/integrations/webhooks/${webhook?.id}/pause`, {});
@@ -207,7 +207,7 @@ test('the order of the events makes no other webhook, and a paused one is resume
   assert.equal((await service.webhooks()).length, 1);
 });
 
-test('a webhook that is gone is made anew at the next start, and is no trouble for a deactivation', async () => {
+test('a webhook that is gone is created again at the next start, and a deactivation without it succeeds', async () => {
   await n8n.activate(FINISHED);
   const gone = async () => {
     const [webhook] = await service.webhooks();
@@ -220,7 +220,7 @@ test('a webhook that is gone is made anew at the next start, and is no trouble f
   assert.equal(await n8n.deactivate(), true);
 });
 
-test('where something drops the header with the id, the webhook is found in the list', async () => {
+test('if a proxy drops the header with the id, the webhook is found in the list', async () => {
   n8n.state.dropped.push('x-webhook-id');
   await n8n.activate(FINISHED);
   const [webhook] = await service.webhooks();
@@ -229,12 +229,12 @@ test('where something drops the header with the id, the webhook is found in the 
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('a workflow that is unknown is told in the words of the service, and leaves nothing behind', async () => {
+test('an unknown workflow causes an error with the message of the service, and leaves nothing behind', async () => {
   await assert.rejects(n8n.activate({ ...FINISHED, workflowId: 'nobody' }), /No workflow found/);
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('the events are those of the service, and the drop-down names its workflows', async () => {
+test('the events are those of the service, and the drop-down lists its workflows', async () => {
   const { body } = await service.call('GET', '/v1/events/types');
   const types = JSON.stringify(body).match(/"(?:type|name)":"(?:workflow|webhook)_\w+"/g) ?? [];
   const known = new Set(types.map((text) => text.split('"')[3]));

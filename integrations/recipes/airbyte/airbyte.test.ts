@@ -1,4 +1,4 @@
-/** The manifest for Airbyte: what it asks is in the description of the API, and its cursor leads through all pages. */
+/** The manifest for Airbyte: the API documents its requests, and its cursor reaches all pages. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ test('every request of the manifest is an operation that openapi.json describes'
   }
 });
 
-test('the cursor that it takes from the Link header leads through all pages, and changes start from nothing', async () => {
+test('the cursor from the Link header reaches all pages, and changes start at version 0', async () => {
   await service.run();
   const { cursor_value } = records?.retriever.paginator?.pagination_strategy ?? assert.fail();
   const pattern = /regex_search\('(.*)'\)/.exec(cursor_value)?.[1] ?? assert.fail(cursor_value);

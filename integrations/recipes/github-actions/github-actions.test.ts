@@ -1,4 +1,4 @@
-/** The steps of the GitHub workflow, in bash as a runner starts it. */
+/** The steps of the GitHub workflow, in bash with the options of a runner. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => service?.stop());
 
-test('a run queues a job, waits for its end and has its records', options, async () => {
+test('a run queues a job, waits until it ends and downloads its records', options, async () => {
   const run = await runSteps('people', '1');
   assert.equal(run.failed, undefined, run.errors);
   const [head, ...lines] = (await readFile(join(run.directory, 'records.csv'), 'utf8'))
@@ -41,7 +41,7 @@ test('a run queues a job, waits for its end and has its records', options, async
   assert.notEqual((await runSteps('people', '2')).outputs.job, run.outputs.job);
 });
 
-test('a run fails where its job fails, or where there is no such workflow', options, async () => {
+test('a run fails if its job fails, or if there is no such workflow', options, async () => {
   const broken = await runSteps('broken', '3');
   assert.equal(broken.failed, 'Wait for its end');
   assert.match(broken.output, /^::error::failed: .*the disk is full/m);
@@ -50,7 +50,7 @@ test('a run fails where its job fails, or where there is no such workflow', opti
   assert.match(unknown.output, /^::error::No workflow found \(404\)/m);
 });
 
-/** Runs the `run` blocks one after the other, until one fails. */
+/** Runs the `run` blocks in order, until one fails. */
 async function runSteps(workflowId: string, attempt: string) {
   const directory = await mkdtemp(join(service.directory, 'runner-'));
   const outputFile = join(directory, 'output');

@@ -16,11 +16,11 @@ function onOpen() {
     .addToUi();
 }
 
-/** Kept for you alone: others who may edit the spreadsheet do not see the key. */
+/** Stored for you alone: other editors of the spreadsheet do not see the key. */
 function settings() {
   const ui = SpreadsheetApp.getUi();
   for (const [name, question] of [
-    ['url', 'Where is Flowhook? (https://flowhook.example.com)'],
+    ['url', 'The URL of Flowhook (https://flowhook.example.com)'],
     ['key', 'An API key with the scopes read and queue'],
     ['workflow', 'The id of the workflow'],
   ]) {
@@ -30,7 +30,7 @@ function settings() {
   }
 }
 
-/** Fills the sheet that is open, and notes it for the hourly run, which has none open. */
+/** Fills the open sheet, and stores its id for the hourly run, which has no open sheet. */
 function fillSheet() {
   const sheet = SpreadsheetApp.getActiveSheet();
   PropertiesService.getDocumentProperties().setProperty('sheet', String(sheet.getSheetId()));
@@ -58,7 +58,7 @@ function fillNotedSheet() {
   if (sheet) fill_(sheet);
 }
 
-/** Everything is read before anything is written: what breaks off leaves the sheet as it was. */
+/** Reads everything before it writes, so that an interrupted run leaves the sheet unchanged. */
 function fill_(sheet) {
   const records = read_();
   const columns = ['id', ...new Set(records.flatMap(Object.keys).filter((name) => name !== 'id'))];
@@ -68,21 +68,21 @@ function fill_(sheet) {
   sheet.setFrozenRows(1);
 }
 
-/** Pages follow the `link` header; all of them are of one version, even when another one is published meanwhile. */
+/** Reads all pages by their `link` headers. All pages are of one version, even if another one is published meanwhile. */
 function read_() {
   const records = [];
   let path = `${workflowPath_()}/data?limit=${PAGE}`;
   while (path) {
-    const answer = ask_('get', path);
-    if (answer.status !== 200) throw new Error(answer.body.error);
-    for (const record of answer.body) records.push(record);
-    path = /<([^>]+)>; *rel="next"/.exec(answer.headers.link || '')?.[1];
+    const response = ask_('get', path);
+    if (response.status !== 200) throw new Error(response.body.error);
+    for (const record of response.body) records.push(record);
+    path = /<([^>]+)>; *rel="next"/.exec(response.headers.link || '')?.[1];
   }
   return records;
 }
 
 function run_() {
-  // A job that is there already is waited for.
+  // If there is already an unfinished job, this waits for that one.
   const queued = ask_('post', `${workflowPath_()}/queue`);
   const id = queued.headers['x-job-id'];
   if (!id) throw new Error(queued.body.error);
@@ -99,7 +99,7 @@ function ask_(method, path) {
     method,
     headers: { 'x-api-key': property_('key') },
     muteHttpExceptions: true,
-    // A key goes to no other address.
+    // The key must not be sent to another address.
     followRedirects: false,
   });
   const headers = {};
@@ -117,7 +117,7 @@ function property_(name) {
   return value;
 }
 
-/** A text stays a text: without the apostrophe one that begins with = would be a formula, and 007 the number 7. */
+/** Keeps strings as strings: without the apostrophe a string starting with = would be a formula, and 007 the number 7. */
 function cell_(value) {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value === '' ? '' : `'${value}`;

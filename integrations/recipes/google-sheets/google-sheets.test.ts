@@ -1,4 +1,4 @@
-/** The script of a sheet, with Google's side imitated and real requests. */
+/** The script of a sheet, with fake Google objects and real requests. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => service?.stop());
 
-test('the menu has what it names, and settings are asked for', options, () => {
+test('every menu item has its function, and settings are requested', options, () => {
   const { run, menu } = spreadsheet({}, ['https://flowhook.example.com', 'a key', 'people']);
   run('onOpen');
   for (const name of menu) assert.equal(run(`typeof ${name}`, ''), 'function', name);
@@ -24,7 +24,7 @@ test('the menu has what it names, and settings are asked for', options, () => {
   run('settings');
 });
 
-test('a sheet is filled page by page, and texts stay texts', options, () => {
+test('a sheet is filled page by page, and strings stay strings', options, () => {
   const { run, sheets } = spreadsheet({ url: `${service.url}/`, key: KEY, workflow: 'people' });
   run('runAndFill');
   assert.deepEqual(sheets[0]?.rows, [
@@ -49,7 +49,7 @@ test('an hourly trigger is made once, and fills the sheet it was made for', opti
   assert.deepEqual(sheet.rows, rows);
 });
 
-test('what fails says why, and leaves the sheet as it was', options, () => {
+test('a failure says why, and leaves the sheet unchanged', options, () => {
   for (const [workflow, said] of [
     ['broken', /failed: .*the disk is full/s],
     ['un/known', /No workflow found/],
@@ -60,7 +60,7 @@ test('what fails says why, and leaves the sheet as it was', options, () => {
   }
 });
 
-/** The objects of Apps Script that the script uses. `UrlFetchApp` asks by curl, because it must not return before. */
+/** The objects of Apps Script that the script uses. `UrlFetchApp` runs curl, because it must be synchronous. */
 function spreadsheet(properties: Record<string, string>, answers: string[] = []) {
   const menu: string[] = [];
   const triggers: string[] = [];
@@ -132,11 +132,11 @@ function spreadsheet(properties: Record<string, string>, answers: string[] = [])
       },
     },
   });
-  // Pages of two, and a count of those that were asked for.
+  // Pages of two records, and a count of the requested pages.
   const small = file.replace('const PAGE = 5000;', 'const PAGE = 2; let asked = 0;');
   assert.notEqual(small, file);
   runInContext(
-    small.replace("const answer = ask_('get', path);", "asked++; const answer = ask_('get', path);"),
+    small.replace("const response = ask_('get', path);", "asked++; const response = ask_('get', path);"),
     context,
   );
   const run = (code: string, call = '()') => runInContext(code + call, context);

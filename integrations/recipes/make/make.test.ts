@@ -1,11 +1,11 @@
-/** The app for Make: its blocks are evaluated, and what they ask is asked of a real service. */
+/** The app for Make: its blocks are evaluated, and their requests are sent to a real service. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { KEY, PEOPLE, type Service, startService } from '../service.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: blocks of Make and answers, which the tests look into
+// biome-ignore lint/suspicious/noExplicitAny: blocks of Make and responses, which the tests check
 type Any = any;
 
 const app: Any = JSON.parse(await readFile(join(import.meta.dirname, 'app.json'), 'utf8'));
@@ -25,7 +25,7 @@ test('a connection is tried with the key, and a wrong one says why', async () =>
   await assert.rejects(wrong, /^Error: \[401\] /);
 });
 
-test('a webhook is attached once, also when repeated, and detached without a trace', async () => {
+test('a webhook is attached once, even if repeated, and detached completely', async () => {
   const parameters = { workflowId: 'people', events: ['workflow_finished', 'workflow_failed'] };
   const { data } = await perform(app.webhook.attach, { connection, parameters, webhook: { url: HOOK } });
   const again = await perform(app.webhook.attach, { connection, parameters, webhook: { url: HOOK } });
@@ -36,7 +36,7 @@ test('a webhook is attached once, also when repeated, and detached without a tra
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('every event that can be chosen is one that the service tells', async () => {
+test('every event in the list is an event type of the service', async () => {
   const chosen = app.webhook.parameters[1].options.map(({ value }: Any) => value);
   for (const type of chosen) {
     const [sample] = await service.ask('GET', `/v1/samples/${type}`);
@@ -46,7 +46,7 @@ test('every event that can be chosen is one that the service tells', async () =>
   }
 });
 
-test('a job is queued and its records are read, and a second job is refused in words', async () => {
+test('a job is queued and its records are read, and a second job is refused with an error message', async () => {
   const { queueJob, getRecords } = app.modules;
   const workflows = await perform(app.rpcs.listWorkflows, { connection });
   assert.ok(workflows.output.some(({ label, value }: Any) => label === 'People' && value === 'people'));
@@ -70,7 +70,7 @@ test('a job is queued and its records are read, and a second job is refused in w
   await assert.rejects(perform(queueJob.communication, unknown), /\[404\] No workflow found/);
 });
 
-/** What Make does with one request or several in turn, as far as this app uses it. */
+/** What Make does with one request or several requests in order, as far as this app needs it. */
 async function perform(block: Any, variables: Record<string, Any>): Promise<Any> {
   let last: Any;
   for (const request of [block].flat()) {

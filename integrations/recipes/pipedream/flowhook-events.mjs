@@ -1,4 +1,4 @@
-/** Pipedream source: emits what happens to a workflow of Flowhook. Subscribes when it is turned on, and off again. */
+/** Pipedream source: emits events of a Flowhook workflow. Subscribes when it is activated, and unsubscribes afterwards. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const TOLERANCE_S = 5 * 60;
@@ -9,7 +9,7 @@ export default {
   description: 'Emits an event when a workflow has finished, failed or published new data.',
   version: '0.0.1',
   type: 'source',
-  // Every attempt and replay of an event has its id.
+  // All attempts and replays of an event have the same id.
   dedupe: 'unique',
   props: {
     http: { type: '$.interface.http', customResponse: true },
@@ -46,18 +46,18 @@ export default {
   },
   methods: {
     async ask(method, path, body) {
-      const answer = await fetch(this.url.replace(/\/+$/, '') + path, {
+      const response = await fetch(this.url.replace(/\/+$/, '') + path, {
         method,
         headers: { 'x-api-key': this.apiKey, ...(body && { 'content-type': 'application/json' }) },
         body: body && JSON.stringify(body),
-        // A key goes to no other address.
+        // The key must not be sent to another address.
         redirect: 'error',
       });
-      const answered = await answer.json().catch(() => ({}));
-      if (!answer.ok && !(method === 'DELETE' && answer.status === 404)) {
-        throw new Error(answered.error ?? `Flowhook answered ${answer.status}`);
+      const parsed = await response.json().catch(() => ({}));
+      if (!response.ok && !(method === 'DELETE' && response.status === 404)) {
+        throw new Error(parsed.error ?? `Flowhook returned ${response.status}`);
       }
-      return { body: answered, headers: answer.headers };
+      return { body: parsed, headers: response.headers };
     },
     /** Standard Webhooks, `v1`. */
     isSigned(headers, body) {
@@ -75,7 +75,7 @@ export default {
   },
   hooks: {
     async activate() {
-      // Repeating it creates nothing: being turned on twice leaves one webhook.
+      // Repeating the request creates nothing: activating twice leaves one webhook.
       const { headers } = await this.ask('POST', '/v1/integrations/webhooks/subscribe', {
         workflowId: this.workflowId,
         webhookUrl: this.http.endpoint,

@@ -1,11 +1,11 @@
-/** Pipedream action: runs a workflow of Flowhook, waits for its end, and returns its records. */
+/** Pipedream action: runs a Flowhook workflow, waits until it ends, and returns its records. */
 import { setTimeout as pause } from 'node:timers/promises';
 
 export default {
   key: 'flowhook-run-workflow',
   name: 'Run Workflow',
   description:
-    'Queues a job, waits for its end and returns the records. A job that is there already is waited for.',
+    'Queues a job, waits until it ends and returns the records. If there is already an unfinished job, waits for that one.',
   version: '0.0.1',
   type: 'action',
   props: {
@@ -15,7 +15,7 @@ export default {
     limit: {
       type: 'integer',
       label: 'Records',
-      description: 'At most so many',
+      description: 'Maximum number of records',
       default: 1000,
       min: 1,
       max: 10000,
@@ -24,20 +24,22 @@ export default {
   },
   methods: {
     async ask(method, path, alsoFine) {
-      const answer = await fetch(this.url.replace(/\/+$/, '') + path, {
+      const response = await fetch(this.url.replace(/\/+$/, '') + path, {
         method,
         headers: { 'x-api-key': this.apiKey },
         redirect: 'error',
       });
-      const body = await answer.json().catch(() => ({}));
-      if (!answer.ok && !alsoFine?.(answer))
-        throw new Error(body.error ?? `Flowhook answered ${answer.status}`);
-      return { body, headers: answer.headers };
+      const body = await response.json().catch(() => ({}));
+      if (!response.ok && !alsoFine?.(response))
+        throw new Error(body.error ?? `Flowhook returned ${response.status}`);
+      return { body, headers: response.headers };
     },
   },
   async run({ $ }) {
     const path = `/v1/workflows/${encodeURIComponent(this.workflowId)}`;
-    const { headers } = await this.ask('POST', `${path}/queue`, (answer) => answer.headers.has('x-job-id'));
+    const { headers } = await this.ask('POST', `${path}/queue`, (response) =>
+      response.headers.has('x-job-id'),
+    );
     const until = Date.now() + this.within * 1000;
     let waitMs = 200;
     let job;
@@ -45,8 +47,8 @@ export default {
       job = (await this.ask('GET', `/v1/jobs/${headers.get('x-job-id')}`)).body;
       if (['finished', 'failed', 'canceled'].includes(job.state)) break;
       if (Date.now() >= until)
-        throw new Error(`The job ${job.id} has not ended within ${this.within} s; it goes on`);
-      // Short jobs are noticed soon, and long ones not asked for all the time.
+        throw new Error(`The job ${job.id} has not ended within ${this.within} s and continues`);
+      // Checks short jobs often, and long jobs less often.
       await pause(waitMs);
       waitMs = Math.min(waitMs * 2, 5000);
     }

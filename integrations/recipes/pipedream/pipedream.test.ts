@@ -1,4 +1,4 @@
-/** The components of Pipedream, called as Pipedream calls them. */
+/** The components for Pipedream, called as Pipedream calls them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -15,7 +15,7 @@ interface Component {
   run(event: object): Promise<unknown>;
 }
 
-// The components are JavaScript, as Pipedream wants them: their types are written down here.
+// Pipedream requires JavaScript, so the types of the components are declared here.
 const components = await Promise.all(
   ['flowhook-events', 'flowhook-run-workflow'].map((name) => import(`./${name}.mjs`)),
 );
@@ -59,7 +59,7 @@ test('the source subscribes, emits each signed event once, and leaves no webhook
       get: (name: string) => kept.get(name),
       set: (name: string, value: unknown) => kept.set(name, value),
     },
-    // What `dedupe: unique` does.
+    // This is what `dedupe: unique` does.
     $emit: (body: { type: string }, { id }: { id: string }) => {
       if (!emitted.some((one) => one.id === id)) emitted.push({ body, id });
     },
@@ -75,7 +75,7 @@ test('the source subscribes, emits each signed event once, and leaves no webhook
   await source.hooks.activate.call(component);
   assert.deepEqual(await service.webhooks(), [component.http.endpoint]);
   await service.ask('POST', '/v1/workflows/people/queue');
-  await until('the end is told', () => emitted.length > 0);
+  await until('the end of the job', () => emitted.length > 0);
   assert.deepEqual(
     emitted.map(({ body }) => body.type),
     ['workflow_finished'],

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Mirrors the records of a Flowhook workflow into a table of SQLite, by reading only what has changed.
+"""Mirrors the records of a Flowhook workflow in an SQLite table, by reading only changes.
 
     FLOWHOOK_URL=https://flowhook.example.com FLOWHOOK_KEY=... mirror.py WORKFLOW people.db
 
-Python 3.9 or newer, standard library alone. Records are rows (id, body) of the table `record`; the version that they
-are of is kept in the same transaction, so that a run that breaks off changes nothing.
+Needs Python 3.9 or newer, and only the standard library. Records are rows (id, body) of the table `record`. Their version
+is stored in the same transaction, so that an interrupted run changes nothing.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import urllib.request
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A key goes to no other address."""
+    """The key must not be sent to another address."""
 
     def redirect_request(self, *_):
         return None
@@ -26,12 +26,12 @@ opener = urllib.request.build_opener(NoRedirect)
 
 
 def changes(workflow, since):
-    """Answers the version that it leads to, and the changes one by one."""
+    """Returns the version after the changes, and an iterator over the changes."""
     base = os.environ["FLOWHOOK_URL"].rstrip("/")
     path = f"/v1/workflows/{urllib.parse.quote(workflow, safe='')}/changes?format=ndjson&since={since}"
     request = urllib.request.Request(base + path, headers={"x-api-key": os.environ["FLOWHOOK_KEY"]})
-    answer = opener.open(request, timeout=60)
-    return int(answer.headers["x-data-version"]), (json.loads(line) for line in answer)
+    response = opener.open(request, timeout=60)
+    return int(response.headers["x-data-version"]), (json.loads(line) for line in response)
 
 
 def apply(database, change):
@@ -44,7 +44,7 @@ def apply(database, change):
         (body,) = database.execute("SELECT body FROM record WHERE id = ?", (change["id"],)).fetchone()
         record = json.loads(body)
         for field in change["fields"]:
-            # Without a value the field is gone.
+            # Without a value, the field was removed.
             if "value" in field:
                 record[field["key"]] = field["value"]
             else:
@@ -61,7 +61,7 @@ def mirror(workflow, path):
     try:
         version, found = changes(workflow, since)
     except urllib.error.HTTPError as error:
-        # The version is not kept any longer, or unknown as after a backup was put back: all of it once more.
+        # The version is no longer kept, or unknown because a backup was restored: read all records again.
         if not error.headers.get("x-error-code", "").startswith("version_"):
             raise
         since = 0
@@ -83,4 +83,4 @@ if __name__ == "__main__":
     try:
         mirror(*sys.argv[1:])
     except urllib.error.HTTPError as error:
-        sys.exit(f"Flowhook answered {error.code}: {error.read().decode(errors='replace')}")
+        sys.exit(f"Flowhook returned {error.code}: {error.read().decode(errors='replace')}")

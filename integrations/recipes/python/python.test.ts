@@ -1,4 +1,4 @@
-/** The mirror in Python: what it holds is what is published. */
+/** The Python mirror: its table equals the published records. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -52,7 +52,7 @@ test(
 
     const refused = await mirror('people', 'no-such-key');
     assert.equal(refused.status, 1);
-    assert.match(refused.errors, /Flowhook answered 401/);
+    assert.match(refused.errors, /Flowhook returned 401/);
     assert.deepEqual(mirrored(), next);
   },
 );

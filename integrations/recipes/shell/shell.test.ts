@@ -25,19 +25,19 @@ test('a workflow is run to its end, and the job is printed', options, async () =
   assert.equal(job.records.total, PEOPLE.length);
 });
 
-test('a job that fails is exit code 1, and says why on standard error', options, async () => {
+test('a failed job causes exit code 1, with its reason on standard error', options, async () => {
   const { status, errors } = await run('run-workflow.sh', ['broken']);
   assert.equal(status, 1);
   assert.match(errors, /failed: .*the disk is full/s);
 });
 
-test('a job that is there is waited for, and given up after a time', options, async () => {
+test('waits for an unfinished job, up to a time limit', options, async () => {
   const first = await run('run-workflow.sh', ['held'], { FLOWHOOK_WITHIN: '0' });
   assert.equal(first.status, 7, first.errors);
   const job = /job_\w+/.exec(first.errors)?.[0] ?? 'no job';
   const second = await run('run-workflow.sh', ['held'], { FLOWHOOK_WITHIN: '0' });
   assert.equal(second.status, 7, second.errors);
-  assert.ok(second.errors.includes(`A job is there already; waiting for it: ${job}`), second.errors);
+  assert.ok(second.errors.includes(`There is already a job; waiting for it: ${job}`), second.errors);
   await service.open();
   const third = await run('run-workflow.sh', ['held']);
   assert.equal(third.status, 0, third.errors);
@@ -65,7 +65,7 @@ test(
   },
 );
 
-test('a file is downloaded only when it has changed, in any format', options, async () => {
+test('a file is downloaded only if it has changed, in any format', options, async () => {
   await service.run();
   const file = join(service.directory, 'people.csv');
   assert.equal((await run('download.sh', ['people', 'people.csv'])).status, 0);
@@ -86,7 +86,7 @@ test('a file is downloaded only when it has changed, in any format', options, as
   assert.deepEqual(left.sort(), ['people.csv.etag', 'people.json.etag']);
 });
 
-test('changes are printed once each, and all records after a restart', options, async () => {
+test('each change is printed once, and all records after a restart', options, async () => {
   await service.run();
   const changes = async () => {
     const { status, output, errors } = await run('changes.sh', ['people', 'people.state']);

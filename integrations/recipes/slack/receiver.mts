@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Tells a Slack channel what becomes of the jobs of a workflow: verifies each delivery of Flowhook, and posts a line to
- * an incoming webhook of Slack. Node 22 or newer, no dependencies.
+ * Posts the outcome of jobs to a Slack channel: verifies each delivery of Flowhook, and posts a line to an incoming webhook
+ * of Slack. Needs Node 22 or newer, and no dependencies.
  *
  *     SLACK_URL=https://hooks.slack.com/services/… WEBHOOK_SECRET=whsec_… node receiver.mts
  *
@@ -22,8 +22,8 @@ const slackUrl = SLACK_URL;
 const secret = Buffer.from(WEBHOOK_SECRET.replace(/^whsec_/, ''), 'base64');
 const MAX_BODY_BYTES = 1024 * 1024;
 const TOLERANCE_S = 5 * 60;
-/** What has been told, or is being told. A restart forgets it: a retry is told twice then, which a channel bears. */
-const told = new Map<string, Promise<Failure | undefined>>();
+/** Posts by event id, finished or in progress. They are lost on a restart, so a retry may then be posted twice. */
+const posts = new Map<string, Promise<Failure | undefined>>();
 
 interface Event {
   type: string;
@@ -40,13 +40,13 @@ const server = createServer(async (request, response) => {
   if (body === undefined) return response.writeHead(413).end();
   if (!isSigned(request, body)) return response.writeHead(401).end('the signature does not match');
   const id = String(request.headers['webhook-id']);
-  const telling = told.get(id) ?? tell(JSON.parse(body.toString()) as Event);
-  told.set(id, telling);
-  if (told.size > 10_000) told.delete([...told.keys()][0] as string);
-  const failure = await telling;
+  const posting = posts.get(id) ?? post(JSON.parse(body.toString()) as Event);
+  posts.set(id, posting);
+  if (posts.size > 10_000) posts.delete([...posts.keys()][0] as string);
+  const failure = await posting;
   if (failure !== undefined) {
-    told.delete(id);
-    // Flowhook comes again, when Slack asks it to.
+    posts.delete(id);
+    // Flowhook retries, after the time that Slack asks for.
     return response.writeHead(503, failure.headers).end(failure.message);
   }
   response.writeHead(204).end();
@@ -56,7 +56,7 @@ server.listen(Number(PORT), HOST, () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
-/** What the channel reads, or nothing where it is not interesting. */
+/** The line for the channel; undefined for an event that is not interesting. */
 function sentence({ type, workflowId, jobId, data }: Event): string | undefined {
   const name = `*${escaped(workflowId)}*`;
   const link = DASHBOARD && jobId ? ` <${DASHBOARD}/ui/jobs/${jobId}|Show the job>` : '';
@@ -78,7 +78,7 @@ function sentence({ type, workflowId, jobId, data }: Event): string | undefined 
   }
 }
 
-/** Records and errors come from anywhere: no `<!channel>` and no link of theirs may be one for Slack. */
+/** Records and errors are untrusted: Slack must not interpret a `<!channel>` or a link in them. */
 function escaped(text: string): string {
   return text.slice(0, 1000).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -88,31 +88,31 @@ interface Failure {
   headers: Record<string, string>;
 }
 
-async function tell(event: Event): Promise<Failure | undefined> {
+async function post(event: Event): Promise<Failure | undefined> {
   const text = sentence(event);
   if (text === undefined) return undefined;
   try {
-    const answer = await fetch(slackUrl, {
+    const response = await fetch(slackUrl, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ text }),
       redirect: 'error',
-      // Within the 15 s that Flowhook waits for us.
+      // Flowhook waits 15 s for a response.
       signal: AbortSignal.timeout(10_000),
     });
-    if (answer.ok) return undefined;
-    const after = answer.headers.get('retry-after');
+    if (response.ok) return undefined;
+    const after = response.headers.get('retry-after');
     return {
-      message: `Slack answered ${answer.status}`,
+      message: `Slack returned ${response.status}`,
       headers: after === null ? {} : { 'retry-after': after },
     };
   } catch {
-    // Not the error itself: it may hold the URL, and whoever has that may post.
+    // Not the error itself: it may contain the URL, and anyone who knows the URL can post.
     return { message: 'Slack could not be reached', headers: {} };
   }
 }
 
-/** Standard Webhooks, `v1`: HMAC-SHA256 over id, time and the body as it came. */
+/** Standard Webhooks, `v1`: HMAC-SHA256 over the id, the time and the unparsed body. */
 function isSigned(request: IncomingMessage, body: Buffer): boolean {
   const {
     'webhook-id': id,

@@ -1,4 +1,4 @@
-/** The receiver for Slack, between a real service and a Slack that is imitated. */
+/** The receiver for Slack, between a real service and a fake Slack. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,8 +17,8 @@ before(async () => {
 });
 after(() => service?.stop());
 
-test('a channel is told once what failed and what changed, even when Slack refuses at first', async (t) => {
-  // A set: on a machine that stalls Slack may have taken a message whose answer came too late.
+test('failures and changes are posted once, even if Slack refuses at first', async (t) => {
+  // A set, because on a slow machine Slack may have accepted a message although its response was late.
   const posted = new Set<string>();
   let refusals = 1;
   const slack = createServer(async (request, response) => {
@@ -33,7 +33,7 @@ test('a channel is told once what failed and what changed, even when Slack refus
     slack.closeAllConnections();
   });
 
-  // The receiver wants to know the secret when it starts, and there is one when its address has been subscribed.
+  // The receiver needs the secret at startup, and there is one only after its address was subscribed.
   let receiverUrl = '';
   const front = createServer(async (request, response) => {
     const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('webhook-'));
@@ -75,9 +75,9 @@ test('a channel is told once what failed and what changed, even when Slack refus
 
   await service.ask('POST', '/v1/workflows/broken/queue');
   await service.ask('POST', '/v1/workflows/people/queue');
-  await until('both are told', () => posted.size >= 3);
-  const told = [...posted].map((line) => line.replace(/failed: .*\n/, 'failed: '));
-  assert.deepEqual(told.sort(), [
+  await until('both lines are posted', () => posted.size >= 3);
+  const lines = [...posted].map((line) => line.replace(/failed: .*\n/, 'failed: '));
+  assert.deepEqual(lines.sort(), [
     ':arrows_counterclockwise: *people*: 3 added, 0 changed, 0 removed, 3 in all',
     ':white_check_mark: *people* finished',
     ':x: *broken* failed: the disk is full',

@@ -1,21 +1,21 @@
-/** How every request reaches the service, and what becomes of its refusals. */
+/** Sends requests to the service, and turns its errors into errors of Zapier. */
 
 /** @import { Bundle, HttpResponse, ZObject } from 'zapier-platform-core' */
 
-/** Zapier ends a step after 30 s: what does not answer has to be said before. */
+/** Zapier ends a step after 30 s. The error about a missing response must come earlier. */
 const TIMEOUT_MS = 20_000;
-/** Where `retry-after` does not say it. */
+/** The default without `retry-after`. */
 const RETRY_S = 60;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
  * @typedef {object} Question
- * @property {string} path from `/v1` on, with its query
+ * @property {string} path starting with `/v1`, with its query
  * @property {'GET' | 'POST' | 'DELETE'} [method]
  * @property {Record<string, string>} [headers]
  * @property {object} [body] sent as JSON
  * @property {number} [timeoutMs]
- * @property {readonly number[]} [accept] statuses that are answers here, beside those below 300
+ * @property {readonly number[]} [accept] statuses from 300 that are not errors
  */
 
 /**
@@ -23,8 +23,8 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
  * @param {Bundle} bundle
  * @param {Question} question
  * @returns {Promise<HttpResponse>} with `data` for JSON
- * @throws ExpiredAuthError when the key is no longer good, ThrottledError when it is worth asking again later,
- *   `z.errors.Error` with the service's own sentence for everything else
+ * @throws ExpiredAuthError if the key is not valid, ThrottledError if a later retry may succeed, `z.errors.Error` with the
+ *   service's own message for everything else
  */
 export async function ask(z, bundle, question) {
   const base = baseUrl(z, bundle);
@@ -41,19 +41,19 @@ export async function ask(z, bundle, question) {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      // As bytes: in a text the platform would look for curly braces of its own, and refuse records that have them.
+      // As bytes: the platform interprets curly braces in a string, and would refuse records that contain them.
       ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
       timeout: timeoutMs,
-      // The key goes to the address that was entered, and to no other.
+      // The key must be sent only to the address that was entered.
       redirect: 'manual',
       skipThrowForStatus: true,
-      // Ours names the service and keeps its sentence. The types do not know this option yet.
+      // Our own error has the message of the service. The types do not include this option yet.
       ...{ throwForThrottlingEarly: false },
     });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new z.errors.Error(
-      `Flowhook cannot be reached at ${base}: ${reason}. Look whether it runs, and whether Zapier can reach that address`,
+      `Flowhook cannot be reached at ${base}: ${reason}. Check that it is running, and that Zapier can reach that address`,
       'Unreachable',
     );
   }
@@ -62,7 +62,7 @@ export async function ask(z, bundle, question) {
 }
 
 /**
- * The address as it was entered, without what people copy along with it.
+ * The address that was entered, without a trailing slash or `/v1`.
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
@@ -72,13 +72,13 @@ export function baseUrl(z, bundle) {
   const url = URL.parse(entered);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new z.errors.Error(
-      `"${entered}" is not an address. Enter the base URL of Flowhook, such as https://flowhook.example.com`,
+      `"${entered}" is not a URL. Enter the base URL of Flowhook, such as https://flowhook.example.com`,
       'BaseUrl',
     );
   }
   if (url.protocol === 'http:' && !LOOPBACK.has(url.hostname)) {
     throw new z.errors.Error(
-      'The base URL must begin with https://, for the API key and your records travel with every request',
+      'The base URL must start with https://, because requests contain the API key and your records',
       'BaseUrl',
     );
   }
@@ -94,7 +94,7 @@ export function baseUrl(z, bundle) {
 export function nextCursor(response) {
   for (const one of (response.getHeader('link') ?? '').split(',')) {
     const address = /^\s*<([^>]*)>\s*;\s*rel="?next"?/.exec(one)?.[1];
-    // Only the cursor is taken: a link may name another host, and the key must not go there.
+    // Uses only the cursor: a link may name another host, and the key must not be sent there.
     if (address !== undefined)
       return URL.parse(address, 'https://any.invalid')?.searchParams.get('cursor') ?? null;
   }
@@ -112,7 +112,7 @@ function refusal(z, base, response) {
   if (status < 400) {
     const target = response.getHeader('location') ?? 'another address';
     return new z.errors.Error(
-      `${base} redirects to ${target}. Enter the address that answers itself as the base URL`,
+      `${base} redirects to ${target}. Enter the address that it redirects to as the base URL`,
       'Redirected',
       status,
     );
@@ -127,17 +127,20 @@ function refusal(z, base, response) {
   }
   if (status === 401) {
     return new z.errors.ExpiredAuthError(
-      'Flowhook does not accept this API key: it is not the whole key, or it was revoked, or it has expired. Connect again with another one',
+      'Flowhook does not accept this API key: it is incomplete, revoked or expired. Connect again with another key',
     );
   }
   const retryAfter = Number.parseInt(response.getHeader('retry-after') ?? '', 10);
   if (status === 429 || status === 503 || Number.isFinite(retryAfter)) {
     const delay = Number.isFinite(retryAfter) ? Math.max(1, retryAfter) : RETRY_S;
-    return new z.errors.ThrottledError(sentence ?? `Flowhook answers ${status} for the moment`, delay);
+    return new z.errors.ThrottledError(
+      sentence ?? `Flowhook returned ${status}. Zapier retries later`,
+      delay,
+    );
   }
   if (sentence === undefined) {
     return new z.errors.Error(
-      `${base} answers ${status}, and not in the way of Flowhook. Look whether that is its base URL`,
+      `${base} returned ${status}, but it does not look like Flowhook. Check the base URL`,
       code,
       status,
     );

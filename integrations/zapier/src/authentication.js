@@ -1,4 +1,4 @@
-/** How one connects: the address of one's own service and an API key of a team. */
+/** The connection: the URL of the user's service and an API key of a team. */
 import { ask, baseUrl } from './ask.js';
 
 /** @import { Bundle, ZObject } from 'zapier-platform-core' */
@@ -6,19 +6,19 @@ import { ask, baseUrl } from './ask.js';
 /**
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @throws `z.errors.Error` for a key that could not even fill the drop-downs
+ * @throws `z.errors.Error` for a key that cannot fill the drop-downs
  */
 async function test(z, bundle) {
   const { data } = await ask(z, bundle, { path: '/v1/me' });
   if (typeof data?.team?.slug !== 'string') {
     throw new z.errors.Error(
-      `What answers at ${baseUrl(z, bundle)} is not Flowhook. Enter its base URL, such as https://flowhook.example.com`,
+      `The service at ${baseUrl(z, bundle)} is not Flowhook. Enter the base URL of Flowhook, such as https://flowhook.example.com`,
       'BaseUrl',
     );
   }
   if (!data.key.scopes.includes('read')) {
     throw new z.errors.Error(
-      'This API key lacks the scope "read". Make one with the scopes read, queue and webhooks (those a key has when none are named)',
+      'This API key lacks the scope "read". Create one with the scopes read, queue and webhooks (the default scopes)',
       'scope_missing',
     );
   }
@@ -32,7 +32,7 @@ async function test(z, bundle) {
 
 /**
  * @param {ZObject} _z
- * @param {Bundle} bundle with the answer of the test as its `inputData`
+ * @param {Bundle} bundle with the result of `test` as its `inputData`
  */
 function connectionLabel(_z, bundle) {
   return `Team ${bundle.inputData.team} at ${bundle.inputData.host}`;
@@ -49,7 +49,7 @@ export const authentication = {
       type: 'string',
       required: true,
       placeholder: 'https://flowhook.example.com',
-      helpText: 'The address of your Flowhook, as Zapier can reach it from the Internet.',
+      helpText: 'The address of your Flowhook, which Zapier must be able to reach over the Internet.',
     },
     {
       key: 'apiKey',

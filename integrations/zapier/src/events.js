@@ -1,4 +1,4 @@
-/** Every type of event that a Zap can start with: the service's catalogue, in the words of Zapier. */
+/** Every type of event that can start a Zap: the service's catalog, in the terms of Zapier. */
 
 const QUEUED_AT = '2026-01-01T06:00:00.000Z';
 const STARTED_AT = '2026-01-01T06:00:00.120Z';
@@ -18,7 +18,7 @@ const WEBHOOK_ID = 'wh_01kadz8v3s7v0s8e1c3q5m2n4p';
  * @property {string} noun
  * @property {string} label
  * @property {string} description
- * @property {Record<string, any>} sample the example of `GET /v1/events/types`: a test holds the two together
+ * @property {Record<string, any>} sample the example of `GET /v1/events/types`; a test compares the two
  */
 
 /** @type {readonly EventKind[]} */
@@ -27,7 +27,7 @@ export const EVENTS = [
     key: 'workflow_finished',
     noun: 'Job',
     label: 'Job Finished',
-    description: 'Triggers when a job has ended well, whether it has changed any records or not.',
+    description: 'Triggers when a job has finished, with or without changed records.',
     sample: ofJob('workflow_finished', { ...JOB, state: 'finished', ...TIMES, ...PUBLISHED }),
   },
   {
@@ -35,7 +35,7 @@ export const EVENTS = [
     noun: 'Change',
     label: 'Records Changed',
     description:
-      'Triggers when a run has published records that differ from those before, with the differences as far as they fit.',
+      'Triggers when a run has published changed records. The event contains the differences as far as they fit.',
     sample: ofJob('workflow_data_change', {
       ...JOB,
       state: 'finished',
@@ -65,7 +65,7 @@ export const EVENTS = [
     key: 'workflow_failed',
     noun: 'Job',
     label: 'Job Failed',
-    description: 'Triggers when a job has failed for good: no attempt follows.',
+    description: 'Triggers when a job has failed and will not be retried.',
     sample: ofJob('workflow_failed', {
       ...JOB,
       state: 'failed',
@@ -112,7 +112,7 @@ export const EVENTS = [
     noun: 'Webhook',
     label: 'Webhook Paused',
     description:
-      'Triggers when another webhook is paused because nothing was delivered to it for long, and gets nothing until it is resumed.',
+      'Triggers when another webhook is paused because deliveries to it have failed for a long time.',
     sample: ofWebhook('webhook_paused', {
       webhookId: WEBHOOK_ID,
       url: 'https://example.com/hook',
@@ -124,7 +124,7 @@ export const EVENTS = [
     key: 'webhook_test',
     noun: 'Test',
     label: 'Webhook Tested',
-    description: 'Triggers when somebody tries out the webhook of this very Zap in Flowhook.',
+    description: 'Triggers when somebody tests the webhook of this Zap in Flowhook.',
     sample: ofWebhook('webhook_test', {
       webhookId: WEBHOOK_ID,
       message: 'This is a test: nothing has happened',

@@ -27,7 +27,7 @@ export const findWorkflow = {
   display: {
     label: 'Find Workflow',
     description:
-      'Finds a workflow by its ID, or by a part of its ID or name: how it stands, and its last job.',
+      'Finds a workflow by its ID, or by a part of its ID or name. Returns its state and its last job.',
   },
   operation: {
     inputFields: [
@@ -48,7 +48,7 @@ export const findWorkflow = {
 /**
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @returns {Promise<Record<string, any>[]>} the one with exactly that id before the others
+ * @returns {Promise<Record<string, any>[]>} an exact match of the id comes first
  */
 async function perform(z, bundle) {
   const text = String(bundle.inputData.text).trim();

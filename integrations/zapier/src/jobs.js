@@ -1,4 +1,4 @@
-/** Jobs: queues one, and waits until it has ended. */
+/** Queues jobs, and waits until they have ended. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ask } from './ask.js';
 
@@ -8,14 +8,14 @@ const ENDED = new Set(['finished', 'failed', 'canceled']);
 const FIRST_LOOK_MS = 250;
 const LAST_LOOK_MS = 2_000;
 
-/** The field that makes a step harmless to repeat. Zapier tells an action nothing that names its run. */
+/** The field that makes a step safe to repeat. Zapier gives an action no id of its run. */
 export const onceField = {
   key: 'onceFor',
   label: 'Only Once For',
   type: 'string',
   required: false,
   helpText:
-    'Map something that is unique for what started this Zap, such as the ID of its event. When Zapier repeats the step for the same one within 24 hours, Flowhook answers as it did the first time and does nothing more.',
+    'Map a value that is unique for each run of this Zap, such as the ID of its event. If Zapier repeats the step with the same value within 24 hours, Flowhook returns the first response and does nothing else.',
 };
 
 /**
@@ -25,7 +25,7 @@ export const onceField = {
  */
 export function onceHeader(z, bundle) {
   const { onceFor } = bundle.inputData;
-  // The service takes keys of up to 255 characters, and what is mapped may be anything.
+  // The service accepts keys of up to 255 characters, and the mapped value may be anything.
   return onceFor ? { 'idempotency-key': `zapier-${z.hash('sha256', String(onceFor))}` } : {};
 }
 
@@ -33,9 +33,9 @@ export function onceHeader(z, bundle) {
  * @param {ZObject} z
  * @param {Bundle} bundle
  * @param {string} workflowId
- * @returns {Promise<{ jobId: string, queued: boolean, sentence: string }>} where it is not queued: the job in the way,
- *   and the service's words for it
- * @throws `z.errors.Error` when the workflow takes no jobs: it is unknown, paused, or receives pushes
+ * @returns {Promise<{ jobId: string, queued: boolean, sentence: string }>} if no job was queued: the unfinished job, and
+ *   the message of the service
+ * @throws `z.errors.Error` if the workflow accepts no jobs: it is unknown or paused, or it receives pushes
  */
 export async function queue(z, bundle, workflowId) {
   const response = await ask(z, bundle, {
@@ -47,7 +47,7 @@ export async function queue(z, bundle, workflowId) {
   const jobId = response.getHeader('x-job-id');
   if (response.status === 200 && jobId) return { jobId, queued: true, sentence: response.data.message };
   const sentence =
-    response.data?.error ?? 'Flowhook has queued a job, but something between has dropped its id';
+    response.data?.error ?? 'Flowhook has queued a job, but a proxy has dropped the header with its id';
   if (!jobId)
     throw new z.errors.Error(sentence, response.getHeader('x-error-code') ?? 'Queue', response.status);
   return { jobId, queued: false, sentence };
@@ -68,7 +68,7 @@ export async function readJob(z, bundle, jobId) {
  * @param {Bundle} bundle
  * @param {string} jobId
  * @param {number} withinMs
- * @returns {Promise<Record<string, any>>} the job as it was when it had ended or the time was over
+ * @returns {Promise<Record<string, any>>} the job once it has ended, or when the time is over
  */
 export async function waitForJob(z, bundle, jobId, withinMs) {
   const deadline = Date.now() + withinMs;

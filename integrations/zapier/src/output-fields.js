@@ -1,4 +1,4 @@
-/** What a sample tells about its fields: their names in words, and their types. */
+/** Derives labels and types of fields from a sample. */
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 /** @type {Record<string, string>} */
@@ -6,7 +6,7 @@ const IN_CAPITALS = { id: 'ID', url: 'URL' };
 
 /**
  * @param {Record<string, any>} sample
- * @param {string} [prefix] of the keys: nested ones are joined by two underscores
+ * @param {string} [prefix] of the keys; nested keys are joined with two underscores
  * @returns {{ key: string, label: string, type?: 'string' | 'integer' | 'boolean' | 'datetime' }[]}
  */
 export function outputFields(sample, prefix = '') {

@@ -1,4 +1,4 @@
-/** The action "Push Records": publishes records to a workflow that receives them. */
+/** The action "Push Records": publishes records to a push workflow. */
 import { ask } from './ask.js';
 import { onceField, onceHeader } from './jobs.js';
 import { outputFields } from './output-fields.js';
@@ -6,7 +6,7 @@ import { pushWorkflowList, workflowField } from './workflow-lists.js';
 
 /** @import { Bundle, ZObject } from 'zapier-platform-core' */
 
-/** It waits for a push before it; Zapier ends the step after 30 s. */
+/** A push waits for the previous one. Zapier ends the step after 30 s. */
 const TIMEOUT_MS = 27_000;
 const FIELDS = ['id', 'name', 'email'];
 
@@ -37,12 +37,12 @@ export const pushRecords = {
         type: 'string',
         required: false,
         choices: {
-          upsert: 'Keep them, and change those with the same ID',
-          append: 'Leave them all as they are',
+          upsert: 'Keep them, and update those with the same ID',
+          append: 'Leave them unchanged',
           replace: 'Remove those that are not in this push',
         },
         helpText:
-          'Left empty, what the workflow says. A push may do less than the workflow says, and never more.',
+          'Default: the mode of the workflow. A push may change less of the earlier records than that mode, but not more.',
       },
       {
         key: 'fieldNames',
@@ -51,7 +51,7 @@ export const pushRecords = {
         list: true,
         required: false,
         altersDynamicFields: true,
-        helpText: `The names of the fields of a record. Left empty: ${FIELDS.join(', ')}.`,
+        helpText: `The names of the fields of a record. Default: ${FIELDS.join(', ')}.`,
       },
       recordFields,
       {
@@ -60,7 +60,7 @@ export const pushRecords = {
         type: 'text',
         required: false,
         helpText:
-          'In place of the fields above: an array of objects, such as `[{"id": "1", "name": "Ada"}]`, or one object.',
+          'Instead of the fields above: an array of objects, such as `[{"id": "1", "name": "Ada"}]`, or one object.',
       },
       onceField,
     ],
@@ -89,7 +89,7 @@ function recordFields(_z, bundle) {
 /**
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @throws ThrottledError when another push is under way, `z.errors.Error` with the reason when a record is refused
+ * @throws ThrottledError if another push is in progress, `z.errors.Error` with the reason if a record is refused
  */
 async function perform(z, bundle) {
   const { mode } = bundle.inputData;
@@ -108,7 +108,7 @@ async function perform(z, bundle) {
  * @param {ZObject} z
  * @param {Bundle} bundle
  * @returns {Record<string, unknown>[]}
- * @throws HaltedError when there is nothing to push: in the mode `replace` that would remove everything
+ * @throws HaltedError if there is nothing to push: in the mode `replace` that would remove everything
  */
 function recordsOf(z, bundle) {
   const { json } = bundle.inputData;
@@ -138,7 +138,7 @@ function parsed(z, json) {
   }
 }
 
-/** A field that was not mapped is not a field. @param {Record<string, unknown>} record */
+/** Leaves out fields that were not mapped. @param {Record<string, unknown>} record */
 function withoutEmpty(record) {
   return Object.fromEntries(
     Object.entries(record).filter(([, value]) => value !== undefined && value !== '' && value !== null),

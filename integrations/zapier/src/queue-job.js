@@ -1,4 +1,4 @@
-/** The action "Queue Job": starts a run and goes on at once. */
+/** The action "Queue Job": queues a job and continues immediately. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { onceField, queue } from './jobs.js';
 import { outputFields } from './output-fields.js';
@@ -22,7 +22,7 @@ export const queueJob = {
   noun: 'Job',
   display: {
     label: 'Queue Job',
-    description: 'Queues a job for a workflow and goes on at once. The triggers tell what becomes of it.',
+    description: 'Queues a job for a workflow and continues immediately. Triggers report its outcome.',
   },
   operation: {
     inputFields: [
@@ -34,12 +34,12 @@ export const queueJob = {
         required: false,
         choices: {
           stop: 'Stop this Zap run, without an error',
-          skip: 'Go on with the job that is there',
-          wait: 'Wait until there is room',
+          skip: 'Continue with that job',
+          wait: 'Wait until that job has ended',
         },
         default: 'stop',
         helpText:
-          'A workflow has one unfinished job at a time, unless its definition lets one wait behind another.',
+          'A workflow has one unfinished job at a time, unless its definition lets a second one wait.',
       },
       onceField,
     ],
@@ -53,7 +53,7 @@ export const queueJob = {
  * @param {ZObject} z
  * @param {Bundle} bundle
  * @returns {Promise<{ id: string, workflowId: string, queued: boolean, message: string }>}
- * @throws HaltedError, or ThrottledError where it is to wait, when a job is there already
+ * @throws HaltedError, or ThrottledError with `wait`, if there is already an unfinished job
  */
 async function perform(z, bundle) {
   const workflowId = String(bundle.inputData.workflowId);
@@ -63,11 +63,11 @@ async function perform(z, bundle) {
     const { jobId, queued, sentence } = await queue(z, bundle, workflowId);
     if (queued || whenBusy === 'skip') return { id: jobId, workflowId, queued, message: sentence };
     if (whenBusy === 'stop') {
-      throw new z.errors.HaltedError(`${sentence} (${workflowId}). The job in the way is ${jobId}`);
+      throw new z.errors.HaltedError(`${sentence} (${workflowId}). The unfinished job is ${jobId}`);
     }
     const left = deadline - Date.now();
     if (left <= 0) {
-      throw new z.errors.ThrottledError(`${sentence} (${workflowId}). Zapier tries again`, TRY_LATER_S);
+      throw new z.errors.ThrottledError(`${sentence} (${workflowId}). Zapier retries later`, TRY_LATER_S);
     }
     await pause(Math.min(TRY_AGAIN_MS, left));
   }

@@ -1,17 +1,17 @@
-/** The records of a workflow, as many as a step may hold. */
+/** The records of a workflow, up to the limit of a step. */
 import { ask, nextCursor } from './ask.js';
 
 /** @import { Bundle, ZObject } from 'zapier-platform-core' */
 
 const PAGE_SIZE = 1_000;
-/** Zapier puts results of more than 6 MB aside; a Zap with as much as this is slow already. */
+/** Zapier stores results above 6 MB elsewhere, and a Zap with this much data is already slow. */
 const MOST_CHARACTERS = 4_000_000;
 
 /**
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @param {{ workflowId: string, version: number | null, since: number | null, most: number }} wanted `since`: only what
- *   was added or changed after that version
+ * @param {{ workflowId: string, version: number | null, since: number | null, most: number }} wanted `since`: only
+ *   records that were added or changed after that version
  * @returns {Promise<{ records: Record<string, any>[], complete: boolean }>}
  */
 export async function readRecords(z, bundle, { workflowId, version, since, most }) {

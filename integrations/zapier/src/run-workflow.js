@@ -5,7 +5,7 @@
  *       └── not yet ─▶ webhook to Zapier's callback URL, the Zap sleeps
  *                        └── any call to that URL ─▶ webhook ended, job read ─▶ records
  *
- * What wakes the Zap is only a hint: whose job it was, and what became of it, is read with the key.
+ * The call that wakes the Zap is only a hint: the job and its outcome are read with the API key.
  */
 import { ask } from './ask.js';
 import { hasEnded, onceField, queue, readJob, waitForJob } from './jobs.js';
@@ -42,7 +42,7 @@ export const runWorkflow = {
   display: {
     label: 'Run Workflow and Get Records',
     description:
-      'Queues a job, waits until it has ended however long it takes, and gives its records as line items.',
+      'Queues a job, waits until it has ended, however long it takes, and returns its records as line items.',
   },
   operation: {
     inputFields: [
@@ -52,7 +52,7 @@ export const runWorkflow = {
         label: 'Which Records',
         type: 'string',
         required: false,
-        choices: { all: 'All that are there after the run', changed: 'Those that this run added or changed' },
+        choices: { all: 'All records after the run', changed: 'Records that this run added or changed' },
         default: 'all',
       },
       {
@@ -61,7 +61,7 @@ export const runWorkflow = {
         type: 'integer',
         required: false,
         default: String(DEFAULT_RECORDS),
-        helpText: `Up to ${MOST_RECORDS}, and about 4 MB. "Complete" tells whether these were all.`,
+        helpText: `Up to ${MOST_RECORDS} records and about 4 MB. "Complete" says whether the result has all records.`,
       },
       {
         key: 'whenBusy',
@@ -69,7 +69,7 @@ export const runWorkflow = {
         type: 'string',
         required: false,
         choices: {
-          join: 'Wait for that one, and take its records',
+          join: 'Wait for that job, and return its records',
           stop: 'Stop this Zap run, without an error',
         },
         default: 'join',
@@ -79,7 +79,7 @@ export const runWorkflow = {
     perform,
     performResume,
     sample,
-    // The rest is whatever the workflow's records hold.
+    // The other fields depend on the records of the workflow.
     outputFields: [
       { key: 'id', label: 'Job ID' },
       { key: 'version', label: 'Version', type: 'integer' },
@@ -98,26 +98,26 @@ async function perform(z, bundle) {
   const workflowId = String(bundle.inputData.workflowId);
   const { jobId, queued, sentence } = await queue(z, bundle, workflowId);
   if (!queued && bundle.inputData.whenBusy === 'stop') {
-    throw new z.errors.HaltedError(`${sentence} (${workflowId}). The job in the way is ${jobId}`);
+    throw new z.errors.HaltedError(`${sentence} (${workflowId}). The unfinished job is ${jobId}`);
   }
   const job = await waitForJob(z, bundle, jobId, patienceMs());
   if (hasEnded(job)) return outcome(z, bundle, job);
-  // The editor cannot be woken: it gets what is published so far, to map the next steps with.
+  // The editor cannot be woken. It gets the published records, so that the user can map the next steps.
   if (bundle.meta.isLoadingSample) return shown(z, bundle, job);
   return sleepUntilEnd(z, bundle, job);
 }
 
 /**
  * @param {ZObject} z
- * @param {Bundle} bundle with what `sleepUntilEnd` answered as its `outputData`
- * @throws ThrottledError when another job of the workflow woke it: one may wait behind another
+ * @param {Bundle} bundle with the result of `sleepUntilEnd` as its `outputData`
+ * @throws ThrottledError if another job of the workflow woke the Zap
  */
 async function performResume(z, bundle) {
   const { jobId, webhookId } = /** @type {{ jobId: string, webhookId: string }} */ (bundle.outputData);
   await unsubscribe(z, bundle, { id: webhookId });
   const job = await waitForJob(z, bundle, jobId, patienceMs());
   if (hasEnded(job)) return outcome(z, bundle, job);
-  throw new z.errors.ThrottledError(`The job ${jobId} has not ended yet. Zapier looks again`, LOOK_AGAIN_S);
+  throw new z.errors.ThrottledError(`The job ${jobId} has not ended yet. Zapier checks again`, LOOK_AGAIN_S);
 }
 
 /**
@@ -129,7 +129,7 @@ async function performResume(z, bundle) {
 async function sleepUntilEnd(z, bundle, { id: jobId, workflowId }) {
   const webhookId = await subscribe(z, bundle, { workflowId, url: z.generateCallbackUrl(), events: ENDS });
   try {
-    // It may have ended before the webhook was there, and then nothing tells of it: a test of the webhook does.
+    // The job may have ended before the webhook existed. Then a test of the webhook wakes the Zap.
     if (hasEnded(await readJob(z, bundle, jobId))) {
       await ask(z, bundle, { method: 'POST', path: `/v1/integrations/webhooks/${webhookId}/test` });
     }

@@ -1,15 +1,15 @@
-/** Webhooks, as their owner: makes one and learns its id, and ends it. */
+/** Subscribes and unsubscribes webhooks. */
 import { ask } from './ask.js';
 
 /** @import { Bundle, ZObject } from 'zapier-platform-core' */
 
 /**
- * Repeating it creates nothing, so that whoever lost the answer may ask again.
+ * Subscribes a webhook. Repeating this creates nothing, so it is safe after a lost response.
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @param {{ workflowId: string | undefined, url: string, events: readonly string[] }} wanted without a workflow:
- *   every workflow of the team
+ * @param {{ workflowId: string | undefined, url: string, events: readonly string[] }} wanted undefined `workflowId`: all
+ *   workflows of the team
  * @returns {Promise<string>} the id of the webhook
  */
 export async function subscribe(z, bundle, { workflowId, url, events }) {
@@ -23,11 +23,11 @@ export async function subscribe(z, bundle, { workflowId, url, events }) {
 }
 
 /**
- * One that is gone is fine: it was unsubscribed before, or the service ended it after a 410.
+ * Unsubscribes a webhook. Does nothing if it no longer exists, for example because of an earlier 410.
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @param {{ id?: string | undefined, url?: string | undefined }} webhook by its URL where the id is not known
+ * @param {{ id?: string | undefined, url?: string | undefined }} webhook its URL is used if the id is unknown
  */
 export async function unsubscribe(z, bundle, { id, url }) {
   const path = '/v1/integrations/webhooks/unsubscribe';
@@ -42,8 +42,8 @@ export async function unsubscribe(z, bundle, { id, url }) {
 }
 
 /**
- * The answer of subscribing has no id in its body, and something between may have dropped the header. The URL is one
- * that nobody else has.
+ * Finds the webhook by its URL, which is unique: the body of the response to a subscription has no id, and a proxy may have
+ * dropped the header.
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
@@ -56,6 +56,6 @@ async function findByUrl(z, bundle, url, events) {
     (webhook) => webhook.url === url && JSON.stringify(webhook.events) === JSON.stringify(events),
   );
   if (own === undefined)
-    throw new z.errors.Error('Flowhook took the subscription, but does not list it', 'Subscription');
+    throw new z.errors.Error('Flowhook accepted the subscription, but does not list it', 'Subscription');
   return own.id;
 }

@@ -1,4 +1,4 @@
-/** One trigger: a Zap that is switched on is a webhook, and one that is switched off leaves none behind. */
+/** The triggers: switching a Zap on subscribes a webhook, and switching it off unsubscribes it. */
 import { ask } from './ask.js';
 import { outputFields } from './output-fields.js';
 import { subscribe, unsubscribe } from './subscriptions.js';
@@ -8,7 +8,7 @@ import { workflowField } from './workflow-lists.js';
 /** @import { Bundle, ZObject } from 'zapier-platform-core' */
 /** @import { EventKind } from './events.js' */
 
-/** For how long what has started a Zap is remembered: most of what comes twice comes within minutes. */
+/** How long an event that has started a Zap is remembered: most repetitions arrive within minutes. */
 const REMEMBERED_S = 3600;
 
 /** @param {EventKind} event */
@@ -22,7 +22,7 @@ export function eventTrigger({ key, noun, label, description, sample }) {
       inputFields: [
         workflowField({
           required: false,
-          helpText: 'Leave it empty to hear about every workflow of the team, also of those that come later.',
+          helpText: 'Default: all workflows of the team, including workflows that are created later.',
         }),
       ],
       performSubscribe: (z, bundle) => switchOn(z, bundle, key),
@@ -42,7 +42,7 @@ export function eventTrigger({ key, noun, label, description, sample }) {
  * @returns {Promise<{ id: string, teamId: string, publicKeys: string[] }>}
  */
 async function switchOn(z, bundle, type) {
-  // First what can fail without leaving a webhook behind.
+  // First, because these requests can fail without leaving a webhook behind.
   const me = await ask(z, bundle, { path: '/v1/me' });
   const teamId = me.data.team.id;
   const publicKeys = await signingKeys(z, bundle, teamId);
@@ -68,9 +68,9 @@ async function switchOff(z, bundle) {
  * @param {ZObject} z
  * @param {Bundle} bundle
  * @param {string} type
- * @returns {Promise<Record<string, any>[]>} the event, or nothing: when it has been here before, or when it is a test
- *   of the webhook, which is sent whatever was subscribed
- * @throws `z.errors.Error` when the team has not signed it
+ * @returns {Promise<Record<string, any>[]>} the event; empty if it was already received, or if it is a test of the
+ *   webhook, which every webhook receives
+ * @throws `z.errors.Error` if the event is not signed by the team
  */
 async function receive(z, bundle, type) {
   const event = await verifiedEvent(z, bundle);
@@ -95,14 +95,14 @@ async function verifiedEvent(z, bundle) {
     if (signed) return JSON.parse(content);
   }
   throw new z.errors.Error(
-    'This request was not signed by your Flowhook, and starts nothing. If Flowhook did send it, switch the Zap off and on again',
+    'This request was not signed by your Flowhook, so it starts nothing. If Flowhook did send it, switch the Zap off and on again',
     'NotVerified',
     401,
   );
 }
 
 /**
- * The public keys of a team; reading them takes no API key.
+ * Returns the public keys of a team. Reading them requires no API key.
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
@@ -117,8 +117,8 @@ async function signingKeys(z, bundle, teamId) {
 }
 
 /**
- * A service that is killed while a request is under way sends it once more, under the same id. Each Zap remembers for
- * itself: two may hear of one event.
+ * A service that is killed during a request repeats it with the same id. Each Zap remembers its own events, because two Zaps
+ * may receive the same event.
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
@@ -130,7 +130,7 @@ async function isNew(z, bundle, eventId) {
     if ((await z.cache.get(key)) !== null) return false;
     return (await z.cache.set(key, true, REMEMBERED_S, undefined, true)) !== false;
   } catch (error) {
-    // Rather twice than never.
+    // Starting the Zap twice is better than never.
     z.console.log(`Cannot remember ${eventId}: ${error}`);
     return true;
   }

@@ -1,15 +1,15 @@
-/** Whether what arrived was signed by the team: Standard Webhooks, `v1a` (ed25519). */
+/** Verifies that a request was signed by the team: Standard Webhooks, `v1a` (ed25519). */
 import { createPublicKey, verify as verifySignature } from 'node:crypto';
 
-/** Of a service there are few; each costs a check. */
+/** The service sends few, and each one costs a check. */
 const MAX_SIGNATURES = 16;
-/** What precedes the 32 bytes of an ed25519 key in its usual form (RFC 8410). */
+/** The DER prefix of the 32 bytes of an ed25519 key (RFC 8410). */
 const KEY_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * Asymmetric, because then Zapier holds nothing that could sign in the team's name, and a key needs no scope to read
- * secrets. The age is not looked at: Zapier itself holds requests back, for days when a Zap is throttled or replayed;
- * what comes twice is known by its id.
+ * The signature is asymmetric, so that Zapier stores nothing that could sign for the team, and a key needs no scope to read
+ * secrets. The age is not checked, because Zapier itself delays requests, for days if a Zap is throttled or replayed.
+ * Repeated events are recognized by their id.
  *
  * @param {{ content: string, headers: Record<string, string> }} request as it arrived
  * @param {readonly string[]} publicKeys `whpk_…`
@@ -32,10 +32,10 @@ export function isSigned({ content, headers }, publicKeys) {
 }
 
 /**
- * Zapier hands over a header `webhook-id` as `Http-Webhook-Id`.
+ * Zapier passes a header `webhook-id` as `Http-Webhook-Id`.
  *
  * @param {Record<string, string>} headers
- * @param {string} name in small letters
+ * @param {string} name in lower case
  */
 export function header(headers, name) {
   const key = Object.keys(headers).find((one) => one.toLowerCase().replace(/^http-/, '') === name);

@@ -1,4 +1,4 @@
-/** The drop-downs that name workflows, and the lists behind them. */
+/** The drop-downs of workflows, and their lists. */
 import { ask, nextCursor } from './ask.js';
 
 /** @import { Bundle, ZObject } from 'zapier-platform-core' */
@@ -9,7 +9,7 @@ export const workflowList = list('workflows', () => true);
 export const pushWorkflowList = list('push_workflows', (workflow) => workflow.source.type === 'push');
 
 /**
- * A field that names a workflow.
+ * A field for a workflow.
  *
  * @param {{ required: boolean, helpText?: string, of?: { key: string } }} options
  */
@@ -38,7 +38,7 @@ function list(key, isListed) {
       canPaginate: true,
       perform: async (/** @type {ZObject} */ z, /** @type {Bundle} */ bundle) => {
         const cursor = bundle.meta.page > 0 ? await z.cursor.get() : undefined;
-        // The page before was the last one.
+        // The previous page was the last one.
         if (cursor === null || cursor === '') return [];
         const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(cursor && { cursor }) });
         const response = await ask(z, bundle, { path: `/v1/workflows?${query}` });

@@ -1,4 +1,4 @@
-/** What a Zap can do: queue, run, push and find, against a real service. */
+/** The actions and searches, against a real service. */
 import assert from 'node:assert/strict';
 import { createServer, request as forward } from 'node:http';
 import { after, afterEach, before, test } from 'node:test';
@@ -56,8 +56,8 @@ const bundle = (inputData = {}, more = {}) => ({
 /** @returns {Promise<any>} */
 const act = (key, inputData, more) => appTester(App.creates[key].operation.perform, bundle(inputData, more));
 /**
- * "Run Workflow" as Zapier runs it, from the queueing to the records, on machines of any speed: it may sleep, be woken
- * at its callback URL, and look again.
+ * Runs "Run Workflow" like Zapier, from queueing to the records, on machines of any speed: the step may sleep, be woken at
+ * its callback URL, and check again.
  */
 async function run(inputData) {
   const step = bundle(inputData);
@@ -71,7 +71,7 @@ async function run(inputData) {
 }
 let runs = 0;
 
-/** Takes a step up again for as long as it asks for that. */
+/** Repeats a step as long as it asks for that. */
 async function resumed(step) {
   for (const deadline = Date.now() + 60_000; ; ) {
     try {
@@ -81,7 +81,7 @@ async function resumed(step) {
     }
   }
 }
-/** The sentence of an error of the platform, which adds a code as JSON or the story of the call as more lines. */
+/** The message of an error of the platform, which may add a code as JSON or details in more lines. */
 const sentenceOf = (error) => {
   try {
     return JSON.parse(error.message).message;
@@ -102,21 +102,21 @@ const refused = async (step, { name, sentence }) => {
   });
 };
 
-test('"Queue Job" queues one, and says in words why it does not queue a second', async () => {
+test('"Queue Job" queues a job, and says why it does not queue a second one', async () => {
   const first = await act('queue_job', { workflowId: 'held' });
   assert.equal(first.queued, true);
   assert.match(first.id, /^job_/);
   await refused(act('queue_job', { workflowId: 'held' }), {
     name: 'HaltedError',
     sentence: new RegExp(
-      `^A job is already queued for this workflow \\(held\\)\\. The job in the way is ${first.id}$`,
+      `^A job is already queued for this workflow \\(held\\)\\. The unfinished job is ${first.id}$`,
     ),
   });
   const second = await act('queue_job', { workflowId: 'held', whenBusy: 'skip' });
   assert.deepEqual([second.id, second.queued], [first.id, false]);
 });
 
-test('"Queue Job" waits until there is room, and then has Zapier try again later', async () => {
+test('"Queue Job" waits for the unfinished job, and then lets Zapier retry later', async () => {
   await act('queue_job', { workflowId: 'held' });
   process.env.FLOWHOOK_WAIT_SECONDS = '0';
   await refused(act('queue_job', { workflowId: 'held', whenBusy: 'wait' }), {
@@ -126,7 +126,7 @@ test('"Queue Job" waits until there is room, and then has Zapier try again later
   delete process.env.FLOWHOOK_WAIT_SECONDS;
   const queued = until(
     'room',
-    // As Zapier does when a step is throttled.
+    // Like Zapier when a step is throttled.
     () => act('queue_job', { workflowId: 'held', whenBusy: 'wait' }).catch((error) => error),
     (answer) => answer.name !== 'ThrottledError',
   );
@@ -134,13 +134,13 @@ test('"Queue Job" waits until there is room, and then has Zapier try again later
   assert.equal((await queued).queued, true);
 });
 
-test('"Queue Job" that is repeated for the same event queues nothing more', async () => {
+test('"Queue Job" queues nothing when it is repeated for the same event', async () => {
   const once = { workflowId: 'held', onceFor: 'evt_é 1' };
   const first = await act('queue_job', once);
   assert.deepEqual(await act('queue_job', once), first);
 });
 
-test('a workflow that is unknown, or receives its records, is told in the words of the service', async () => {
+test('an unknown workflow or a push workflow causes an error with the message of the service', async () => {
   await refused(act('queue_job', { workflowId: 'nobody' }), {
     name: 'AppError',
     sentence: /^No workflow found$/,
@@ -151,7 +151,7 @@ test('a workflow that is unknown, or receives its records, is told in the words 
   });
 });
 
-test('"Run Workflow" gives the records of the run, as many as were asked for', async () => {
+test('"Run Workflow" returns the records of the run, up to the limit', async () => {
   const all = await run({ workflowId: 'people' });
   assert.equal(all.state, 'finished');
   assert.deepEqual([all.total, all.complete], [5, true]);
@@ -166,7 +166,7 @@ test('"Run Workflow" gives the records of the run, as many as were asked for', a
   assert.deepEqual([changed.records, changed.complete, changed.total], [[], true, 5]);
 });
 
-test('"Run Workflow" gives what a run has added or changed alone, where that was asked for', async () => {
+test('"Run Workflow" returns only added and changed records if requested', async () => {
   await act('push_records', {
     workflowId: 'inbox',
     records: [{ id: 'old' }, { id: 'both', name: 'Before' }],
@@ -194,7 +194,7 @@ test('"Run Workflow" reads in pages', async () => {
   assert.equal(results.complete, false);
 });
 
-test('"Run Workflow" says why a job has failed, and that one was canceled', async () => {
+test('"Run Workflow" says why a job has failed, or that it was canceled', async () => {
   await refused(run({ workflowId: 'broken' }), {
     name: 'AppError',
     sentence: /^The job job_\w+ has failed \(error\): .*no such host/s,
@@ -212,7 +212,7 @@ test('"Run Workflow" says why a job has failed, and that one was canceled', asyn
   await rejected;
 });
 
-test('"Run Workflow" joins the job that is there, or stops, as it was told', async () => {
+test('"Run Workflow" joins the unfinished job, or stops, depending on its setting', async () => {
   const { id } = await act('queue_job', { workflowId: 'held' });
   await refused(run({ workflowId: 'held', whenBusy: 'stop' }), {
     name: 'HaltedError',
@@ -223,7 +223,7 @@ test('"Run Workflow" joins the job that is there, or stops, as it was told', asy
   assert.equal((await joined).id, id);
 });
 
-test('"Run Workflow" sleeps while a job takes long, and wakes with its records and without a webhook', async () => {
+test('"Run Workflow" sleeps during a long job, wakes with its records, and removes its webhook', async () => {
   process.env.FLOWHOOK_WAIT_SECONDS = '0';
   const step = bundle({ workflowId: 'held' });
   const asleep = await runStep('creates.run_workflow.operation.perform', step, {
@@ -247,11 +247,11 @@ test('"Run Workflow" sleeps while a job takes long, and wakes with its records a
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('"Run Workflow" is woken even when the job ends just before its webhook is there', async () => {
-  // One runs and the other waits behind it: that one is canceled in no time.
+test('"Run Workflow" is woken even if the job ends just before its webhook exists', async () => {
+  // One job runs and the other waits, so that the other can be canceled immediately.
   await act('queue_job', { workflowId: 'buffered' });
   process.env.FLOWHOOK_WAIT_SECONDS = '0';
-  // Stands before the service, and ends the job before it lets a subscription through.
+  // A proxy that ends the job before it forwards a subscription.
   const between = createServer((incoming, outgoing) => {
     const pass = () =>
       incoming.pipe(
@@ -292,7 +292,7 @@ test('"Run Workflow" is woken even when the job ends just before its webhook is 
   }
 });
 
-test('"Run Workflow" that is woken by the job before its own looks again later', async () => {
+test('"Run Workflow" that is woken by the previous job checks again later', async () => {
   await act('queue_job', { workflowId: 'buffered' });
   process.env.FLOWHOOK_WAIT_SECONDS = '0';
   const step = bundle({ workflowId: 'buffered' });
@@ -310,7 +310,7 @@ test('"Run Workflow" that is woken by the job before its own looks again later',
   assert.equal((await resumed(woken)).id, asleep.results.jobId);
 });
 
-test('the editor does not sleep: it is shown what is published so far', async () => {
+test('the editor does not sleep, and shows the published records', async () => {
   process.env.FLOWHOOK_WAIT_SECONDS = '0';
   const { status, results } = await runStep(
     'creates.run_workflow.operation.perform',
@@ -348,7 +348,7 @@ test('"Push Records" publishes line items and JSON, once for each event', async 
   assert.equal(byId.has('p9'), false);
 });
 
-test('"Push Records" refuses what is no record in words, and never pushes nothing', async () => {
+test('"Push Records" says why it refuses an invalid record, and never pushes an empty list', async () => {
   await refused(act('push_records', { workflowId: 'inbox', json: '[{"name": "nobody"}]' }), {
     name: 'AppError',
     sentence: /id/,
@@ -370,7 +370,7 @@ test('"Push Records" refuses what is no record in words, and never pushes nothin
   });
 });
 
-test('the fields of a record are those that were named', async () => {
+test('the fields of a record are the named ones', async () => {
   const fields = await appTester(
     (z, own) =>
       App.creates.push_records.operation.inputFields.find((field) => typeof field === 'function')(z, own),
@@ -382,7 +382,7 @@ test('the fields of a record are those that were named', async () => {
   );
 });
 
-test('"Find Workflow" finds by id and by a part of the name, the exact id first', async () => {
+test('"Find Workflow" finds by id and by part of the name, with the exact id first', async () => {
   const find = (text) => appTester(App.searches.find_workflow.operation.perform, bundle({ text }));
   assert.equal((await find('inbox'))[0].name, 'Inbox');
   assert.deepEqual(
@@ -392,7 +392,7 @@ test('"Find Workflow" finds by id and by a part of the name, the exact id first'
   assert.deepEqual(await find('nobody'), []);
 });
 
-test('the drop-downs list workflows in pages, and those that take pushes', async () => {
+test('the drop-downs list workflows in pages, and push workflows', async () => {
   const cursors = {};
   const page = async (key, number) =>
     (
@@ -407,7 +407,7 @@ test('the drop-downs list workflows in pages, and those that take pushes', async
   assert.deepEqual(await page('push_workflows', 0), ['inbox']);
 });
 
-test('the app has asked nothing that openapi.json does not describe', () => {
+test('openapi.json documents all requests of the app', () => {
   assert.ok(countAsked() > 5);
   assert.deepEqual(undocumented(), []);
 });

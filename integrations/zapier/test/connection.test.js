@@ -1,4 +1,4 @@
-/** Connecting: which addresses and keys are taken, and what is said of the others. */
+/** Connecting: the accepted URLs and keys, and the errors for others. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
@@ -22,7 +22,7 @@ const says = (name, sentence) => (error) => {
   return true;
 };
 
-/** A far side that answers everything in one way. */
+/** A server with the same response to every request. */
 async function answering(t, status, headers, body) {
   /** @type {import('node:http').IncomingMessage[]} */
   const asked = [];
@@ -36,7 +36,7 @@ async function answering(t, status, headers, body) {
   return { baseUrl: `http://127.0.0.1:${port}`, apiKey: 'some-key', asked };
 }
 
-test('a key connects, and the connection is named after its team and the host', async () => {
+test('a valid key connects, and the connection is named after its team and the host', async () => {
   const me = await connect(service.authData());
   assert.equal(me.team, 'default');
   const label = await appTester(App.authentication.connectionLabel, {
@@ -53,22 +53,22 @@ test('the address may end with a slash, with /v1, or with spaces', async () => {
   }
 });
 
-test('an address without TLS is refused before the key is sent, unless it is this machine', async () => {
+test('a URL without TLS is refused before the key is sent, unless it is this machine', async () => {
   await assert.rejects(
     connect({ baseUrl: 'http://flowhook.example.com', apiKey: 'k' }),
-    says('AppError', /must begin with https:/),
+    says('AppError', /must start with https:/),
   );
-  await assert.rejects(connect({ baseUrl: 'flowhook', apiKey: 'k' }), says('AppError', /is not an address/));
+  await assert.rejects(connect({ baseUrl: 'flowhook', apiKey: 'k' }), says('AppError', /is not a URL/));
 });
 
-test('a key that is not known has to be entered anew', async () => {
+test('an unknown key must be entered again', async () => {
   await assert.rejects(
     connect({ ...service.authData(), apiKey: 'not-a-key-of-anybody' }),
     says('ExpiredAuthError', /does not accept this API key/),
   );
 });
 
-test('a key that lacks a scope is told which ones are needed, and does not expire', async () => {
+test('the error for a key without a scope names the required scopes, and does not expire the connection', async () => {
   const makeKey = async (scopes) =>
     (await service.call('POST', '/v1/keys', { name: 'zapier', scopes })).body.apiKey;
   await assert.rejects(
@@ -87,18 +87,18 @@ test('a key that lacks a scope is told which ones are needed, and does not expir
   );
 });
 
-test('a redirect is not followed: the key goes nowhere else', async (t) => {
+test('redirects are not followed, so that the key is not sent elsewhere', async (t) => {
   const elsewhere = await answering(t, 200, { 'content-type': 'application/json' }, '{}');
   const first = await answering(t, 308, { location: `${elsewhere.baseUrl}/v1/me` }, '');
   await assert.rejects(
     connect(first),
-    says('AppError', /redirects to .*Enter the address that answers itself/),
+    says('AppError', /redirects to .*Enter the address that it redirects to/),
   );
   assert.equal(first.asked.length, 1);
   assert.equal(elsewhere.asked.length, 0);
 });
 
-test('what is busy is asked again when it says so', async (t) => {
+test('a busy service is asked again after the time that it requests', async (t) => {
   for (const status of [429, 503]) {
     const busy = await answering(
       t,
@@ -115,9 +115,9 @@ test('what is busy is asked again when it says so', async (t) => {
   }
 });
 
-test('what answers and is not Flowhook is told from it', async (t) => {
+test('a server that is not Flowhook is detected', async (t) => {
   const page = await answering(t, 404, { 'content-type': 'text/html' }, '<h1>Not found</h1>');
-  await assert.rejects(connect(page), says('AppError', /not in the way of Flowhook/));
+  await assert.rejects(connect(page), says('AppError', /does not look like Flowhook/));
   const other = await answering(t, 200, { 'content-type': 'text/html' }, '<h1>Hello</h1>');
   await assert.rejects(connect(other), says('AppError', /is not Flowhook/));
 });

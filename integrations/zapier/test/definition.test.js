@@ -1,12 +1,12 @@
-/** The app as a definition: what Zapier checks before it takes one. */
+/** The definition of the app, as Zapier validates it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { validateAppDefinition } from 'zapier-platform-schema';
 import { App, handler } from './support/run.js';
 
-test('the definition keeps the schema of the platform, and the check sees what is missing', async () => {
+test('the definition matches the schema of the platform, and the check detects missing parts', async () => {
   assert.deepEqual((await handler({ command: 'validate' })).results, []);
-  // As `zapier validate` sees it: functions are marks, for the schema is one of JSON.
+  // Like `zapier validate`: functions are replaced with marks, because the schema is for JSON.
   const { results: definition } = await handler({ command: 'definition' });
   assert.deepEqual(
     validateAppDefinition(definition).errors.map((error) => error.stack),
@@ -17,7 +17,7 @@ test('the definition keeps the schema of the platform, and the check sees what i
   assert.notEqual(validateAppDefinition(definition).errors.length, 0);
 });
 
-test('everything that one can choose has a label, a description that is a sentence, and a sample', () => {
+test('everything that users can choose has a label, a sentence as description, and a sample', () => {
   for (const item of [App.triggers, App.searches, App.creates].flatMap((items) => Object.values(items))) {
     const { label, description } = item.display;
     assert.match(label, /^[A-Z]/, item.key);
@@ -29,7 +29,7 @@ test('everything that one can choose has a label, a description that is a senten
   }
 });
 
-test('every field that names a list or a search names one that is there', () => {
+test('every list or search that a field names exists', () => {
   for (const item of [App.triggers, App.searches, App.creates].flatMap((items) => Object.values(items))) {
     for (const field of item.operation.inputFields ?? []) {
       const [list, search] = [field.dynamic, field.search].map((name) => name?.split('.')[0]);

@@ -1,4 +1,4 @@
-/** A Zap from switching it on to switching it off, against a real service that sends real requests. */
+/** Zaps from switching on to switching off, against a real service that sends real requests. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -30,7 +30,7 @@ after(async () => {
 });
 
 /**
- * A Zap: what Zapier keeps of it between the calls.
+ * A Zap: what Zapier stores about it between calls.
  *
  * @param {string} name of its hook
  * @param {string} type
@@ -49,7 +49,7 @@ function zap(name, type, workflowId) {
   return {
     targetUrl,
     subscribed: () => subscribeData,
-    /** When no job is left that could still be heard of. */
+    /** Resolves when no unfinished job is left. */
     async switchOn() {
       await until(
         'the jobs to end',
@@ -87,7 +87,7 @@ async function queue(workflowId) {
 const ownWebhooks = async (one) =>
   (await service.webhooks()).filter((webhook) => webhook.url === one.targetUrl);
 
-test('there is a trigger for every type of event, with its example as the sample', async () => {
+test('there is a trigger for every event type, with its example as the sample', async () => {
   const { body } = await service.call('GET', '/v1/events/types');
   const hooks = Object.values(App.triggers).filter((trigger) => trigger.operation.type === 'hook');
   assert.deepEqual(
@@ -96,7 +96,7 @@ test('there is a trigger for every type of event, with its example as the sample
   );
 });
 
-test('every trigger has a sample before anything has happened, under an id', async () => {
+test('every trigger has a sample with an id before anything has happened', async () => {
   for (const { key, operation } of Object.values(App.triggers)) {
     if (operation.type !== 'hook') continue;
     const samples = await zap('samples', key).samples();
@@ -106,7 +106,7 @@ test('every trigger has a sample before anything has happened, under an id', asy
   }
 });
 
-test('a Zap that is switched on hears of its event once, and leaves no webhook behind when it is switched off', async () => {
+test('a Zap that is switched on receives its event once, and leaves no webhook when it is switched off', async () => {
   const one = zap('finished', 'workflow_finished', 'people');
   await one.switchOn();
   const [webhook] = await ownWebhooks(one);
@@ -130,7 +130,7 @@ test('a Zap that is switched on hears of its event once, and leaves no webhook b
   await one.switchOff();
 });
 
-test('a Zap without a workflow hears of every workflow', async () => {
+test('a Zap without a workflow receives events of every workflow', async () => {
   const one = zap('all', 'workflow_queued');
   await one.switchOn();
   assert.equal((await ownWebhooks(one)).length, 1);
@@ -146,7 +146,7 @@ test('a Zap without a workflow hears of every workflow', async () => {
   assert.deepEqual(await ownWebhooks(one), []);
 });
 
-test('two Zaps hear of the same event, each for itself', async () => {
+test('two Zaps receive the same event independently', async () => {
   const first = zap('first', 'workflow_finished', 'people');
   const second = zap('second', 'workflow_finished', 'people');
   await first.switchOn();
@@ -163,7 +163,7 @@ test('two Zaps hear of the same event, each for itself', async () => {
   await second.switchOff();
 });
 
-test('switching on once more, for the answer was lost, makes no second webhook', async () => {
+test('switching on again after a lost response creates no second webhook', async () => {
   const one = zap('twice', 'workflow_failed', 'people');
   await one.switchOn();
   const { id } = one.subscribed();
@@ -173,7 +173,7 @@ test('switching on once more, for the answer was lost, makes no second webhook',
   await one.switchOff();
 });
 
-test('a webhook that was ended by its URL alone is gone as well', async () => {
+test('a webhook can be unsubscribed by its URL alone', async () => {
   const one = zap('by-url', 'workflow_finished', 'people');
   await one.switchOn();
   await appTester(App.triggers.workflow_finished.operation.performUnsubscribe, {
@@ -184,7 +184,7 @@ test('a webhook that was ended by its URL alone is gone as well', async () => {
   assert.deepEqual(await ownWebhooks(one), []);
 });
 
-test('a test of the webhook starts the Zap that waits for tests, and no other', async () => {
+test('a test of the webhook starts only the Zap for tests', async () => {
   const finished = zap('tried', 'workflow_finished', 'people');
   const tested = zap('tested', 'webhook_test', 'people');
   for (const [name, one] of Object.entries({ tried: finished, tested })) {
@@ -198,7 +198,7 @@ test('a test of the webhook starts the Zap that waits for tests, and no other', 
   }
 });
 
-test('what the team has not signed starts nothing, and says what to do', async () => {
+test('a request that the team has not signed starts nothing, and its error says what to do', async () => {
   const one = zap('forged', 'workflow_queued', 'people');
   await one.switchOn();
   await queue('people');
@@ -234,7 +234,7 @@ test('what the team has not signed starts nothing, and says what to do', async (
   await one.switchOff();
 });
 
-test('a restart in the middle of a delivery neither doubles the event nor the webhook', async () => {
+test('a restart during a delivery duplicates neither the event nor the webhook', async () => {
   const one = zap('killed', 'workflow_finished', 'people');
   await one.switchOn();
   zapierSide.fallSilent('killed');
@@ -254,7 +254,7 @@ test('a restart in the middle of a delivery neither doubles the event nor the we
   assert.deepEqual(await ownWebhooks(one), []);
 });
 
-test('a Zap whose webhook could not be ended when it was switched off is forgotten with the first 410', async () => {
+test('a webhook that could not be unsubscribed when its Zap was switched off is removed after the first 410', async () => {
   const one = zap('gone', 'workflow_queued', 'people');
   await one.switchOn();
   // Nothing listens there.
@@ -270,11 +270,11 @@ test('a Zap whose webhook could not be ended when it was switched off is forgott
   );
 });
 
-test('nothing is left behind by all of this', async () => {
+test('no webhook is left', async () => {
   assert.deepEqual(await service.webhooks(), []);
 });
 
-test('the app has asked nothing that openapi.json does not describe', () => {
+test('openapi.json documents all requests of the app', () => {
   assert.ok(countAsked() > 5);
   assert.deepEqual(undocumented(), []);
 });

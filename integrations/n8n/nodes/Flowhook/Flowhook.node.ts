@@ -81,7 +81,7 @@ export class Flowhook implements INodeType {
         const found = together ? await pushItems(this) : await act(this, itemIndex);
         for (const json of found) out.push({ json, pairedItem });
       } catch (error) {
-        // It is one of n8n's errors already: whatever is thrown below names the item and its next step.
+        // The errors thrown above are already errors of n8n, with the item and the next step.
         // eslint-disable-next-line @n8n/community-nodes/require-node-api-error
         if (!this.continueOnFail()) throw error;
         out.push({ json: { error: (error as Error).message }, pairedItem });

@@ -16,7 +16,7 @@ import { type Arrived, isSigned, signingKeys } from '../../api/signature.ts';
 import { isSubscribed, type Kept, subscribe, unsubscribe, type Wanted } from '../../api/subscription.ts';
 import { listWorkflowOptions } from '../../api/workflow-list.ts';
 
-/** Who sends what nobody has signed must not make n8n ask for keys each time. */
+/** Minimum time between two fetches of the keys: unsigned requests must not cause one each. */
 const KEYS_AGAIN_MS = 60_000;
 
 export class FlowhookTrigger implements INodeType {
@@ -50,7 +50,7 @@ export class FlowhookTrigger implements INodeType {
         typeOptions: { loadOptionsMethod: 'getWorkflows' },
         default: '',
         description:
-          'Of Flowhook; "All Workflows" hears of those as well that come later. Choose from the list, or specify an ID using an <a href="https://docs.n8n.io/code/expressions/">expression</a>.',
+          'A workflow of Flowhook; "All Workflows" includes workflows that are created later. Choose from the list, or specify an ID using an <a href="https://docs.n8n.io/code/expressions/">expression</a>.',
       },
     ],
   };
@@ -65,22 +65,22 @@ export class FlowhookTrigger implements INodeType {
 
   webhookMethods = {
     default: {
-      /** Asked at every start of n8n and before each activation. */
+      /** Called at every start of n8n and before each activation. */
       async checkExists(this: IHookFunctions): Promise<boolean> {
         return isSubscribed(this, wanted(this), keptOf(this));
       },
 
       async create(this: IHookFunctions): Promise<boolean> {
         const own = wanted(this);
-        // First what can fail without leaving a webhook behind.
+        // First, because this can fail without leaving a webhook behind.
         const keys = await signingKeys(this);
-        // One of this node that is not as it is wanted now: it was changed while Flowhook could not be asked.
+        // An outdated webhook of this node: the node was changed while Flowhook was unavailable.
         const before = keptOf(this);
         const { id, message } = await subscribe(this, own);
         if (id === '') {
           throw new NodeOperationError(
             this.getNode(),
-            'Flowhook took the subscription, but does not list it',
+            'Flowhook accepted the subscription, but does not list it',
           );
         }
         const data = this.getWorkflowStaticData('node');
@@ -95,8 +95,8 @@ export class FlowhookTrigger implements INodeType {
         try {
           await unsubscribe(this, wanted(this), keptOf(this));
         } catch (error) {
-          // Thrown, it would keep n8n from forgetting its own half. The id stays: the next activation finds the webhook.
-          this.logger.warn(`The webhook of ${owner(this)} could not be ended: ${(error as Error).message}`);
+          // An exception would keep n8n from removing its own route. The id is kept, so the next activation finds the webhook.
+          this.logger.warn(`The webhook of ${owner(this)} could not be removed: ${(error as Error).message}`);
           return false;
         }
         delete this.getWorkflowStaticData('node')[slot(this)];
@@ -111,16 +111,16 @@ export class FlowhookTrigger implements INodeType {
     try {
       signed = await isGenuine(this, arrived);
     } catch (error) {
-      return answer(this, 503, `The signing keys cannot be read now: ${(error as Error).message}`);
+      return respond(this, 503, `The signing keys cannot be read: ${(error as Error).message}`);
     }
     if (!signed)
-      return answer(this, 401, 'This request was not signed by the team of Flowhook, or is too old');
+      return respond(this, 401, 'This request was not signed by the team in Flowhook, or is too old');
     const event = JSON.parse(Buffer.from(arrived.body).toString()) as IDataObject;
     if (!isAskedFor(this, event))
-      return { webhookResponse: { message: 'Nothing here waits for this event' } };
+      return { webhookResponse: { message: 'This node does not listen to this event' } };
     const node = `${this.getWorkflow().id} ${this.getNode().id} ${this.getMode()}`;
     if (!isNew(String(event.id), { node, nowMs: Date.now() })) {
-      return { webhookResponse: { message: 'This event was here before' } };
+      return { webhookResponse: { message: 'This event was already received' } };
     }
     return { workflowData: [[{ json: event }]] };
   }
@@ -137,7 +137,7 @@ function wanted(caller: IHookFunctions): Wanted {
   return { url, events, workflowId: String(caller.getNodeParameter('workflowId', '') ?? '') || null };
 }
 
-/** The test of a workflow and its production have URLs, and so webhooks, of their own. */
+/** The test and the production of a workflow have different URLs, and therefore different webhooks. */
 function slot(caller: IHookFunctions): 'production' | 'test' {
   return caller.getMode() === 'manual' ? 'test' : 'production';
 }
@@ -157,7 +157,7 @@ async function arrivedAt(caller: IWebhookFunctions): Promise<Arrived> {
   return { body: request.rawBody, headers: caller.getHeaderData() };
 }
 
-/** By the team's public keys: no secret lies in n8n, and every key may read them. */
+/** Uses the team's public keys: n8n stores no secret, and any API key may read them. */
 async function isGenuine(caller: IWebhookFunctions, arrived: Arrived): Promise<boolean> {
   const data = caller.getWorkflowStaticData('node');
   const nowMs = Date.now();
@@ -169,14 +169,14 @@ async function isGenuine(caller: IWebhookFunctions, arrived: Arrived): Promise<b
   return isSigned(arrived, data.keys as string[], nowMs);
 }
 
-/** A test of the webhook is sent whatever was subscribed; a webhook may have outlived a change of the node. */
+/** A test is sent to every webhook, and a webhook may be older than the settings of its node. */
 function isAskedFor(caller: IWebhookFunctions, event: IDataObject): boolean {
   const events = caller.getNodeParameter('events', []) as string[];
   const workflowId = String(caller.getNodeParameter('workflowId', '') ?? '');
   return events.includes(String(event.type)) && (workflowId === '' || event.workflowId === workflowId);
 }
 
-function answer(caller: IWebhookFunctions, status: number, error: string): IWebhookResponseData {
+function respond(caller: IWebhookFunctions, status: number, error: string): IWebhookResponseData {
   caller.getResponseObject().status(status).json({ error });
   return { noWebhookResponse: true };
 }

@@ -1,7 +1,7 @@
 /**
- * The side of n8n, as far as these nodes touch it: what `this` is in each of their functions, webhooks over HTTP, and
- * static data that outlives a restart. n8n's own are the node classes' loading by `require`, its errors, and how it
- * notices what has changed (`ObservableObject`); its HTTP helper is here in forty lines over `fetch`.
+ * A fake n8n, as far as these nodes need it: `this` in each of their functions, webhooks over HTTP, and static data that
+ * survives a restart. The real n8n loads the node classes with `require`, and provides its errors and change detection
+ * (`ObservableObject`). Its HTTP helper is replaced with forty lines over `fetch`.
  */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -25,7 +25,7 @@ import { until } from './service.mts';
 
 const DIST = join(import.meta.dirname, '../../dist');
 const require = createRequire(import.meta.url);
-// Its other form cannot be loaded by Node: its imports have no extensions.
+// Node cannot load the ES module build: its imports have no extensions.
 const { ObservableObject } = require('n8n-workflow') as typeof import('n8n-workflow');
 
 export interface Access {
@@ -33,7 +33,7 @@ export interface Access {
   apiKey: string;
 }
 
-/** The classes as a process of n8n has them that was just started. */
+/** The classes as a new process of n8n loads them. */
 function loadPackage() {
   for (const path of Object.keys(require.cache)) if (path.startsWith(DIST)) delete require.cache[path];
   const load = (path: string) => require(join(DIST, path));
@@ -44,23 +44,23 @@ function loadPackage() {
   };
 }
 
-/** @param access what was entered in the credential, read anew for each request */
+/** @param access returns the content of the credential, and is called for each request */
 export async function startN8n(access: () => Access) {
   let nodes = loadPackage();
   const state = {
-    /** What n8n keeps of the workflow in its database. */
+    /** What n8n stores about the workflow in its database. */
     staticData: '{}',
     parameters: {} as IDataObject,
     instanceId: 'instance-1',
     workflowId: 'workflow-1',
     isActive: false,
-    /** What the workflow was started with. */
+    /** The events that started the workflow. */
     started: [] as IDataObject[],
-    /** Answers that were given to what arrived. */
+    /** The statuses of the responses to webhook requests. */
     answers: [] as number[],
-    /** Requests are worked on, and not answered. */
+    /** Whether requests are processed without a response. */
     isSilent: false,
-    /** Headers of answers that something between drops. */
+    /** Response headers that a proxy drops. */
     dropped: [] as string[],
     warnings: [] as string[],
   };
@@ -77,14 +77,14 @@ export async function startN8n(access: () => Access) {
     helpers: { httpRequestWithAuthentication: request },
   });
 
-  /** Static data of the node, saved afterwards if n8n would notice that it has changed. */
+  /** Static data of the node, saved afterwards if n8n would detect a change. */
   async function withStaticData<T>(run: (data: IDataObject) => Promise<T>): Promise<T> {
     const data = ObservableObject.create(JSON.parse(state.staticData), undefined, {
       ignoreEmptyOnFirstChild: true,
     }) as IDataObject;
     data.node ??= ObservableObject.create({}, data as never);
     const result = await run(data.node as IDataObject);
-    // What starts an execution is not saved: seen in n8n 2.41.1.
+    // n8n 2.41.1 does not save it if the webhook starts an execution.
     const starts = (result as IWebhookResponseData | undefined)?.workflowData !== undefined;
     if (data.__dataChanged === true && !starts) state.staticData = JSON.stringify(data);
     return result;
@@ -107,7 +107,7 @@ export async function startN8n(access: () => Access) {
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
-    // The far side may be killed in the middle of it.
+    // The service may be killed during this.
     request.on('error', () => {});
     response.on('error', () => {});
     for await (const chunk of request) chunks.push(chunk);
@@ -136,7 +136,7 @@ export async function startN8n(access: () => Access) {
       end(200, result?.webhookResponse ?? { message: 'Workflow was started' });
   }
 
-  /** As n8n's helper does: the credential adds its header, JSON is parsed, other statuses are answers. */
+  /** Like n8n's helper: the credential adds its header, JSON is parsed, and error statuses do not throw. */
   async function request(_credential: string, asked: IHttpRequestOptions) {
     assert.equal(asked.ignoreHttpStatusErrors, true);
     const url = new URL(asked.url);
@@ -168,7 +168,7 @@ export async function startN8n(access: () => Access) {
   const n8n = {
     state,
     webhookUrl,
-    /** As n8n does at an activation, and for each active workflow when it starts. */
+    /** What n8n does at an activation, and for each active workflow when it starts. */
     async activate(parameters: IDataObject = state.parameters) {
       state.parameters = parameters;
       if (!(await hooks('checkExists'))) await hooks('create');
@@ -178,7 +178,7 @@ export async function startN8n(access: () => Access) {
       state.isActive = false;
       return hooks('delete');
     },
-    /** A new process: nothing is left but what was saved. */
+    /** Starts a new process: only saved data survives. */
     async restart() {
       nodes = loadPackage();
       if (state.isActive) await n8n.activate();
@@ -189,7 +189,7 @@ export async function startN8n(access: () => Access) {
         () => state.started,
         (all) => all.length >= count,
       ),
-    /** Runs the action node over items, with parameters that are the same for all of them. */
+    /** Runs the action node over items, with the same parameters for all items. */
     async execute(parameters: IDataObject, items: IDataObject[] = [{}], continueOnFail = false) {
       const context = {
         ...base(),
@@ -201,7 +201,7 @@ export async function startN8n(access: () => Access) {
       const { execute } = nodes.action;
       assert.ok(execute);
       const [out] = (await execute.call(context)) as INodeExecutionData[][];
-      // biome-ignore lint/suspicious/noExplicitAny: objects of every shape
+      // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
       return (out ?? []).map((item) => item as { json: any; pairedItem: unknown });
     },
     options(of: 'action' | 'trigger', method: string) {
@@ -209,7 +209,7 @@ export async function startN8n(access: () => Access) {
       assert.ok(load);
       return load.call(base() as unknown as ILoadOptionsFunctions);
     },
-    /** The request with which n8n tries a credential out. */
+    /** The request with which n8n tests a credential. */
     async tryCredential() {
       const { test } = nodes.credential;
       const url = evaluate(String(test?.request.baseURL), access()) + test?.request.url;

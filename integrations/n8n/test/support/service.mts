@@ -1,4 +1,4 @@
-/** A real service in a process and a directory of its own, with workflows whose jobs wait for a gate. */
+/** A real service in its own process and directory, with workflows whose jobs wait for a gate. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ export async function startService(workflows: Record<string, string>) {
       return {
         status: response.status,
         headers: response.headers,
-        // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+        // biome-ignore lint/suspicious/noExplicitAny: responses of any shape
         body: text === '' ? null : (JSON.parse(text) as any),
       };
     },
@@ -48,7 +48,7 @@ export async function startService(workflows: Record<string, string>) {
       (await service.call('GET', '/v1/integrations/webhooks/list')).body.webhooks,
     openGate: () => writeFile(gate, ''),
     closeGate: () => rm(gate, { force: true }),
-    /** Resolves when no job of the team is under way. */
+    /** Resolves when the team has no unfinished job. */
     idle: () =>
       until(
         'the jobs to end',
@@ -67,7 +67,7 @@ export async function startService(workflows: Record<string, string>) {
   return service;
 }
 
-/** Asks until it holds. */
+/** Polls until the condition is true. */
 export async function until<T>(what: string, look: () => Promise<T> | T, holds: (value: T) => boolean) {
   const deadline = Date.now() + 60_000;
   for (;;) {

@@ -1,17 +1,17 @@
-/** What the app has asked of the service in this process, held against what `openapi.json` describes. */
+/** Compares the requests that the app has sent in this process with `openapi.json`. */
 import diagnostics from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** @type {Set<string>} */
 const asked = new Set();
-// The platform asks by `node:http`; the tests themselves by `fetch`, which is not heard here.
+// The platform uses `node:http`. The tests themselves use `fetch`, which is not recorded here.
 diagnostics.subscribe('http.client.request.start', (message) => {
   const { request } = /** @type {{ request: import('node:http').ClientRequest }} */ (message);
   asked.add(`${request.method} ${request.path}`);
 });
 
-/** Each request of the app that no operation, or whose query no parameter, describes. */
+/** The requests of the app that are not documented operations, or that have undocumented query parameters. */
 export function undocumented() {
   const { paths } = JSON.parse(readFileSync(join(import.meta.dirname, '../../../../openapi.json'), 'utf8'));
   const templates = Object.keys(paths).toSorted((a, b) => countHoles(a) - countHoles(b));
@@ -28,7 +28,7 @@ export function undocumented() {
   });
 }
 
-/** How many requests were heard: none would be no proof. */
+/** The number of recorded requests: without any, the comparison would prove nothing. */
 export function countAsked() {
   return asked.size;
 }

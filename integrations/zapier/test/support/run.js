@@ -1,14 +1,14 @@
-/** Runs parts of the app as Zapier does: by the platform's own runner, without any request to Zapier. */
+/** Runs parts of the app with the platform's own runner, without any request to Zapier. */
 import zapier from 'zapier-platform-core';
 import App from '../../index.js';
 
 export const appTester = zapier.createAppTester(App);
 
-/** Runs one event as the platform sends it. The types do not know it; every app is started by it. */
+/** Handles one event of the platform. The types do not include it, but every app is started this way. */
 export const handler = /** @type {any} */ (zapier).createAppHandler(App);
 
 /**
- * What `createAppTester` has no way to say: the callback URL of a step, and what a drop-down remembers between pages.
+ * Runs a step with a callback URL or with the cursors of a drop-down, which `createAppTester` does not support.
  *
  * @param {string} method such as `creates.run_workflow.operation.perform`
  * @param {object} bundle

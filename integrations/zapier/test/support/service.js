@@ -1,4 +1,4 @@
-/** A real service in a process and a directory of its own, as its user would start it. */
+/** A real service in its own process and directory, started like a user would. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ export async function startService(workflows) {
     get url() {
       return running.url;
     },
-    /** What Zapier keeps of the connection. */
+    /** What Zapier stores about the connection. */
     authData: () => ({ baseUrl: running.url, apiKey: KEY }),
     /**
      * @param {string} method
@@ -51,7 +51,7 @@ export async function startService(workflows) {
       };
     },
     webhooks: async () => (await service.call('GET', '/v1/integrations/webhooks/list')).body.webhooks,
-    /** Lets the commands go on that wait for the gate. */
+    /** Lets commands continue that wait for the gate. */
     openGate: () => writeFile(gate, ''),
     closeGate: () => rm(gate, { force: true }),
     kill: () => running.end('SIGKILL'),
@@ -67,7 +67,7 @@ export async function startService(workflows) {
 }
 
 /**
- * Asks until it holds. @template T
+ * Polls until the condition is true. @template T
  *
  * @param {string} what
  * @param {() => Promise<T> | T} look
@@ -85,7 +85,7 @@ export async function until(what, look, holds) {
 
 /** @param {string} directory */
 async function serve(directory) {
-  assert.ok(existsSync(NODE), `Run npm ci in ${ROOT} first: these tests start the service that lies there`);
+  assert.ok(existsSync(NODE), `Run npm ci in ${ROOT} first: these tests start that service`);
   const child = spawn(NODE, [join(ROOT, 'bin/flowhook.js'), 'serve'], {
     cwd: directory,
     env: {

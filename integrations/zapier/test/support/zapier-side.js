@@ -1,4 +1,4 @@
-/** The far side of the hooks: addresses as Zapier has them, and what it hands to an app of what arrives there. */
+/** A fake Zapier: hook URLs, and the requests to them in the form that Zapier passes to an app. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 
@@ -39,16 +39,16 @@ export async function startZapierSide() {
   return {
     /** @param {string} name */
     url: (name) => `http://127.0.0.1:${port}/${name}`,
-    /** The Zap is off: 410 from now on. @param {string} name */
+    /** Switches the Zap off: further requests get 410. @param {string} name */
     switchOff: (name) => off.add(name),
-    /** Takes requests without answering them. @param {string} name */
+    /** Accepts requests without responding. @param {string} name */
     fallSilent: (name) => silent.add(name),
     /** @param {string} name */
     speak: (name) => silent.delete(name),
     /** @param {string} name */
     at: (name) => arrived.get(name) ?? [],
     /**
-     * Resolves with everything that has arrived at an address, once it holds.
+     * Resolves with all requests to a URL once they satisfy the condition.
      *
      * @param {string} name
      * @param {(arrived: Arrived[]) => boolean} holds

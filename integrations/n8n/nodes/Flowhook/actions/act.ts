@@ -1,4 +1,4 @@
-/** What each operation does: one item in, the objects out that it answers with. */
+/** The operations: each takes one item and returns objects. */
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { ask } from '../../../api/ask.ts';
 import { queueJob, readJob, refuseUnfinished, type WhenBusy, waitForEnd } from '../../../api/jobs.ts';
@@ -109,7 +109,7 @@ function text(caller: IExecuteFunctions, parameter: string, itemIndex: number): 
   return String(caller.getNodeParameter(parameter, itemIndex) ?? '').trim();
 }
 
-/** Options that were added; 0 is a version as well. */
+/** The options that were set. 0 is a valid version. */
 function given(options: IDataObject): IDataObject {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

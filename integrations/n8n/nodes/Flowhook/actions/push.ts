@@ -1,9 +1,9 @@
-/** Pushes records: all that came as items at once, or a list that is written in the node. */
+/** Pushes records: all input items in one push, or a list written in the node. */
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 import { NodeOperationError } from 'n8n-workflow';
 import { ask } from '../../../api/ask.ts';
 
-/** The answer comes when everything is published, and a push waits for the one before it. */
+/** The response comes when everything is published, and a push waits for the previous one. */
 const TIMEOUT_MS = 15 * 60_000;
 
 /** Whether the node pushes its items together, in one push. */

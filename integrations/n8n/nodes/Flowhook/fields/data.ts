@@ -1,4 +1,4 @@
-/** What can be done with records: read them, push them. */
+/** The operations on records: reading and pushing. */
 import type { INodeProperties } from 'n8n-workflow';
 import { IDEMPOTENCY_KEY, returnAllFields, workflowField } from './parts.ts';
 
@@ -52,14 +52,14 @@ export const dataFields: INodeProperties[] = [
         type: 'string',
         default: '',
         placeholder: 'e.g. name,email',
-        description: 'Names with commas between: only these, and ID',
+        description: 'Comma-separated names of the fields to return (besides ID)',
       },
       {
         displayName: 'Search',
         name: 'q',
         type: 'string',
         default: '',
-        description: 'Only records that contain this text: the first 1,000',
+        description: 'Return only records that contain this text (at most 1,000)',
       },
       {
         displayName: 'Version',
@@ -67,7 +67,7 @@ export const dataFields: INodeProperties[] = [
         type: 'number',
         typeOptions: { minValue: 0 },
         default: 0,
-        description: 'Another version than the newest',
+        description: 'The version to read (default: the newest)',
       },
     ],
   },
@@ -79,7 +79,7 @@ export const dataFields: INodeProperties[] = [
     displayOptions: { show: pushing },
     options: [
       { name: 'Input Items', value: 'items', description: 'All of them together, in one push' },
-      { name: 'JSON', value: 'json', description: 'A list that is written here; one push for each item' },
+      { name: 'JSON', value: 'json', description: 'A list written in this node; one push for each item' },
     ],
   },
   {
@@ -104,15 +104,15 @@ export const dataFields: INodeProperties[] = [
         name: 'mode',
         type: 'options',
         default: 'upsert',
-        description: 'What the push does to earlier records; the workflow itself decides what is allowed',
+        description: 'What the push does to existing records; the workflow limits the allowed modes',
         options: [
-          { name: 'Append', value: 'append', description: 'Only add records that are not there' },
+          { name: 'Append', value: 'append', description: 'Only add new records' },
           {
             name: 'Create or Update',
             value: 'upsert',
             description: 'Create a new record, or update the current one if it already exists (upsert)',
           },
-          { name: 'Replace', value: 'replace', description: 'Remove whatever is not pushed' },
+          { name: 'Replace', value: 'replace', description: 'Remove records that are not pushed' },
         ],
       },
     ],

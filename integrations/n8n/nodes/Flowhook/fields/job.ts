@@ -1,4 +1,4 @@
-/** What can be done with jobs: look at one, wait for its end, cancel it. */
+/** The operations on jobs: get, wait, cancel. */
 import type { INodeProperties } from 'n8n-workflow';
 import { waitFields } from './parts.ts';
 

@@ -1,4 +1,4 @@
-/** Fields that several operations have. */
+/** Fields that several operations share. */
 import type { INodeProperties } from 'n8n-workflow';
 
 type Place = Record<'resource' | 'operation', string[]>;
@@ -48,7 +48,7 @@ export function waitFields(show: Place): INodeProperties[] {
       typeOptions: { minValue: 0 },
       default: 900,
       displayOptions: { show },
-      description: 'After that the node fails; the job goes on',
+      description: 'After this time the node fails, but the job continues',
     },
     {
       displayName: 'Fail if the Job Fails',
@@ -56,7 +56,7 @@ export function waitFields(show: Place): INodeProperties[] {
       type: 'boolean',
       default: true,
       displayOptions: { show },
-      description: 'Whether a job that failed or was canceled is an error of this node, or only its output',
+      description: 'Whether this node fails if the job failed or was canceled',
     },
   ];
 }
@@ -68,5 +68,5 @@ export const IDEMPOTENCY_KEY: INodeProperties = {
   default: '',
   placeholder: 'e.g. evt_01kadz8v3s7v0s8e1c3q5m2n4p',
   description:
-    'What makes this call unique, such as the ID of an event. A call with the same key within 24 hours is answered as the first was.',
+    'A value that is unique for this call, such as the ID of an event. A call with the same key within 24 hours returns the first response and does nothing else.',
 };

@@ -1,4 +1,4 @@
-/** What can be done with webhooks: list, subscribe, unsubscribe. */
+/** The operations on webhooks: list, subscribe, unsubscribe. */
 import type { INodeProperties } from 'n8n-workflow';
 import { EVENTS } from '../../../api/events.ts';
 import { returnAllFields } from './parts.ts';
@@ -17,19 +17,19 @@ export const webhookFields: INodeProperties[] = [
       {
         name: 'Get Many',
         value: 'getAll',
-        description: 'Get many webhooks of the team with how they stand',
+        description: 'Get many webhooks of the team with their states',
         action: 'Get many webhooks',
       },
       {
         name: 'Subscribe',
         value: 'subscribe',
-        description: 'Have events sent to an address; for n8n itself there is the Flowhook Trigger',
+        description: 'Send events to a URL; to start n8n workflows, use the Flowhook Trigger',
         action: 'Subscribe a webhook',
       },
       {
         name: 'Unsubscribe',
         value: 'unsubscribe',
-        description: 'End a webhook',
+        description: 'Remove a webhook',
         action: 'Unsubscribe a webhook',
       },
     ],

@@ -1,4 +1,4 @@
-/** What can be done with workflows: list them, queue a job, run one to its end. */
+/** The operations on workflows: list, queue a job, run a job to its end. */
 import type { INodeProperties } from 'n8n-workflow';
 import { IDEMPOTENCY_KEY, returnAllFields, waitFields, workflowField } from './parts.ts';
 
@@ -16,13 +16,13 @@ export const workflowFields: INodeProperties[] = [
       {
         name: 'Get Many',
         value: 'getAll',
-        description: 'Get many workflows with how they stand',
+        description: 'Get many workflows with their states',
         action: 'Get many workflows',
       },
       {
         name: 'Queue',
         value: 'queue',
-        description: 'Queue a job and go on',
+        description: 'Queue a job and continue',
         action: 'Queue a job of a workflow',
       },
       {
@@ -42,24 +42,24 @@ export const workflowFields: INodeProperties[] = [
     displayOptions: { show: running },
     description: 'A workflow runs one job at a time',
     options: [
-      { name: 'Fail', value: 'fail', description: 'Stop with the sentence that names it' },
+      { name: 'Fail', value: 'fail', description: 'Stop with an error that names the job' },
       {
-        name: 'Go on With That Job',
+        name: 'Use That Job',
         value: 'skip',
-        description: 'Queue none; the output says queued: false',
+        description: 'Do not queue another job; the output has queued: false',
       },
-      { name: 'Wait Until It Has Ended', value: 'wait', description: 'And queue one then' },
+      { name: 'Wait Until It Has Ended', value: 'wait', description: 'Then queue a job' },
     ],
   },
   ...waitFields({ resource: ['workflow'], operation: ['run'] }),
   {
-    displayName: 'Wait for Room at Most (Seconds)',
+    displayName: 'Wait for That Job at Most (Seconds)',
     name: 'roomSeconds',
     type: 'number',
     typeOptions: { minValue: 0 },
     default: 900,
     displayOptions: { show: { resource: ['workflow'], operation: ['queue'], whenBusy: ['wait'] } },
-    description: 'After that the node fails',
+    description: 'After this time the node fails',
   },
   {
     displayName: 'Options',
