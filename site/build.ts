@@ -10,7 +10,7 @@ import { absentHtml, pageHtml } from './template.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DOCS = join(ROOT, 'docs');
-/** Where the service serves the guide: 404.html is sent for any address, so its links cannot be relative. */
+/** The path at which the service serves the guide. 404.html is served at any path, so its links cannot be relative. */
 const BASE = '/docs/guide/';
 
 const { values } = parseArgs({
@@ -41,15 +41,15 @@ for (const name of ['guide.css', 'guide.js'])
   cpSync(join(import.meta.dirname, 'assets', name), join(into, name));
 const library = join(dirname(createRequire(import.meta.url).resolve('minisearch')), '..', '..');
 const search = readFileSync(join(library, 'dist', 'umd', 'index.js'), 'utf8');
-const licence = readFileSync(join(library, 'LICENSE.txt'), 'utf8');
+const license = readFileSync(join(library, 'LICENSE.txt'), 'utf8');
 write(
   'minisearch.js',
-  `/*! MiniSearch\n${licence}*/\n${search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n')}`,
+  `/*! MiniSearch\n${license}*/\n${search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n')}`,
 );
 // A script instead of JSON, so that the search works when the guide is opened from a disk.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);
-// The index last: a running service lists the files again when it finds a new index.
+// The index is written last: a running service lists the files again when the index changes.
 for (const [at, page] of [...inOrder.entries()].reverse()) {
   const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
   write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));

@@ -4,9 +4,9 @@ import { join, posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
 
 export interface Page {
-  /** Below docs/, with slashes: `concepts/job.md`. */
+  /** The path below docs/, with slashes: `concepts/job.md`. */
   path: string;
-  /** Its first line. */
+  /** The first line of the page. */
   title: string;
   /** The parsed Markdown, without comments. */
   tokens: Token[];
@@ -64,7 +64,7 @@ export function pageOf(path: string, text: string): Page {
   return { path, title: first.text, tokens, headings, links };
 }
 
-/** The second-level headings of the index, each with the pages that are linked there first. */
+/** The second-level headings of the index, each with the pages that the index links first there. */
 export function sectionsOf(pages: ReadonlyMap<string, Page>): Section[] {
   const index = pages.get(INDEX);
   if (index === undefined) throw new Error(`There is no ${INDEX}`);
@@ -104,7 +104,7 @@ function decoded(text: string): string {
     .replaceAll('&amp;', '&');
 }
 
-/** The ids of the headings of one page in order, made as GitHub makes them, so that links work in both places: the second heading with the same text ends in `-1`. */
+/** Creates the ids of headings as GitHub does, so that links work in both places. A repeated heading ends in `-1`. */
 function slugger(): (heading: string) => string {
   const seen = new Map<string, number>();
   return (heading) => {

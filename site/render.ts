@@ -5,7 +5,7 @@ import { type Heading, markdown, type Page, plainText } from './pages.ts';
 
 /** A part of a page, from one heading to the next. */
 export interface Passage {
-  /** Below the guide: `concepts/job.html#states`. */
+  /** The URL below the guide: `concepts/job.html#states`. */
   url: string;
   page: string;
   heading: string;
@@ -55,14 +55,14 @@ export function htmlOf(page: Page, options: { isPart: (path: string) => boolean 
           (_, name, href) => `${name}${local(href) ?? href}"`,
         );
       },
-      // Blocks wider than the page scroll by themselves, with the keyboard, too.
+      // Blocks wider than the page can be scrolled, also with the keyboard.
       code({ text, lang }: Tokens.Code) {
         return `<pre tabindex="0"${lang ? ` data-language="${escaped(lang)}"` : ''}><code>${escaped(text)}</code></pre>\n`;
       },
       table(token: Tokens.Table) {
         const cells = (row: Tokens.TableCell[], tag: 'th' | 'td') => {
           const made = row.map((cell) => {
-            // An empty cell is no heading for screen readers.
+            // For screen readers, an empty cell is not a heading.
             const name = cell.text === '' ? 'td' : tag;
             return `<${name}>${this.parser.parseInline(cell.tokens)}</${name}>`;
           });
@@ -89,7 +89,7 @@ export function passagesOf(page: Page): Passage[] {
       const url = page.path.replace(/\.md$/, '.html') + (depth === 1 ? '' : `#${id}`);
       passages.push({ url, page: page.title, heading: depth === 1 ? '' : text, text: '' });
     } else {
-      // A heading within a quotation begins no passage.
+      // A heading within a quotation does not begin a passage.
       markdown.walkTokens([token], ({ type }) => void (type === 'heading' && headings.shift()));
       const passage = passages.at(-1);
       if (passage !== undefined) passage.text = `${passage.text} ${wordsOf(token)}`.trim();

@@ -7,7 +7,7 @@ const API = '/docs';
 
 export interface Surroundings {
   sections: readonly Section[];
-  /** The neighbours of the page in the menu. */
+  /** The pages before and after this page in the menu. */
   previous: Page | undefined;
   next: Page | undefined;
   version: string;

@@ -1,4 +1,4 @@
-/** The reference of all commands, made of what commander knows of them. */
+/** Generates the reference of all commands from commander's definitions. */
 import type { EventEmitter } from 'node:events';
 import type { Command, Option } from 'commander';
 import { EXIT_CODES } from '../../src/cli/exit.ts';
@@ -17,12 +17,12 @@ Data goes to standard output, messages go to standard error. \`<argument>\` is r
 \`…\` may be repeated. In a clone of the repository, type \`npx flowhook\`.
 `;
 
-/** What so many commands have in the same words is told once. */
+/** An option that this many commands share is described only once. */
 const COMMON = 6;
-/** Characters of a line of the notes. */
+/** The maximum line length of notes, in characters. */
 const WIDTH = 100;
 
-/** @returns what stands in `docs/reference/cli.md` */
+/** @returns the content of `docs/reference/cli.md` */
 export async function cliReference(): Promise<string> {
   const program = await programOf(undefined);
   const leaves = leavesOf(program);
@@ -49,8 +49,8 @@ export async function cliReference(): Promise<string> {
     return [
       `### flowhook ${path}`,
       `\`flowhook ${path}${names} [options]\`: ${command.description()}.`,
-      taken.length === 0 ? '' : table(['Argument or option', 'What it is'], taken),
-      isOfServe ? 'Takes every [setting](settings.md) but secrets as an option.' : '',
+      taken.length === 0 ? '' : table(['Argument or option', 'Description'], taken),
+      isOfServe ? 'Every [setting](settings.md) except secrets is also an option.' : '',
       shared.length === 0 ? '' : `Also: ${shared.map(({ long }) => `\`${long}\``).join(', ')}.`,
       textBlock((EXAMPLES[path] ?? []).map(wholeExample).join('\n')),
       textBlock(notesOf(command)),
@@ -62,9 +62,9 @@ export async function cliReference(): Promise<string> {
   const groups = Map.groupBy(leaves, ({ path }) => (path.includes(' ') ? path.replace(/ .*/, '') : ''));
   return `${[
     HEAD,
-    '## What commands share\n',
+    '## Common options\n',
     `${table(
-      ['Option', 'What it is'],
+      ['Option', 'Description'],
       common.map(({ flags, description }) => [`\`${flags}\``, description]),
     )}\n`,
     '## Exit codes\n',
@@ -89,7 +89,7 @@ function nameOf(argument: Command['registeredArguments'][number]): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** What a command's help says below its options, but for where the exit codes stand, which is here. */
+/** The notes below the options in the help of a command, without the line about exit codes. */
 function notesOf(command: Command): string {
   let text = '';
   command.configureOutput({ getOutHelpWidth: () => WIDTH });

@@ -1,4 +1,4 @@
-/** The reference of all errors, made of their table. */
+/** Generates the reference of all errors from their table. */
 import { ERRORS } from '../../src/model/error.ts';
 import { table } from './table.ts';
 
@@ -11,42 +11,51 @@ name it, in place of the general sentence listed here. Programs should read the 
 meaning. \`x-request-id\` identifies the request in the log. \`/docs\` and \`/openapi.json\` of the service list the errors of
 each operation.
 
-The five operations of the contract answer with 200, 400, 401 and 404 only: the sentence of an error that has another status
-there ends with that status.
+The five operations of the contract respond only with 200, 400, 401 and 404. For an error that has another status there, the
+table adds that status to the sentence.
 
 A request to any other operation whose \`Accept\` prefers \`application/problem+json\` to other JSON gets problem details
 (RFC 9457): \`type\` (\`urn:flowhook:error:\` and the code), \`title\`, \`status\`, \`detail\` (the sentence), \`code\`
 and \`requestId\`.
 `;
 
-/** What a client does about each status. */
+/** The next step of a client for each status. */
 const STATUSES: Readonly<Record<number, readonly [title: string, then: string]>> = {
-  400: ['Bad request', 'The request is wrong. Change it: the same request is refused again.'],
-  401: ['Unauthorized', 'Send another key. `www-authenticate: ApiKey` comes with it.'],
+  400: ['Bad request', 'Correct the request. The same request will fail again.'],
+  401: ['Unauthorized', 'Send a valid API key. The response has the header `www-authenticate: ApiKey`.'],
   403: [
     'Forbidden',
-    'Use a key that has the scope. `origin_refused` is an error of the dashboard’s sessions only.',
+    'Use a key that has the required scope. `origin_refused` occurs only in sessions of the dashboard.',
   ],
-  404: ['Not found', 'It is not there, or it is of another team, which nobody can tell apart.'],
-  405: ['Method not allowed', 'The header `allow` lists the methods that the path takes.'],
-  408: ['Took too long', 'Send it in parts, or raise `limits.timeout` of the workflow.'],
+  404: [
+    'Not found',
+    'The object does not exist, or belongs to another team. The response is the same in both cases.',
+  ],
+  405: ['Method not allowed', 'Use a method that the header `allow` lists.'],
+  408: ['Timeout', 'Send the records in parts, or raise `limits.timeout` of the workflow.'],
   409: [
     'Conflict',
-    'Something else is under way or in charge, or the job is in another state. `retry-after` says when to come back, where that helps.',
+    'The request conflicts with the current state, such as an unfinished job. If waiting helps, `retry-after` has the number of seconds.',
   ],
-  410: ['Gone', 'It was there and will not come back.'],
-  412: ['Precondition failed', 'Somebody was quicker: read, decide, and write again.'],
-  413: ['Too large', 'Send less.'],
-  415: ['Unsupported', 'Send it in another form.'],
-  416: ['Range not satisfiable', 'Ask without `range`.'],
-  422: ['Refused', 'What was sent is at fault; `x-job-reason` says why.'],
-  429: ['Too many', 'Only where the operator has set limits. Wait as long as `retry-after` says.'],
-  431: ['Headers too large', 'Send fewer.'],
-  500: ['Internal', 'A mistake of the service. Tell whoever runs it the `x-request-id`.'],
-  501: ['Not implemented', 'Send the body in another transfer coding.'],
+  410: ['Gone', 'The object existed, and is permanently deleted.'],
+  412: [
+    'Precondition failed',
+    'The object has changed. Read it again, and repeat the change on the new state.',
+  ],
+  413: ['Too large', 'Send less data.'],
+  415: ['Unsupported media type', 'Send the body in a supported format.'],
+  416: ['Range not satisfiable', 'Repeat the request without the header `range`.'],
+  422: ['Unprocessable', 'Correct the data. `x-job-reason` has the reason why the job failed.'],
+  429: [
+    'Too many requests',
+    'Wait for `retry-after` seconds. Occurs only if the operator has set rate limits.',
+  ],
+  431: ['Headers too large', 'Send fewer or shorter headers.'],
+  500: ['Internal error', 'The service has a bug. Report the `x-request-id` to its operator.'],
+  501: ['Not implemented', 'Send the body with another transfer coding.'],
   503: [
     'Unavailable',
-    'Nothing was done. Come back after `retry-after` seconds, with the same `idempotency-key` where there is one.',
+    'The request had no effect. Repeat it after `retry-after` seconds, with the same `idempotency-key` if it had one.',
   ],
   505: ['Version not supported', 'Send HTTP/1.1.'],
 };

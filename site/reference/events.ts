@@ -1,4 +1,4 @@
-/** The reference of all events, made of their catalogue. */
+/** Generates the reference of all events from their catalog. */
 import { aliasesOf } from '../../src/model/event.ts';
 import { EVENT_CATALOG, type EventKind } from '../../src/model/event-catalog.ts';
 import { table } from './table.ts';
@@ -23,28 +23,28 @@ interface Schema {
   items?: Schema;
 }
 
-/** Which every body has, in words where the schema has none. */
-const OF_EVERY_BODY: Readonly<Record<string, string>> = {
-  teamId: 'Whose event it is',
-  type: 'The type, as Standard Webhooks calls it',
-  eventType: 'The same under the name that other receivers of this family of APIs read',
-  timestamp: 'When it came about',
-  workflowId: 'Missing where it is about no workflow',
-  jobId: 'Of events of a job',
-  finishedAt: 'Of events of a job that has ended',
+/** Descriptions of the fields of every body that have none in the schema. */
+const COMMON_FIELDS: Readonly<Record<string, string>> = {
+  teamId: 'Team that the event belongs to',
+  type: 'Type of the event, under its name in Standard Webhooks',
+  eventType: 'Same value as `type`, for receivers that expect this name',
+  timestamp: 'Time of the event',
+  workflowId: 'Missing if the event is not about a workflow',
+  jobId: 'Only in events of a job',
+  finishedAt: 'Only in events of an ended job',
 };
 
 export const eventsReference: string = `${[
   HEAD,
   table(
-    ['Field', 'Type', 'What it is'],
+    ['Field', 'Type', 'Description'],
     ['id', 'teamId', 'type', 'eventType', 'timestamp', 'sequence', 'workflowId', 'jobId', 'finishedAt'].map(
       (name) => {
         const field = fieldOfAny(name);
         return [
           `\`${name}\``,
           name.endsWith('ype') ? 'string' : typeOf(field),
-          OF_EVERY_BODY[name] ?? field.description ?? '',
+          COMMON_FIELDS[name] ?? field.description ?? '',
         ];
       },
     ),
@@ -61,22 +61,22 @@ function section({ type, description, schema, example }: EventKind): string {
   return [
     `## ${type}\n`,
     `${description}\n`,
-    ...(names.length === 0 ? [] : [`Also understood when one subscribes: ${names.join(', ')}.\n`]),
-    `${table(['Field of `data`', 'Type', 'What it is'], rowsOf(data))}\n`,
+    ...(names.length === 0 ? [] : [`Aliases in subscriptions: ${names.join(', ')}.\n`]),
+    `${table(['Field of `data`', 'Type', 'Description'], rowsOf(data))}\n`,
     `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\`\n`,
   ].join('\n');
 }
 
-/** The fields of an object, those within it by their path. */
+/** The fields of an object. Nested fields have their path as name. */
 function rowsOf(schema: Schema, above = ''): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${above}${name}`;
     const isOptional = !(schema.required ?? []).includes(name);
-    const told = [
+    const parts = [
       isOptional ? 'May be missing' : '',
       field.format === 'date-time' ? '' : (field.description ?? ''),
     ];
-    const row = [`\`${path}\``, typeOf(field), told.filter((part) => part !== '').join('. ')];
+    const row = [`\`${path}\``, typeOf(field), parts.filter((part) => part !== '').join('. ')];
     return [row, ...rowsOf(field, `${path}.`), ...rowsOf(field.items ?? {}, `${path}[].`)];
   });
 }

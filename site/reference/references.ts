@@ -12,7 +12,6 @@ import { errorsReference } from './errors.ts';
 import { eventsReference } from './events.ts';
 import { table } from './table.ts';
 
-/** Of all settings, made of the table. */
 const SETTINGS_HEAD = `# Settings
 
 Every setting: its names, its valid values and its default. Generated from \`src/config/settings.ts\`.
@@ -22,12 +21,12 @@ Every setting: its names, its valid values and its default. Generated from \`src
 
 A setting can be given in three places, and the first wins: a flag (\`--public-url\`), an environment variable
 (\`FLOWHOOK_PUBLIC_URL\`; an empty one is ignored), and \`flowhook.yaml\` in the working directory (\`publicUrl: …\`).
-Secrets have no flag, because others can read the command line of a process; a variable ending in \`_FILE\`, where one is
-listed, names a file that holds the value. Paths are relative to the working directory. All mistakes are reported at once, and
-nothing starts with one (exit code 2).
+Secrets have no flag, because other users can read the command line of a process. A variable that ends in \`_FILE\`, where one
+is listed, names a file with the value. Paths are relative to the working directory. A server does not start with an invalid
+setting: it lists all mistakes and exits with code 2.
 `;
 
-const COLUMNS = ['Name', 'Must be', 'Default', 'What it is'];
+const COLUMNS = ['Name', 'Valid values', 'Default', 'Description'];
 
 const settingsReference = [
   SETTINGS_HEAD,
@@ -52,18 +51,17 @@ function cells(setting: NamedSetting): string[] {
   ];
 }
 
-/** Of all metrics, made of the registry of a node that has everything. */
 const METRICS_HEAD = `# Metrics
 
 Every metric of \`GET /metrics\`, with its own help text. Generated from the code that counts them;
-[Metrics and alerts](../operate/metrics.md) says who may read them and how to use them.
+[Metrics and alerts](../operate/metrics.md) describes who may read them and how to use them.
 `;
 
-/** Nothing is read of the node: only names, words and labels are asked for. */
+/** Only names, help texts and labels are used, so the node needs no values. */
 const NODE = { backups: {} } as MeasuredNode;
 
-/** Those of a node with all there is. */
-function described(): Metrics {
+/** All metrics of a node. */
+function allMetrics(): Metrics {
   const metrics = new Metrics();
   workMetrics(metrics, { eventTypes: [], reasons: [] });
   nodeMetrics(metrics, NODE);
@@ -75,8 +73,8 @@ function described(): Metrics {
 
 const metricsReference = `${METRICS_HEAD}
 ${table(
-  ['Name', 'Kind', 'What it tells'],
-  described().list.map(({ name, kind, help, labels }) => [
+  ['Name', 'Kind', 'Description'],
+  allMetrics().list.map(({ name, kind, help, labels }) => [
     `\`${name}${labels.length === 0 ? '' : `{${labels.join(', ')}}`}\``,
     kind,
     help,

@@ -1,6 +1,6 @@
-/** Markdown tables, whose cells may contain any text: bars and angle brackets are escaped. */
+/** Markdown tables with any text in their cells: bars and angle brackets are escaped. */
 
-/** The lines of a table, ready for a page. */
+/** The Markdown of a table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map(line).join('\n');
 }
@@ -9,7 +9,7 @@ function line(cells: readonly string[]): string {
   return `| ${cells.map(plain).join(' | ')} |`;
 }
 
-/** In `code` an angle bracket needs no escape; a bar would end the cell even there. */
+/** In `code` an angle bracket needs no escape, but a bar would end the cell even there. */
 function plain(text: string): string {
   return text
     .replaceAll('\n', ' ')

@@ -198,7 +198,7 @@ async function sealingServices(store: Store, config: Config) {
   };
 }
 
-/** Stands in for a missing encryption key: deliveries can be listed and replayed, but sealed secrets cannot be used. */
+/** Replaces a missing encryption key: deliveries can be listed and replayed, but sealed secrets cannot be used. */
 function withoutKey(why: Error): Sealer {
   const refuse = () => {
     throw why;

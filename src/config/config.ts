@@ -85,7 +85,7 @@ export function readConfig(
   };
 }
 
-/** The default. It stands in for an invalid value, so that all other settings can still be checked. */
+/** The default, which replaces an invalid value so that all other settings can still be checked. */
 function initialOf(setting: NamedSetting, directory: string): unknown {
   return setting.default === undefined ? setting.absent : setting.read(setting.default, directory);
 }

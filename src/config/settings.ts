@@ -48,7 +48,7 @@ const TABLE = {
       trustedProxies,
       'false',
       'Proxies whose X-Forwarded-* headers are trusted: loopback, private, CIDRs and addresses, comma-separated. ' +
-        'true trusts every client: use it only if nothing but the proxy can reach this port.',
+        'true trusts every client: use it only if the proxy alone can reach this port.',
     ),
     tlsCert: path(
       'file',

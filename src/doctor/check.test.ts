@@ -1,4 +1,4 @@
-/** Carrying out checks: what breaks or hangs keeps none of the others from being done. */
+/** Running checks: a check that throws or hangs does not stop the others. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../model/error.ts';
@@ -21,7 +21,7 @@ function check(name: string, run: Check['run'], limitMs?: number): Check {
   return { group: 'machine', name, run, ...(limitMs === undefined ? {} : { limitMs }) };
 }
 
-test('a check that breaks is an error, one that hangs is given up, and the others are done', async () => {
+test('a check that throws or hangs is an error, and the others still run', async () => {
   let ended: AbortSignal | undefined;
   const begun: string[] = [];
   const { examinedAt, findings } = await examine(
@@ -54,25 +54,25 @@ test('a check that breaks is an error, one that hangs is given up, and the other
     ],
   );
   assert.match(findings[0]?.what ?? '', /It is broken/);
-  assert.match(findings[1]?.what ?? '', /The database did not answer/);
+  assert.match(findings[1]?.what ?? '', /The database did not respond/);
   assert.match(findings[2]?.what ?? '', /within 0\.01 s/);
   assert.equal(ended?.aborted, true);
   assert.deepEqual(begun, ['breaks', 'rejects', 'hangs', 'works']);
 });
 
-test('what needs settings or a database that are not there is skipped, and says why', async () => {
-  const never = () => assert.fail('It has nothing to look at');
+test('checks without valid settings or a database are skipped, with the reason', async () => {
+  const never = () => assert.fail('the check has no subject');
   const { findings } = await examine(SUBJECT, [
     ofSettings('files', 'files', never),
     ofStore('work', 'work', never),
   ]);
   assert.deepEqual(
     findings.map(({ status, why }) => [status, why]),
-    Array(2).fill(['skipped', 'Fix the settings first: they are invalid']),
+    Array(2).fill(['skipped', 'The settings are invalid. Fix them first']),
   );
 });
 
-test('a node examines itself once at a time, remembers it for 30 s, and ends when it stops', async () => {
+test('a node runs one examination at a time, caches it for 30 s, and aborts it when it stops', async () => {
   const asked = Promise.withResolvers<Subject>();
   let times = 0;
   let nowMs = 0;

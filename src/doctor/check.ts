@@ -1,4 +1,4 @@
-/** What a check is, what it examines, its four possible results, and how checks are run. */
+/** The type of a check, its input, its four possible results, and the loop that runs checks. */
 
 import { Problem } from '../model/error.ts';
 import type { CheckGroup, Examination, Finding } from '../model/finding.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 
 export type Result = Pick<Finding, 'status' | 'what' | 'why' | 'fix'>;
 
-/** What is wrong, what it leads to, and what to do. */
+/** A problem (`what`), its effect (`why`) and the next step (`fix`). */
 export interface Trouble {
   what: string;
   why: string;
@@ -22,7 +22,7 @@ export interface Check {
   name: string;
   /** The timeout in milliseconds; 20 s by default. */
   limitMs?: number;
-  /** @param signal aborted when nobody waits for the result any more */
+  /** @param signal aborted when the result is no longer needed */
   run(subject: Subject, signal: AbortSignal): Promise<Result> | Result;
 }
 
@@ -30,7 +30,7 @@ export function ok(what: string): Result {
   return { status: 'ok', what, why: null, fix: null };
 }
 
-/** It works, but not as well, as safely or as long as it should. */
+/** Something works, but not as well or as safely as it should. */
 export function warning(trouble: Trouble): Result {
   return { status: 'warning', ...trouble };
 }
@@ -40,7 +40,7 @@ export function error(trouble: Trouble): Result {
   return { status: 'error', ...trouble };
 }
 
-/** @param fix how to have it checked */
+/** @param fix how to run the check */
 export function skipped(what: string, why: string, fix: string | null = null): Result {
   return { status: 'skipped', what, why, fix };
 }
@@ -56,7 +56,7 @@ export function ofSettings(
     name,
     run: (subject, signal) =>
       subject.settings === undefined
-        ? skipped('Not checked', 'Fix the settings first: they are invalid')
+        ? skipped('Not checked', 'The settings are invalid. Fix them first')
         : run(subject.settings, subject, signal),
   };
 }
@@ -70,12 +70,12 @@ export function ofStore(
   return ofSettings(group, name, (settings, subject, signal) => {
     const { store, without } = subject.database;
     return store === undefined
-      ? skipped('Not checked', without ?? 'Fix the database first: it cannot be opened')
+      ? skipped('Not checked', without ?? 'The database cannot be opened. Fix it first')
       : run(store, settings, subject, signal);
   });
 }
 
-/** The settings that checks look at. */
+/** The settings that checks examine. */
 export interface ExaminedSettings {
   host: string;
   port: number;
@@ -84,7 +84,7 @@ export interface ExaminedSettings {
   databaseListen: boolean;
   role: string;
   workflowsDirectory: string;
-  /** Whether a setting names it explicitly: then it must exist. */
+  /** Whether the directory was set explicitly. If so, it must exist. */
   workflowsNamed: boolean;
   encryptionKey: Buffer | undefined;
   publicUrl: string | undefined;
@@ -94,12 +94,12 @@ export interface ExaminedSettings {
   backupDirectory: string;
   /** null: no scheduled backups. */
   backupEveryMs: number | null;
-  /** The files of the certificate and its key, where the service speaks TLS itself. */
+  /** The files of the certificate and its key, if the service itself serves HTTPS. */
   tlsCert: string | undefined;
   tlsKey: string | undefined;
   /** Every setting with its origin. */
   settings: readonly { origin: string }[];
-  /** The system user that sources run as; undefined: the service's own. */
+  /** The system user that sources run as; undefined: the service's own user. */
   runAs: RunAs | undefined;
   environment: ReadonlyMap<string, string>;
 }
@@ -109,26 +109,26 @@ export interface ExaminedDatabase {
   store: Store | undefined;
   /** Undefined when not even the schema version can be read. */
   schema: SchemaState | undefined;
-  /** Why it could not be opened: an error message. */
+  /** The error from opening the database. */
   mistake: string | undefined;
-  /** Why there is no store although nothing is wrong, or another check reports it: a sentence. */
+  /** The reason why there is no store, if it is not an error or another check reports it. */
   without: string | undefined;
 }
 
 export interface Subject {
-  /** Undefined when they cannot be read: see `mistakes`. */
+  /** Undefined when they are invalid: see `mistakes`. */
   settings: ExaminedSettings | undefined;
   mistakes: readonly string[];
-  /** What may be a mistake, such as a misspelt variable: sentences. */
+  /** Sentences about probable mistakes, such as a misspelled variable. */
   doubts: readonly string[];
   database: ExaminedDatabase;
-  /** Whether a server runs on this data; null if that cannot be known. */
+  /** Whether a server is running on this data; null if unknown. */
   isServed: boolean | null;
   /** The running node that examines itself; undefined in a command. */
   node: { port: number; openCircuits: number } | undefined;
-  /** URLs that may be requested; null: no request may leave this machine. */
+  /** URLs to request; null: no request may be sent. */
   online: readonly string[] | null;
-  /** Whether everything is read, however long that takes. */
+  /** Whether to read the whole database, without a time limit. */
   isFull: boolean;
   /** This machine's clock, in epoch milliseconds. */
   clock: () => number;
@@ -137,6 +137,8 @@ export interface Subject {
 const LIMIT_MS = 20_000;
 
 /**
+ * Runs the checks in order.
+ *
  * @param options.onBegin called before each check, to show progress
  * @param options.signal aborts the examination, which then rejects with its reason
  */
@@ -146,40 +148,40 @@ export async function examine(
   options: { onBegin?: (check: Check) => void; signal?: AbortSignal } = {},
 ): Promise<Examination> {
   const examinedAt = subject.clock();
-  const began = performance.now();
+  const startMs = performance.now();
   const findings: Finding[] = [];
   for (const check of checks) {
     options.signal?.throwIfAborted();
     options.onBegin?.(check);
     const from = performance.now();
-    const result = await carryOut(check, subject, options.signal);
+    const result = await runCheck(check, subject, options.signal);
     const { group, name } = check;
     findings.push({ group, check: name, ...result, tookMs: Math.round(performance.now() - from) });
   }
   options.signal?.throwIfAborted();
-  return { examinedAt, tookMs: Math.round(performance.now() - began), findings };
+  return { examinedAt, tookMs: Math.round(performance.now() - startMs), findings };
 }
 
-async function carryOut(check: Check, subject: Subject, outer: AbortSignal | undefined): Promise<Result> {
+async function runCheck(check: Check, subject: Subject, outer: AbortSignal | undefined): Promise<Result> {
   const limitMs = check.limitMs ?? LIMIT_MS;
   const ending = new AbortController();
-  const late = Promise.withResolvers<Result>();
-  const give = () => {
+  const timedOut = Promise.withResolvers<Result>();
+  const abandon = () => {
     ending.abort();
-    late.resolve(tooLong(limitMs));
+    timedOut.resolve(tooLong(limitMs));
   };
-  const timer = Number.isFinite(limitMs) ? setTimeout(give, limitMs) : undefined;
-  outer?.addEventListener('abort', give, { once: true });
+  const timer = Number.isFinite(limitMs) ? setTimeout(abandon, limitMs) : undefined;
+  outer?.addEventListener('abort', abandon, { once: true });
   try {
     const done = (async () => check.run(subject, ending.signal))();
     // Ignore a rejection after the timeout.
     done.catch(() => undefined);
-    return await Promise.race([done, late.promise]);
+    return await Promise.race([done, timedOut.promise]);
   } catch (cause) {
     return failed(cause);
   } finally {
     clearTimeout(timer);
-    outer?.removeEventListener('abort', give);
+    outer?.removeEventListener('abort', abandon);
     ending.abort();
   }
 }
@@ -187,12 +189,12 @@ async function carryOut(check: Check, subject: Subject, outer: AbortSignal | und
 function tooLong(limitMs: number): Result {
   return error({
     what: `This check did not finish within ${limitMs / 1_000} s`,
-    why: 'What it examines (a disk, the database, a program) hangs or is very busy',
-    fix: 'See the other findings, and try again when the load is lower',
+    why: 'The disk, database or program that it examines hangs or is very busy',
+    fix: 'See the other findings, and run doctor again when the load is lower',
   });
 }
 
-const OF_THE_DATABASE: readonly string[] = [
+const DATABASE_ERRORS: readonly string[] = [
   'database_unavailable',
   'database_busy',
   'overloaded',
@@ -200,16 +202,16 @@ const OF_THE_DATABASE: readonly string[] = [
 ];
 
 function failed(cause: unknown): Result {
-  if (cause instanceof Problem && OF_THE_DATABASE.includes(cause.code)) {
+  if (cause instanceof Problem && DATABASE_ERRORS.includes(cause.code)) {
     return error({
-      what: `The database did not answer: ${cause.message}`,
-      why: 'Nothing that needs the database works until it answers',
-      fix: 'See the database findings, and the server log',
+      what: `The database did not respond: ${cause.message}`,
+      why: 'The service cannot work without its database',
+      fix: 'See the database findings and the server log',
     });
   }
   return error({
     what: `This check failed: ${cause instanceof Error ? cause.message : String(cause)}`,
-    why: 'What it examines is in an unexpected state',
-    fix: 'Fix what the message names; if it names nothing, report it with the output of `flowhook doctor --json`',
+    why: 'Something is in a state that doctor does not expect',
+    fix: 'Follow the message. If it does not help, report it with the output of `flowhook doctor --json`',
   });
 }

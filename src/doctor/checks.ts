@@ -1,4 +1,4 @@
-/** All checks, in the order in which they run and are reported. */
+/** All checks, in the order of their execution and output. */
 import type { Check } from './check.ts';
 import {
   backupAge,

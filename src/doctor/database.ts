@@ -1,4 +1,4 @@
-/** The database: whether it can be reached, has the right tables, is undamaged, fits the encryption key, has backups. */
+/** The database: whether it responds, has the right schema, is intact, matches the encryption key, and has backups. */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -20,10 +20,10 @@ import {
 } from './check.ts';
 import { existing } from './machine.ts';
 
-/** How long the search for damage may take unless --full is given. */
+/** The time limit of the search for damage without --full. */
 const DAMAGE_MS = 30_000;
 const ROUNDS = 20;
-/** Within a data centre a query takes well below a millisecond. */
+/** Within a data center a query takes well below a millisecond. */
 const FAR_MS = 20;
 
 export const database: Check = ofSettings('database', 'database', async (settings, subject) => {
@@ -31,10 +31,10 @@ export const database: Check = ofSettings('database', 'database', async (setting
   if (mistake !== undefined) {
     return error({
       what: mistake,
-      why: 'Without its database the service does not start, or answers only 503',
+      why: 'Without its database the service does not start, or responds with 503',
       fix: isPostgres(settings.databaseUrl)
         ? 'Start PostgreSQL, or correct FLOWHOOK_DATABASE'
-        : 'Give this user read and write access. If it is damaged, restore a backup: `flowhook backup list`, `flowhook backup restore NAME --force`',
+        : 'Give this user read and write access. If the file is damaged, restore a backup: `flowhook backup list`, `flowhook backup restore NAME --force`',
     });
   }
   if (store === undefined)
@@ -59,12 +59,12 @@ export function databaseResult(found: {
   medianMs: number;
 }): Result {
   const { kind, version, bytes, medianMs } = found;
-  const what = `${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${version}, ${bytesWords(bytes)}, answers in ${medianMs.toFixed(2)} ms (median)`;
+  const what = `${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${version}, ${bytesWords(bytes)}, median response time ${medianMs.toFixed(2)} ms`;
   if (medianMs <= FAR_MS) return ok(what);
   return warning({
     what,
-    why: 'Every request makes several such queries in sequence',
-    fix: 'Move the service and the database closer together, or find out what keeps the database busy',
+    why: 'Every request waits for several queries',
+    fix: 'Move the service and the database closer together, or reduce the load on the database',
   });
 }
 
@@ -74,8 +74,8 @@ export const schema: Check = ofSettings('database', 'schema', (_settings, subjec
   if (found.found > found.newest) {
     return error({
       what: `The schema is at version ${found.found}, but this flowhook supports versions up to ${found.newest}`,
-      why: 'A newer flowhook has migrated it; this one does not start on it',
-      fix: 'Run the newer flowhook, or restore the backup it made before migrating: `flowhook backup list`',
+      why: 'A newer flowhook has migrated the database, and this one does not start on it',
+      fix: 'Run the newer flowhook, or restore the backup that it made before the migration: `flowhook backup list`',
     });
   }
   if (found.found === 0)
@@ -83,8 +83,8 @@ export const schema: Check = ofSettings('database', 'schema', (_settings, subjec
   if (found.waiting.length === 0) return ok(`The schema is at version ${found.found}, the newest`);
   return warning({
     what: `The schema is at version ${found.found}, with pending migrations: ${listed(found.waiting)}`,
-    why: 'The next start runs them, on SQLite after a backup; most checks here need the new tables',
-    fix: '`flowhook migrate up` runs them now',
+    why: 'The next start runs them, on SQLite after a backup. Until then, most checks are skipped',
+    fix: 'To run them now, use `flowhook migrate up`',
   });
 });
 
@@ -93,8 +93,8 @@ export const damage: Check = {
     if (isPostgres(databaseUrl) && !isFull) {
       return skipped(
         'Not read',
-        'PostgreSQL guards its own files',
-        '`flowhook doctor --full` reads all records',
+        'PostgreSQL checks its own files',
+        'To read all records, run `flowhook doctor --full`',
       );
     }
     const ending = new AbortController();
@@ -106,7 +106,7 @@ export const damage: Check = {
         return skipped(
           `No damage found in the first ${DAMAGE_MS / 1_000} s; the rest was not read`,
           'The database is large',
-          '`flowhook doctor --full` reads all of it, however long that takes',
+          'To read the whole database, run `flowhook doctor --full`',
         );
       }
       return damageResult(mistakes, isFull);
@@ -123,10 +123,10 @@ function damageResult(mistakes: readonly string[], isFull: boolean): Result {
   }
   return error({
     what: `The database is damaged: ${listed(mistakes)}`,
-    why: 'Unreadable data is lost, and further writes may lose more',
+    why: 'Unreadable data is lost, and further writes may damage more data',
     fix:
       'Stop the service, copy the data directory, and restore a backup: `flowhook backup list`, ' +
-      '`flowhook backup restore NAME --force`. Then check the disk: bad disks and copying open files cause damage',
+      '`flowhook backup restore NAME --force`. Then check the disk. Typical causes are a failing disk and copying a database that is in use',
   });
 }
 
@@ -140,7 +140,11 @@ export const encryptionKey: Check = ofStore('database', 'encryption-key', async 
   }
   if (expected === undefined) {
     return isPostgres(settings.databaseUrl) && here === undefined
-      ? wrongKey('There is no encryption key; on PostgreSQL all nodes need the same one', undefined, settings)
+      ? wrongKey(
+          'There is no encryption key. On PostgreSQL, all nodes need the same key',
+          undefined,
+          settings,
+        )
       : ok('Nothing is encrypted yet: the first start records the key');
   }
   if (here === expected)
@@ -154,12 +158,12 @@ export const encryptionKey: Check = ofStore('database', 'encryption-key', async 
   );
 });
 
-/** @param expected the fingerprint of the key that encrypted the secrets, if any are */
+/** @param expected the fingerprint of the key that encrypted the secrets, if there are any */
 function wrongKey(what: string, expected: string | undefined, place: { dataDirectory: string }): Result {
   const key = expected === undefined ? 'a valid key' : `the key with fingerprint ${expected}`;
   return error({
     what,
-    why: 'No webhook can be signed, and the service does not start',
+    why: 'Webhooks cannot be signed, and the service does not start',
     fix: `Set FLOWHOOK_ENCRYPTION_KEY to ${key}, or save it as ${keyFile(place)}`,
   });
 }
@@ -172,21 +176,21 @@ export const notifications: Check = ofStore('database', 'notifications', async (
   if (await hearsNotifications(settings.databaseUrl))
     return ok('Nodes notify each other immediately (LISTEN/NOTIFY)');
   return warning({
-    what: 'LISTEN/NOTIFY does not get through: there is a transaction pooler in between',
-    why: 'Jobs queued by another node start up to a second late; nothing is lost',
+    what: 'LISTEN/NOTIFY does not work, probably because of a transaction pooler',
+    why: 'Jobs that another node queues start up to 1 s later. Nothing is lost',
     fix: 'Point FLOWHOOK_DATABASE at PostgreSQL itself, or set FLOWHOOK_DATABASE_LISTEN=off to stop trying',
   });
 });
 
 const DAY_MS = 24 * 3_600_000;
-/** Without a schedule: the age at which a database should have a backup, and a backup a successor. */
+/** The maximum age of the newest backup, or of a database without backups, if there is no schedule. */
 const OLD_MS = 7 * DAY_MS;
-/** Allows for a backup that is being made or retried. */
+/** Time for a backup that is being made or retried. */
 const PATIENCE_MS = 3_600_000;
-const OF_POSTGRES = 'PostgreSQL is backed up with its own tools (docs/operate/backup.md)';
+const POSTGRES_TOOLS = 'PostgreSQL has its own backup tools (docs/operate/backup.md)';
 
 export const backupAge: Check = ofStore('backups', 'backup-age', async (store, settings) => {
-  if (isPostgres(settings.databaseUrl)) return skipped('Not checked', OF_POSTGRES);
+  if (isPostgres(settings.databaseUrl)) return skipped('Not checked', POSTGRES_TOOLS);
   const now = store.now();
   const [oldest] = await store.teams.list({ limit: 1 });
   const sinceMs = now - Math.min(now, oldest?.createdAt ?? now);
@@ -196,8 +200,8 @@ export const backupAge: Check = ofStore('backups', 'backup-age', async (store, s
 });
 
 /**
- * @param found.ageMs of the newest backup; null when there is none
- * @param found.sinceMs how long there have been data to lose
+ * @param found.ageMs the age of the newest backup; null when there is none
+ * @param found.sinceMs the age of the data
  */
 export function backupAgeResult(found: {
   everyMs: number | null;
@@ -212,24 +216,24 @@ export function backupAgeResult(found: {
   }
   return warning({
     what: everyMs === null ? what : `${what}; FLOWHOOK_BACKUP_EVERY is ${durationWords(everyMs)}`,
-    why: 'A failed disk or a mistaken deletion loses everything not backed up',
+    why: 'After a disk failure or an accidental deletion, all data without a backup is lost',
     fix:
       everyMs === null
         ? 'Set FLOWHOOK_BACKUP_EVERY=24h, and run `flowhook backup create` now'
-        : 'Look for backup.failed in the log, and try `flowhook backup create`',
+        : 'Search the log for backup.failed, and try `flowhook backup create`',
   });
 }
 
 export const backupPlace: Check = ofSettings('backups', 'backup-place', async (settings) => {
-  if (isPostgres(settings.databaseUrl)) return skipped('Not checked', OF_POSTGRES);
+  if (isPostgres(settings.databaseUrl)) return skipped('Not checked', POSTGRES_TOOLS);
   const made = backupsOf(settings).filter(({ origin }) => origin !== 'migration');
   if (made.length === 0 && settings.backupEveryMs === null) return ok('There are no backups yet');
   const { backupDirectory, dataDirectory } = settings;
   if (existsSync(join(backupDirectory, basename(keyFile(settings))))) {
     return warning({
       what: `The encryption key is stored with the backups (${backupDirectory})`,
-      why: 'Anyone who obtains a backup can then decrypt its secrets too',
-      fix: 'Store the key elsewhere, just as safely',
+      why: 'Anyone who gets a backup can then decrypt its secrets',
+      fix: 'Store the key in another safe place',
     });
   }
   const [data, backups] = await Promise.all([stat(existing(dataDirectory)), stat(existing(backupDirectory))]);
@@ -240,8 +244,8 @@ export const backupPlace: Check = ofSettings('backups', 'backup-place', async (s
     what: isInside
       ? `Backups are in the data directory, with the database and the encryption key (${backupDirectory})`
       : `Backups are on the same disk as the database (${backupDirectory})`,
-    why: 'If that disk fails, all of it is lost',
-    fix: 'Set FLOWHOOK_BACKUP_DIRECTORY to another disk, or copy backups elsewhere (restic, rclone) and the key to a third place',
+    why: 'If that disk fails, the database and its backups are lost',
+    fix: 'Set FLOWHOOK_BACKUP_DIRECTORY to another disk, or copy the backups to another machine (restic, rclone), and the key to a third place',
   });
 });
 

@@ -1,4 +1,4 @@
-/** Examines a running node, or an installation from outside, also while a server runs on it. */
+/** Examines a running node, or an installation from another process, also while a server is running. */
 import { statSync } from 'node:fs';
 import { Problem } from '../model/error.ts';
 import type { Examination } from '../model/finding.ts';
@@ -14,7 +14,7 @@ const NONE: ExaminedDatabase = {
   mistake: undefined,
   without: undefined,
 };
-/** How long a result is cached: an examination reads whole files and measures the disk. */
+/** The time that a result is cached: an examination reads whole files and measures the disk. */
 const FRESH_MS = 30_000;
 
 export class Doctor {
@@ -35,7 +35,7 @@ export class Doctor {
     this.#clock = clock;
   }
 
-  /** The findings, at most 30 s old. Simultaneous calls share an examination. Rejects when the doctor is stopped. */
+  /** Returns findings that are at most 30 s old. Concurrent calls share an examination. Rejects after `stop`. */
   examine(): Promise<Examination> {
     if (this.#last !== undefined && this.#clock() - this.#lastAtMs < FRESH_MS) {
       return Promise.resolve(this.#last);
@@ -53,7 +53,7 @@ export class Doctor {
   }
 
   async #examine(): Promise<Examination> {
-    // Loaded with the first examination: most services never have one.
+    // Loaded with the first examination, because most services never run one.
     const { CHECKS } = await import('./checks.ts');
     const examination = await examine(await this.#subject(), CHECKS, { signal: this.#stopping.signal });
     this.#last = examination;
@@ -62,7 +62,7 @@ export class Doctor {
   }
 }
 
-/** @param input.doubts what may be a mistake in the settings: sentences */
+/** @param input.doubts sentences about probable mistakes in the settings */
 export function doctorOfNode(input: {
   settings: ExaminedSettings;
   doubts: readonly string[];
@@ -78,7 +78,7 @@ export function doctorOfNode(input: {
       mistakes: [],
       doubts,
       database: { ...NONE, store, schema },
-      // With several nodes, none knows whether the others are running.
+      // A node does not know whether other nodes are running.
       isServed: isPostgres(settings.databaseUrl) ? null : true,
       node: node(),
       online: null,
@@ -89,9 +89,9 @@ export function doctorOfNode(input: {
 }
 
 /**
- * @param input.settings the settings, or everything that is wrong with them, which becomes a finding
- * @param input.doubts what may be a mistake in them: sentences
- * @param input.online URLs that may be requested; null: no request may leave this machine
+ * @param input.settings the settings, or if they are invalid, the mistakes, which become a finding
+ * @param input.doubts sentences about probable mistakes in the settings
+ * @param input.online URLs to request; null: no request may be sent
  */
 export async function examineInstallation(
   input: {
@@ -124,20 +124,20 @@ async function subjectOf({
   return { ...common, settings, mistakes: [], isServed: served, database: await openDatabase(settings) };
 }
 
-/** Never throws: errors become `mistake`. The caller must close the store. */
+/** Opens the database. Does not throw: an error becomes `mistake`. The caller must close the store. */
 async function openDatabase(settings: ExaminedSettings): Promise<ExaminedDatabase> {
   const { databaseUrl } = settings;
   let schema: ExaminedDatabase['schema'];
   try {
-    // Throws for a file that this user may not access, which would otherwise be taken for a missing one.
+    // Throws for a file that this user may not access, which would otherwise look missing.
     if (!isPostgres(databaseUrl)) statSync(databaseUrl.slice('sqlite:'.length), { throwIfNoEntry: false });
     schema = await readSchema(databaseUrl);
     if (schema.found === 0) {
-      return { ...NONE, schema, without: 'There is no database yet; the first start creates it' };
+      return { ...NONE, schema, without: 'There is no database yet. The first start creates it' };
     }
-    // Opening an older one would migrate it.
+    // Opening a database with an older schema would migrate it.
     if (schema.found !== schema.newest) {
-      return { ...NONE, schema, without: 'The schema version is not the one this flowhook needs' };
+      return { ...NONE, schema, without: 'The schema has another version than this flowhook needs' };
     }
     const store = await openStore(databaseUrl, {
       publicUrl: () => '',
@@ -151,7 +151,7 @@ async function openDatabase(settings: ExaminedSettings): Promise<ExaminedDatabas
   }
 }
 
-/** Whether a server runs on it; null if that cannot be known: on PostgreSQL it may run on any machine. */
+/** Whether a server is running on the database; null if unknown: on PostgreSQL it may run on any machine. */
 async function isServed({ databaseUrl }: ExaminedSettings): Promise<boolean | null> {
   // Another check reports a directory that cannot be read.
   return isPostgres(databaseUrl) ? null : isOwned(databaseUrl).catch(() => null);

@@ -1,4 +1,4 @@
-/** Files: who may read those of the service and of its secrets, and whether workflow files are valid and applied. */
+/** Files: who can access data and secrets, and whether workflow files are valid and applied. */
 import { constants, existsSync } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -12,9 +12,9 @@ import { countWords, listed } from '../std/amounts.ts';
 import { keyFile } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
 
-const OF_OTHERS = 0o077;
-/** Docker and Kubernetes mount secrets there, readable only within the container. */
-const OF_A_CONTAINER = ['/run/secrets/', '/var/run/secrets/'];
+const OPEN_TO_OTHERS = 0o077;
+/** Docker and Kubernetes mount secrets here, readable only within the container. */
+const CONTAINER_SECRETS = ['/run/secrets/', '/var/run/secrets/'];
 const ROOT = 0;
 
 export const dataDirectory: Check = ofSettings('files', 'data-directory', async ({ dataDirectory: path }) => {
@@ -27,30 +27,30 @@ export const dataDirectory: Check = ofSettings('files', 'data-directory', async 
   } catch {
     return error({
       what: `This user cannot read and write ${path}`,
-      why: 'The service exits at once if this user starts it',
-      fix: `chown it to the service user, and chmod 700 ${path}`,
+      why: 'The service exits at its start if this user runs it',
+      fix: `chown the directory to the service user, and chmod 700 ${path}`,
     });
   }
   const own = process.getuid?.() ?? uid;
   if (uid !== own && own !== ROOT) {
     return warning({
-      what: `${path} belongs to user ${uid}, and this is user ${own}`,
-      why: 'Its owner can take it away, and files written by one may be unreadable for the other',
+      what: `${path} belongs to user ${uid}, but this is user ${own}`,
+      why: 'The owner can remove the directory, and each user may be unable to read files of the other',
       fix: 'Run doctor as the service user, or chown the directory to it',
     });
   }
   const strangers = await filesOfOthers(path, uid);
   if (strangers.length > 0) {
     return warning({
-      what: `Files in ${path} belong to a different user than the directory: ${strangers.join(', ')}`,
-      why: 'A command was run as another user, perhaps with sudo; the service may be unable to write them',
+      what: `Files in ${path} belong to another user than the directory: ${strangers.join(', ')}`,
+      why: 'A command probably ran as another user, perhaps with sudo. The service may be unable to write these files',
       fix: `chown them to the owner of the directory (${uid}), and run commands as that user`,
     });
   }
-  if ((mode & OF_OTHERS) === 0) return ok(`Only its owner can access ${path}`);
+  if ((mode & OPEN_TO_OTHERS) === 0) return ok(`Only its owner can access ${path}`);
   return warning({
     what: `Other users on this machine can access ${path} (mode ${shown(mode)})`,
-    why: 'The database holds key hashes and all records; the encryption key is next to it',
+    why: 'The directory contains the database, with all records and key hashes, and the encryption key',
     fix: `chmod 700 ${path}`,
   });
 });
@@ -69,7 +69,7 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   const places = [
     ...(settings.encryptionKey === undefined ? [keyFile(settings)] : []),
     ...ofTeams,
-    // A secret of a team may have such a name too; its value is no path, and must not be repeated.
+    // A secret of a team may also end in _FILE. Its value is not a path, and must not be shown.
     ...[...settings.environment]
       .filter(([name, value]) => /^FLOWHOOK_(?!SECRET__).+_FILE$/.test(name) && value !== '')
       .map(([, path]) => resolve(path)),
@@ -79,13 +79,13 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
     const found = await look(path);
     if (found === undefined) continue;
     if (found.failed !== undefined) return unreadable(path, found.failed);
-    const isMounted = OF_A_CONTAINER.some((folder) => path.startsWith(folder));
-    if (!isMounted && (found.mode & OF_OTHERS) !== 0) open.push({ path, mode: found.mode });
+    const isMounted = CONTAINER_SECRETS.some((folder) => path.startsWith(folder));
+    if (!isMounted && (found.mode & OPEN_TO_OTHERS) !== 0) open.push({ path, mode: found.mode });
   }
   if (open.length > 0) {
     return warning({
       what: `Other users on this machine can access ${open.map(({ path, mode }) => `${path} (mode ${shown(mode)})`).join(', ')}`,
-      why: 'Anyone who reads a secret can use it unnoticed',
+      why: 'Anyone who reads a secret can use it without being noticed',
       fix: `chmod 600 ${open.map(({ path }) => path).join(' ')}. Rotate the secrets if someone may have read them already`,
     });
   }
@@ -96,7 +96,7 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
       return error({
         what: (cause as Error).message,
         why: 'Runs that use a secret of this team fail',
-        fix: 'Correct the file: it must map names to strings',
+        fix: 'Correct the file. It must map names to strings',
       });
     }
   }
@@ -107,7 +107,7 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   );
 });
 
-/** What lies in the folder of the teams' secrets. */
+/** The files in the directory with the secrets of teams. */
 async function secretsIn({ workflowsDirectory }: { workflowsDirectory: string }): Promise<string[]> {
   const folder = join(dirname(resolve(workflowsDirectory)), 'secrets');
   return (await readdir(folder).catch(() => [])).map((name) => join(folder, name));
@@ -115,7 +115,7 @@ async function secretsIn({ workflowsDirectory }: { workflowsDirectory: string })
 
 type Looked = { failed: string } | { failed: undefined; mode: number; uid: number };
 
-/** Undefined when it does not exist. */
+/** Returns undefined if the file does not exist. */
 async function look(path: string): Promise<Looked | undefined> {
   try {
     const { mode, uid } = await stat(path);
@@ -129,7 +129,7 @@ async function look(path: string): Promise<Looked | undefined> {
 function unreadable(path: string, failed: string): Result {
   return error({
     what: `${path} cannot be accessed: ${failed}`,
-    why: 'The service cannot use it either if this user starts it',
+    why: 'The service cannot use it either if this user runs it',
     fix: 'Give this user read access, or run doctor as the service user',
   });
 }
@@ -146,7 +146,7 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
   } catch (cause) {
     return error({
       what: (cause as Error).message,
-      why: 'The service exits at once if this user starts it',
+      why: 'The service exits at its start if this user runs it',
       fix: 'Correct FLOWHOOK_RUN_AS or the permissions, or run doctor as root',
     });
   }
@@ -155,7 +155,7 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
   const readable: string[] = [];
   for (const path of places) if (await mayAccess(user, 'r', path)) readable.push(path);
   if (readable.length === 0)
-    return ok(`Sources run as ${user.user}, who cannot read what belongs to the service`);
+    return ok(`Sources run as ${user.user}, who cannot read data or secrets of the service`);
   return error({
     what: `Sources run as ${user.user}, who can read ${readable.join(', ')}`,
     why: 'A program of a workflow can read the database, the encryption key or the secrets of all teams',
@@ -163,7 +163,7 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
   });
 });
 
-/** Long, because changed modules are imported to read their settings. */
+/** Longer than the default, because changed modules are imported to read their settings. */
 const LIMIT_MS = 30_000;
 
 export const workflowFiles: Check = {
@@ -173,8 +173,8 @@ export const workflowFiles: Check = {
       if (!workflowsNamed) return ok(`There are no workflow files (${directory})`);
       return error({
         what: `The workflows directory ${directory} does not exist`,
-        why: 'The service does not start if a configured directory is missing',
-        fix: 'Create it, or set FLOWHOOK_WORKFLOWS to another one',
+        why: 'The service does not start without a directory that was set explicitly',
+        fix: 'Create the directory, or set FLOWHOOK_WORKFLOWS to another one',
       });
     }
     const { store } = subject.database;
@@ -192,8 +192,8 @@ export const workflowFiles: Check = {
       );
       return error({
         what: `Invalid workflow files: ${listed(places)}`,
-        why: 'Each workflow keeps its last valid definition, or does not exist',
-        fix: 'Correct them, check with `flowhook workflows validate`, and run `flowhook apply`',
+        why: 'These workflows keep their last valid definition, or do not exist',
+        fix: 'Correct the files, check them with `flowhook workflows validate`, and run `flowhook apply`',
       });
     }
     if (stored === undefined) return ok(`${countWords(found.length, 'workflow file')}, all valid`);
@@ -213,8 +213,8 @@ export const workflowFiles: Check = {
     ];
     return warning({
       what: `The workflow files differ from what was applied; ${words.join('; ')}`,
-      why: 'Runs use the applied definitions',
-      fix: '`flowhook apply` applies the files; `flowhook apply --prune` archives workflows without a file',
+      why: 'Runs use the applied definitions, not the files',
+      fix: 'Apply the files with `flowhook apply`. To archive workflows without a file, use `flowhook apply --prune`',
     });
   }),
   limitMs: LIMIT_MS,

@@ -9,14 +9,15 @@ import { isPostgres } from '../store/database-url.ts';
 import { everyRow } from '../store/page.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
-/** Memory of the service itself under load, with its threads. */
+/** The memory of the service with its threads, under load. */
 const SERVICE_BYTES = 300_000_000;
-/** Smaller differences may be the time of the query, and do not matter. */
+/** Smaller differences can result from the duration of the query, and have no effect. */
 const CLOCK_MS = 2_000;
+
 export const versions: Check = {
   group: 'machine',
   name: 'versions',
-  // A command on an older Node ends with a sentence before it gets here.
+  // `bin/flowhook.js` rejects an older Node.
   run: () => ok(`Node ${process.versions.node} with SQLite ${process.versions.sqlite}`),
 };
 
@@ -31,22 +32,22 @@ export const memory: Check = ofStore('machine', 'memory', async (store, settings
     .sort((a, b) => b - a)
     .slice(0, settings.maxRunningJobs)
     .reduce((sum, one) => sum + one, 0);
-  // Zero, or more than the total, when there is no limit but the machine.
+  // Zero, or more than the total, if there is no limit.
   const given = process.constrainedMemory();
   const limitBytes = given > 0 ? Math.min(given, totalmem()) : totalmem();
   return memoryResult({ runsBytes, limitBytes, isLimited: limitBytes < totalmem() });
 });
 
-/** @param found.runsBytes memory limits, added up, of the most demanding workflows that can run at once */
+/** @param found.runsBytes the sum of the memory limits of the largest workflows that can run at the same time */
 export function memoryResult(found: { runsBytes: number; limitBytes: number; isLimited: boolean }): Result {
   const { runsBytes, limitBytes, isLimited } = found;
-  const place = isLimited ? 'limit of this container or service' : 'all of this machine';
+  const place = isLimited ? 'limit of this container or service' : 'memory of this machine';
   const need = runsBytes + SERVICE_BYTES;
-  const what = `Runs may use ${bytesWords(runsBytes)} together and the service about ${bytesWords(SERVICE_BYTES)}, of ${bytesWords(limitBytes)} (${place})`;
+  const what = `Runs may use ${bytesWords(runsBytes)} in total and the service about ${bytesWords(SERVICE_BYTES)}, of ${bytesWords(limitBytes)} (${place})`;
   if (need <= limitBytes) return ok(what);
   return warning({
     what,
-    why: 'If the most demanding workflows run at once, the kernel may kill processes, including the service',
+    why: 'If the largest workflows run at the same time, the kernel may kill processes, including the service',
     fix: 'Lower FLOWHOOK_MAX_RUNNING_JOBS or `limits.memory` of workflows, or add memory',
   });
 }
@@ -56,21 +57,21 @@ export const clock: Check = ofStore('machine', 'clock', (store, settings, subjec
     return skipped('Not compared', 'The database uses the clock of this machine');
   const aheadMs = subject.clock() - store.now();
   if (Math.abs(aheadMs) <= CLOCK_MS)
-    return ok(`It is ${toIso(store.now())}, also by the clock of the database`);
+    return ok(`The clocks of this machine and the database agree (${toIso(store.now())})`);
   const away = durationWords(Math.abs(aheadMs));
   return warning({
     what: `This machine's clock is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
     why: "Jobs and deliveries use the database's clock; logs and certificates use this machine's",
-    fix: 'Synchronize both by NTP (chrony, systemd-timesyncd)',
+    fix: 'Synchronize both clocks with NTP (chrony, systemd-timesyncd)',
   });
 });
 
 const LITTLE_BYTES = 1_000_000_000;
-/** Below this, the write-ahead log and cached response bodies no longer fit. */
+/** With less space, the write-ahead log and cached response bodies may not fit. */
 const NO_BYTES = 100_000_000;
 const FEW_FILES = 1_000;
 
-/** By Linux's magic number of the file system (`man 2 statfs`). */
+/** Remote file systems by their magic number on Linux (`man 2 statfs`). */
 const REMOTE: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -87,9 +88,10 @@ export const rooms: readonly Check[] = [
     room({ noun: 'the data directory', path: settings.dataDirectory, needed: 0 }),
   ),
   ofSettings('machine', 'disk-space-backups', async (settings, subject) => {
-    if (isPostgres(settings.databaseUrl)) return skipped('Not checked', 'PostgreSQL is backed up elsewhere');
+    if (isPostgres(settings.databaseUrl))
+      return skipped('Not checked', 'PostgreSQL has its own backup tools');
     const { store } = subject.database;
-    // A backup is a copy without deleted data.
+    // A backup is a copy without the space of deleted data, so it is not larger.
     const needed = settings.backupEveryMs === null ? 0 : (await store?.status.database())?.bytes;
     return room({ noun: 'backups', path: settings.backupDirectory, needed: needed ?? 0 });
   }),
@@ -103,7 +105,7 @@ async function room(place: { noun: string; path: string; needed: number }): Prom
   return roomResult({ ...place, freeBytes: bavail * bsize, freeFiles: files > 0 ? ffree : null });
 }
 
-/** @param found.freeFiles free inodes; null for file systems without a fixed number */
+/** @param found.freeFiles the number of free inodes; null for file systems without a fixed number */
 export function roomResult(found: {
   noun: string;
   path: string;
@@ -116,14 +118,14 @@ export function roomResult(found: {
   if (freeFiles !== null && freeFiles < FEW_FILES) {
     return error({
       what: `Only ${countWords(freeFiles, 'free inode')} for ${noun} (${path})`,
-      why: 'Without free inodes no file can be created, whatever space is left',
+      why: 'Without free inodes no file can be created, even if there is free space',
       fix: 'Delete unneeded files there, or recreate the file system with more inodes',
     });
   }
   if (freeBytes < NO_BYTES) {
     return error({
       what,
-      why: 'Writes are refused when the disk is full; acknowledged ones are kept',
+      why: 'When the disk is full, the service rejects writes. Acknowledged data is kept',
       fix: 'Delete old backups or other files, or use a larger disk',
     });
   }
@@ -132,9 +134,9 @@ export function roomResult(found: {
     what,
     why:
       freeBytes < needed
-        ? `The next backup needs up to ${bytesWords(needed)}, and will be refused`
-        : 'Migrations copy the database first, and the log of a busy hour takes a few hundred MB',
-    fix: 'Free up space, or keep less: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_REPRESENTATION_CACHE_MB, FLOWHOOK_KEEP_EVENTS_DAYS',
+        ? `The next backup needs up to ${bytesWords(needed)}, and will fail`
+        : 'A migration copies the database first, and the write-ahead log of a busy hour takes a few hundred MB',
+    fix: 'Free up space, or keep less data: FLOWHOOK_BACKUP_KEEP, FLOWHOOK_REPRESENTATION_CACHE_MB, FLOWHOOK_KEEP_EVENTS_DAYS',
   });
 }
 
@@ -148,8 +150,8 @@ export function fileSystemResult(type: number, path: string): Result {
   if (remote !== undefined) {
     return warning({
       what: `The data directory ${path} is on ${remote}`,
-      why: "SQLite's locks and shared memory are unreliable there, so the database may be corrupted",
-      fix: 'Move the data directory to a local disk (FLOWHOOK_DATA), and use this one for backups',
+      why: "SQLite's locks and shared memory are unreliable on it, so the database may be corrupted",
+      fix: 'Move the data directory to a local disk (FLOWHOOK_DATA), and use this file system for backups',
     });
   }
   if (type === TMPFS) {
@@ -169,7 +171,7 @@ export function fileSystemResult(type: number, path: string): Result {
   return ok(`The data directory ${path} appears to be on a local disk`);
 }
 
-/** The nearest existing directory: a new one below it will be on the same disk. */
+/** The nearest existing directory. A new directory below it will be on the same disk. */
 export function existing(path: string): string {
   let found = path;
   while (!existsSync(found) && dirname(found) !== found) found = dirname(found);

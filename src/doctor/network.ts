@@ -1,4 +1,4 @@
-/** The network: outgoing requests as deliveries send them, the certificate, and the port and who listens on it. */
+/** The network: outgoing requests, sent like deliveries, the certificate, and the port. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -22,8 +22,8 @@ import {
   warning,
 } from './check.ts';
 
-const ANSWER_MS = 8_000;
-/** The URLs tried when none are given. */
+const REQUEST_MS = 8_000;
+/** The URLs for `--online` without URLs. */
 export const EXAMPLES = ['https://example.com/', 'https://www.iana.org/'];
 
 export const outbound: Check = {
@@ -31,8 +31,8 @@ export const outbound: Check = {
     if (online === null) {
       return skipped(
         'Not tried',
-        'No request leaves this machine by default',
-        `\`flowhook doctor --online\` tries ${EXAMPLES.map((url) => new URL(url).host).join(' and ')}, \`--online URL\` another URL`,
+        'By default doctor sends no requests',
+        `\`flowhook doctor --online\` requests ${EXAMPLES.map((url) => new URL(url).host).join(' and ')}, and \`--online URL\` another URL`,
       );
     }
     const dispatcher = createGuardedDispatcher({ policy, resolver: createResolver() });
@@ -40,12 +40,12 @@ export const outbound: Check = {
     try {
       for (const url of online) {
         try {
-          const answer = await request(url, {
+          const response = await request(url, {
             method: 'HEAD',
             dispatcher,
-            signal: AbortSignal.timeout(ANSWER_MS),
+            signal: AbortSignal.timeout(REQUEST_MS),
           });
-          await answer.body.dump();
+          await response.body.dump();
         } catch (cause) {
           failures.push(`${maskedUrl(url)}: ${(cause as Error).message}`);
         }
@@ -56,8 +56,8 @@ export const outbound: Check = {
     if (failures.length === 0) return ok(`Reached: ${listed(online.map(maskedUrl))}`);
     return error({
       what: `Not reached: ${failures.join('; ')}`,
-      why: 'Deliveries and HTTP sources take the same route',
-      fix: 'Check the firewall and routes of this machine, or FLOWHOOK_ALLOW_NETWORKS if the message names it',
+      why: 'Deliveries and HTTP sources send their requests in the same way',
+      fix: 'Check DNS, the firewall and the routes of this machine, or FLOWHOOK_ALLOW_NETWORKS if the message names it',
     });
   }),
   limitMs: 30_000,
@@ -69,8 +69,8 @@ const SOON_MS = 21 * DAY_MS;
 
 export const certificate: Check = ofSettings('network', 'certificate', async (settings, { clock }) => {
   const { tlsCert, tlsKey, publicUrl } = settings;
-  if (tlsCert === undefined) return skipped('Not checked', 'The service does not terminate TLS itself');
-  const why = 'Clients that verify it, as they should, cannot connect';
+  if (tlsCert === undefined) return skipped('Not checked', 'The service has no certificate of its own');
+  const why = 'Clients cannot connect over HTTPS';
   const fix = 'Correct FLOWHOOK_TLS_CERT and FLOWHOOK_TLS_KEY, which name PEM files';
   let found: X509Certificate;
   try {
@@ -85,21 +85,21 @@ export const certificate: Check = ofSettings('network', 'certificate', async (se
   return certificateResult(found, publicUrl && hostOf(publicUrl), clock());
 });
 
-/** @param host what it must be valid for, if known */
+/** @param host the host that the certificate must be valid for, if known */
 function certificateResult(found: X509Certificate, host: string | undefined, now: number): Result {
   const names = found.subjectAltName ?? found.subject;
   if (host !== undefined && !isFor(found, host)) {
     return error({
       what: `The certificate is for ${names}, not for ${host}`,
-      why: 'Clients that verify it, as they should, refuse to connect',
-      fix: `Get one for ${host}`,
+      why: 'Clients that verify the certificate refuse to connect',
+      fix: `Get a certificate for ${host}, or correct FLOWHOOK_PUBLIC_URL`,
     });
   }
   const [from, until] = [found.validFromDate.getTime(), found.validToDate.getTime()];
   const trouble = (what: string): Trouble => ({
     what,
-    why: 'Outside its validity period, clients refuse to connect',
-    fix: 'Renew it, and check that its renewal (certbot, Caddy, cert-manager) works',
+    why: 'Clients refuse to connect before and after the validity period of a certificate',
+    fix: 'Renew the certificate, and check that automatic renewal (certbot, Caddy, cert-manager) works',
   });
   if (until <= now) return error(trouble(`The certificate for ${names} expired at ${toIso(until)}`));
   if (from > now) return error(trouble(`The certificate for ${names} is not valid before ${toIso(from)}`));
@@ -116,15 +116,15 @@ const READY_MS = 5_000;
 export const port: Check = ofSettings('network', 'port', async (settings, { node, isServed }) => {
   const { host, port: number } = settings;
   if (node !== undefined) return ok(`This node listens on ${host}, port ${node.port}`);
-  if (number === 0) return ok('The service takes any free port (FLOWHOOK_PORT=0)');
+  if (number === 0) return ok('The service picks any free port (FLOWHOOK_PORT=0)');
   const place = `Port ${number} on ${host}`;
   const failed = await tryToListen(host, number);
   if (failed === undefined) {
     if (isServed !== true) return ok(`${place} is free`);
     return warning({
       what: `${place} is free, but a server is using the data directory`,
-      why: 'It listens elsewhere, is starting or stopping, or hangs',
-      fix: 'Run doctor with the settings of that server; if it hangs, restart it',
+      why: 'The server listens on another address, is starting or stopping, or hangs',
+      fix: 'Run doctor with the settings of the server. If the server hangs, restart it',
     });
   }
   if (failed === 'EADDRINUSE') return takenBy(settings, place, isServed);
@@ -160,36 +160,36 @@ async function takenBy(settings: ExaminedSettings, place: string, isServed: bool
   if (ready.status === 200) return ok(`${place}: a flowhook server is listening and ready`);
   return error({
     what: `${place}: a flowhook server is listening, but not ready (${ready.status}): ${ready.says}`,
-    why: 'It refuses requests with 503',
-    fix: 'Wait if it is starting or stopping; otherwise see its log and the database findings',
+    why: 'The server rejects requests with 503',
+    fix: 'Wait if the server is starting or stopping. Otherwise see its log and the database findings',
   });
 }
 
 /**
- * A port in use by something that does not identify itself as a flowhook server.
+ * The result for a port in use by a program that does not identify itself as a flowhook server.
  *
  * @param found.isServed whether a server is using the data directory
- * @param found.isSilent whether it took the request and did not answer
+ * @param found.isSilent whether the program accepted the request and did not respond
  */
 export function takenResult(found: { place: string; isServed: boolean; isSilent: boolean }): Result {
   const { place, isServed, isSilent } = found;
   if (isServed && isSilent) {
     return error({
-      what: `${place}: a program is listening, but did not answer within ${READY_MS / 1_000} s`,
+      what: `${place}: a program is listening, but did not respond within ${READY_MS / 1_000} s`,
       why: 'It is probably the server that uses the data directory, and hangs, is suspended or is overloaded',
-      fix: 'Check its log and the load of this machine. If it stays silent, kill and restart it: nothing acknowledged is lost',
+      fix: 'Check its log and the load of this machine. If it still does not respond, kill and restart it: no acknowledged data is lost',
     });
   }
   return error({
     what: `${place} is in use by another program`,
     why: isServed
-      ? 'The server that uses the data directory listens elsewhere: clients of this port reach another program'
+      ? 'Clients of this port reach another program: the server that uses the data directory listens on another address'
       : 'The service does not start',
-    fix: 'Stop that program, which `ss -ltnp` names, or set FLOWHOOK_PORT to another port',
+    fix: 'Stop that program (`ss -ltnp` shows its name), or set FLOWHOOK_PORT to another port',
   });
 }
 
-/** What a flowhook server answers to `/readyz`; `silent` without an answer in time, undefined from anything else. */
+/** The response of a flowhook server to `/readyz`; `silent` without a response in time; undefined for another program. */
 async function askReady(
   settings: ExaminedSettings,
 ): Promise<{ status: number; says: string } | 'silent' | undefined> {
@@ -202,7 +202,7 @@ async function askReady(
   try {
     const { statusCode, headers, body } = await request(`${url}/readyz`, { signal, dispatcher });
     const says = (await body.json()) as { error?: unknown };
-    // Every answer of flowhook has a request id, and an error code if it is none.
+    // Every response of flowhook has a request id, and every error has a code.
     const isOurs = headers['x-request-id'] !== undefined && (statusCode === 200 || 'x-error-code' in headers);
     return isOurs ? { status: statusCode, says: String(says.error ?? headers['x-error-code']) } : undefined;
   } catch {

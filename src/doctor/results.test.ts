@@ -1,4 +1,4 @@
-/** Where the checks draw their lines: what is fine, what is a warning, what is an error. */
+/** The limits of checks: which values are ok, a warning or an error. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllowNetworks } from '../net/address-policy.ts';
@@ -13,7 +13,7 @@ import { deliveriesResult, webhookEventsResult, webhooksResult } from './work.ts
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The status; of what is not fine there is a reason and a next step. */
+/** Returns the status, and asserts that a problem has a reason and a next step. */
 function statusOf({ status, what, why, fix }: Result): string {
   assert.match(what, /^\S.*[^.]$/s);
   if (status === 'ok') assert.deepEqual([why, fix], [null, null]);
@@ -21,21 +21,21 @@ function statusOf({ status, what, why, fix }: Result): string {
   return status;
 }
 
-test('memory: what may run at once must find room beside the service', () => {
+test('memory: warns if simultaneous runs and the service need more than there is', () => {
   const isLimited = true;
   assert.equal(statusOf(memoryResult({ runsBytes: 1e9, limitBytes: 2e9, isLimited })), 'ok');
   const tight = memoryResult({ runsBytes: 4e9, limitBytes: 2e9, isLimited });
   assert.equal(statusOf(tight), 'warning');
-  assert.match(tight.what, /4 GB together.* of 2 GB \(limit of this container/);
+  assert.match(tight.what, /4 GB in total.* of 2 GB \(limit of this container/);
 });
 
-test('port: a server that does not answer is not taken for another program', () => {
+test('port: a server that does not respond is not reported as another program', () => {
   const taken = { place: 'Port 8080', isServed: true, isSilent: false };
   assert.equal(statusOf(takenResult(taken)), 'error');
   assert.match(takenResult(taken).fix ?? '', /Stop that program/);
   const silent = takenResult({ ...taken, isSilent: true });
   assert.equal(statusOf(silent), 'error');
-  assert.match(silent.what, /a program is listening, but did not answer within 5 s/);
+  assert.match(silent.what, /a program is listening, but did not respond within 5 s/);
   assert.match(silent.fix ?? '', /kill and restart it/);
   assert.match(
     takenResult({ ...taken, isServed: false, isSilent: true }).what,
@@ -43,7 +43,7 @@ test('port: a server that does not answer is not taken for another program', () 
   );
 });
 
-test('disk space: for what comes, for the next backup, for files at all', () => {
+test('disk space: for new data, for the next backup, and in inodes', () => {
   const place = { noun: 'backups', path: '/b', needed: 0, freeBytes: 5e9, freeFiles: 1e6 };
   assert.equal(statusOf(roomResult(place)), 'ok');
   assert.equal(statusOf(roomResult({ ...place, freeFiles: null })), 'ok');
@@ -54,14 +54,14 @@ test('disk space: for what comes, for the next backup, for files at all', () => 
   assert.equal(statusOf(roomResult({ ...place, freeFiles: 3 })), 'error');
 });
 
-test('file systems: a disk of the machine, not the network and not memory', () => {
+test('file systems: a local disk, not a network share or memory', () => {
   assert.equal(statusOf(fileSystemResult(0xef53, '/data')), 'ok');
   for (const type of [0x6969, 0xfe534d42, 0x01021997, 0x01021994, 0x794c7630]) {
     assert.equal(statusOf(fileSystemResult(type, '/data')), 'warning');
   }
 });
 
-test('exposure: TLS, and an address of its own, once others may ask', () => {
+test('exposure: TLS and a public URL if other machines can reach the service', () => {
   const closed = { host: '127.0.0.1', publicUrl: undefined, trustProxy: false, tlsCert: undefined } as const;
   const everybody = parseTrustedProxies('true') ?? false;
   const some = parseTrustedProxies('10.0.0.0/8') ?? false;
@@ -85,7 +85,7 @@ test('exposure: TLS, and an address of its own, once others may ask', () => {
   }
 });
 
-test('networks: what only this machine should reach, once others may ask', () => {
+test('networks: no loopback addresses if other machines can reach the service', () => {
   const networks = (host: string, allowed: string) =>
     statusOf(networksResult({ host, publicUrl: undefined, allowNetworks: parseAllowNetworks(allowed) }));
   assert.equal(networks('127.0.0.1', 'loopback,private'), 'ok');
@@ -93,23 +93,23 @@ test('networks: what only this machine should reach, once others may ask', () =>
   assert.equal(networks('0.0.0.0', 'loopback,private'), 'warning');
 });
 
-test('the database: near', () => {
+test('database: warns about long response times', () => {
   const near = { kind: 'postgres', version: '18', bytes: 1e6, medianMs: 0.4 } as const;
   assert.equal(statusOf(databaseResult(near)), 'ok');
   assert.equal(statusOf(databaseResult({ ...near, medianMs: 80 })), 'warning');
 });
 
-test('backups: as old as the schedule says, or a week without one', () => {
+test('backups: at most as old as the interval, or a week without a schedule', () => {
   const fresh = { everyMs: null, ageMs: null, sinceMs: DAY_MS };
-  assert.equal(statusOf(backupAgeResult(fresh)), 'ok', 'there is little to lose yet');
+  assert.equal(statusOf(backupAgeResult(fresh)), 'ok', 'the data is new');
   assert.equal(statusOf(backupAgeResult({ ...fresh, sinceMs: 9 * DAY_MS })), 'warning');
   assert.equal(statusOf(backupAgeResult({ ...fresh, sinceMs: 9 * DAY_MS, ageMs: DAY_MS })), 'ok');
   const daily = { everyMs: DAY_MS, ageMs: DAY_MS + HOUR_MS / 2, sinceMs: 9 * DAY_MS };
-  assert.equal(statusOf(backupAgeResult(daily)), 'ok', 'one is being made');
+  assert.equal(statusOf(backupAgeResult(daily)), 'ok', 'a backup is being made');
   assert.equal(statusOf(backupAgeResult({ ...daily, ageMs: 2 * DAY_MS })), 'warning');
 });
 
-test('webhooks: those that have failed for an hour, or were paused while they failed', () => {
+test('webhooks: warns about webhooks that have failed for an hour, or were paused while failing', () => {
   const now = 100 * HOUR_MS;
   const one = {
     id: 'wh_1',
@@ -128,7 +128,7 @@ test('webhooks: those that have failed for an hour, or were paused while they fa
   assert.equal(status({}, 3), 'warning');
 });
 
-test('deliveries: an hour is longer than a few tries take', () => {
+test('deliveries: warns if a delivery has waited for more than an hour', () => {
   assert.equal(statusOf(deliveriesResult({ waiting: 0, complete: true, oldestMs: 0 })), 'ok');
   assert.equal(statusOf(deliveriesResult({ waiting: 9, complete: true, oldestMs: 60_000 })), 'ok');
   assert.equal(
@@ -137,7 +137,7 @@ test('deliveries: an hour is longer than a few tries take', () => {
   );
 });
 
-test('webhooks: for events that exist, also under other names', () => {
+test('webhook events: warns about unknown names, but not about aliases', () => {
   assert.equal(statusOf(webhookEventsResult([{ id: 'wh_1', events: ['job.failed', '*'] }])), 'ok');
   const wrong = webhookEventsResult([
     { id: 'wh_1', events: ['*'] },

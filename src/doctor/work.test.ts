@@ -1,4 +1,4 @@
-/** What is late or stuck, by the clock of the database. */
+/** Checks for late or stuck work, by the clock of the database. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -80,7 +80,7 @@ async function apply(id: string, nextRunAt: number | null): Promise<void> {
   await store.workflows.apply({ teamId, id, definition, hash: id, nextRunAt });
 }
 
-test('a schedule is late when nothing has started it for minutes, if a server runs', async () => {
+test('a schedule is overdue if no run has started for minutes, and only if a server is running', async () => {
   await apply('people', START + MINUTE_MS);
   nowMs = START + 3 * MINUTE_MS;
   assert.equal((await find('schedules', true)).status, 'ok');
@@ -91,7 +91,7 @@ test('a schedule is late when nothing has started it for minutes, if a server ru
   assert.equal((await find('schedules', false)).status, 'skipped');
 });
 
-test('a job is stuck that could run for long, and not one of a workflow that is paused', async () => {
+test('a job is stuck if it has been queued for long, but not if its workflow is paused', async () => {
   await apply('stuck', null);
   await apply('paused', null);
   for (const workflowId of ['stuck', 'paused']) {
@@ -114,7 +114,7 @@ test('a job is stuck that could run for long, and not one of a workflow that is 
   assert.equal((await find('jobs', false)).status, 'ok', 'they wait for a server');
 });
 
-test('deliveries that have waited for more than an hour are told', async () => {
+test('deliveries that have waited for more than an hour are reported', async () => {
   await store.webhooks.subscribe({
     teamId,
     workflowId: null,

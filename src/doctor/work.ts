@@ -1,4 +1,4 @@
-/** Jobs, schedules, webhooks and deliveries: what keeps failing, is overdue, or is stuck. */
+/** Jobs, schedules, webhooks and deliveries that fail repeatedly, are overdue, or are stuck. */
 import { canonicalEvents, nearestEvent } from '../model/event.ts';
 import type { Webhook } from '../model/webhook.ts';
 import type { Workflow } from '../model/workflow.ts';
@@ -9,13 +9,13 @@ import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
 const MINUTE_MS = 60_000;
-/** How many runs in a row must have failed. */
+/** The number of consecutive failed runs that is reported. */
 const RUNS = 3;
 const LATE_MS = 5 * MINUTE_MS;
 const WAITING_MS = 15 * MINUTE_MS;
 const MAX_LATE = 1_000;
-/** How many waiting jobs of each team are examined. */
-const LOOKED_AT = 100;
+/** The maximum number of waiting jobs that are examined per team. */
+const EXAMINED_JOBS = 100;
 
 /** Each team with its workflows. */
 async function* teamsOf(
@@ -48,7 +48,7 @@ export const failingWorkflows: Check = ofStore('work', 'workflows', async (store
   return warning({
     what: `The last ${RUNS} runs of these workflows failed: ${listed(failing)}`,
     why: 'Their published records are not updated and go stale',
-    fix: '`flowhook jobs list --state failed` shows why, `flowhook jobs logs ID` the output of a run',
+    fix: '`flowhook jobs list --state failed` shows the errors, and `flowhook jobs logs ID` shows the log of a run',
   });
 });
 
@@ -60,7 +60,7 @@ export const schedules: Check = ofStore('work', 'schedules', async (store, _sett
   if (first === undefined) return ok('No schedule is overdue');
   return warning({
     what: `${countWords(late.length, 'overdue schedule')}, the oldest by ${durationWords(now - first.dueAt)}: ${listed(late.map(({ workflowId }) => workflowId))}`,
-    why: 'Due runs do not start: no node runs jobs (FLOWHOOK_ROLE), or the one that does hangs',
+    why: 'Scheduled runs do not start, because no node runs jobs (FLOWHOOK_ROLE) or the node hangs',
     fix: 'Check the logs of the nodes that run jobs, and restart them',
   });
 });
@@ -71,7 +71,7 @@ export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _setting
   if (isServed === false) {
     return running === 0
       ? ok(counted)
-      : ok(`${counted}; no server is up: the next start picks up the running ones`);
+      : ok(`${counted}; no server is running, and the next start continues the running jobs`);
   }
   const stuck = await stuckJobs(store);
   const abandoned = await store.jobs.abandoned({ nodeId: null });
@@ -80,25 +80,25 @@ export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _setting
     ...(stuck.length === 0 ? [] : [`queued for more than ${durationWords(WAITING_MS)}: ${listed(stuck)}`]),
     ...(abandoned.length === 0
       ? []
-      : [`running on a node that is gone: ${listed(abandoned.map(({ workflowId }) => workflowId))}`]),
+      : [`running on a node that has ended: ${listed(abandoned.map(({ workflowId }) => workflowId))}`]),
   ];
   return warning({
     what: `${counted}; ${words.join('; ')}`,
     why: 'FLOWHOOK_MAX_RUNNING_JOBS is too low for the backlog, or no node runs jobs',
-    fix: '`flowhook jobs list --state running` shows what occupies the slots; `flowhook jobs cancel ID` frees one',
+    fix: '`flowhook jobs list --state running` shows the jobs that use all slots, and `flowhook jobs cancel ID` cancels one',
   });
 });
 
-/** Jobs that wait only for a free slot. */
+/** Workflows whose queued jobs wait only for a free slot. */
 async function stuckJobs(store: Store): Promise<string[]> {
   const stuck: string[] = [];
   const until = store.now() - WAITING_MS;
   for await (const { teamId, slug, workflows } of teamsOf(store)) {
-    const waiting = await store.jobs.list({ teamId, states: ['queued'], until, limit: LOOKED_AT });
+    const waiting = await store.jobs.list({ teamId, states: ['queued'], until, limit: EXAMINED_JOBS });
     if (waiting.length === 0) continue;
     const paused = new Set(workflows.filter(({ pausedAt }) => pausedAt !== null).map(({ id }) => id));
     // With `overlap: buffer` a job may wait behind a running one of its workflow.
-    const others = await store.jobs.list({ teamId, states: ['running', 'retrying'], limit: LOOKED_AT });
+    const others = await store.jobs.list({ teamId, states: ['running', 'retrying'], limit: EXAMINED_JOBS });
     const busy = new Set(others.map(({ workflowId }) => workflowId));
     for (const { workflowId } of waiting) {
       if (!paused.has(workflowId) && !busy.has(workflowId)) stuck.push(`${slug}/${workflowId}`);
@@ -108,9 +108,9 @@ async function stuckJobs(store: Store): Promise<string[]> {
 }
 
 const HOUR_MS = 3_600_000;
-/** By then a delivery has had four attempts. */
+/** A delivery has had four attempts by this time. */
 const LONG_MS = HOUR_MS;
-/** Webhooks and deliveries that are looked at. */
+/** The maximum number of webhooks and deliveries that are examined. */
 const MOST = 10_000;
 
 export const webhookHealth: Check = ofStore('work', 'webhooks', async (store, _settings, { node }) => {
@@ -125,7 +125,7 @@ export function webhooksResult(
   const failing = all.filter(
     ({ state, failingSince }) => state === 'active' && failingSince !== null && now - failingSince >= HOUR_MS,
   );
-  // A webhook that was paused while it did not fail was paused on purpose.
+  // A webhook that did not fail when it was paused was paused intentionally.
   const paused = all.filter(({ state, failingSince }) => state === 'paused' && failingSince !== null);
   const words = [
     ...failing.map(
@@ -138,8 +138,8 @@ export function webhooksResult(
   if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, none failing for an hour`);
   return warning({
     what: `Failing webhooks: ${listed(words)}`,
-    why: 'Their deliveries wait, and are given up after about four days; replay works for as long as events are kept',
-    fix: '`flowhook webhooks show ID` shows the last responses; then `flowhook webhooks resume ID` and `replay`',
+    why: 'Their deliveries wait, and end as dead after about four days. They can be replayed as long as events are kept',
+    fix: '`flowhook webhooks deliveries ID` shows the last responses. When the receiver works, run `flowhook webhooks resume ID` or `flowhook webhooks replay ID --since TIME`',
   });
 }
 
@@ -149,7 +149,7 @@ export const webhookEvents: Check = ofStore('work', 'webhook-events', async (sto
 
 export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>[]): Result {
   const words = all.flatMap(({ id, events }) => {
-    // Not the name itself, which is the team's.
+    // Without the name itself, which is data of the team.
     const unknown = canonicalEvents(events).unknown;
     const meant = unknown.flatMap((name) => nearestEvent(name) ?? []);
     const advice = meant.length === 0 ? '' : ` (probably ${listed(meant)})`;
@@ -158,8 +158,8 @@ export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>
   if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, all for events that exist`);
   return warning({
     what: `Webhooks for events that do not exist: ${listed(words)}`,
-    why: 'Nothing is ever sent for such a name',
-    fix: '`flowhook webhooks show ID` names them; subscribe the right ones, then `flowhook webhooks unsubscribe ID`',
+    why: 'No event ever matches such a name',
+    fix: '`flowhook webhooks show ID` shows the names. Subscribe to the right events, then run `flowhook webhooks unsubscribe ID`',
   });
 }
 
@@ -179,8 +179,8 @@ export function deliveriesResult(found: { waiting: number; complete: boolean; ol
   if (oldestMs < LONG_MS) return ok(what);
   return warning({
     what,
-    why: 'Endpoints fail, webhooks are paused, or no node sends (FLOWHOOK_ROLE)',
-    fix: 'The webhooks finding names those that fail; `flowhook webhooks deliveries ID` lists the backlog',
+    why: 'Endpoints fail, webhooks are paused, or no node delivers webhooks (FLOWHOOK_ROLE)',
+    fix: 'See the finding about webhooks. `flowhook webhooks deliveries ID` lists the waiting deliveries of a webhook',
   });
 }
 

@@ -1,4 +1,4 @@
-/** `flowhook backup`: what was answered before it began is in it, beside a server under load; and how it is put back. */
+/** `flowhook backup`: a backup of a server under load contains all acknowledged data, and can be restored. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -26,7 +26,7 @@ import { makeDatabase } from '../support/postgres.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { RECORDS, underLoad } from '../support/store/backup-load.ts';
 
-/** Another place with the same workflows and the key, and nothing else. */
+/** A new data directory with only the encryption key, and the same workflows. */
 function elsewhere(t: TestContext, place: Place): Record<string, string> {
   const data = mkdtempSync(join(tmpdir(), 'flowhook-restored-'));
   t.after(() => rmSync(data, { recursive: true, force: true }));
@@ -43,7 +43,7 @@ function rows<Row>(file: string, sql: string): Row[] {
   }
 }
 
-test('a backup taken under load has all that was answered before, and nothing half', async (t) => {
+test('a backup made under load contains all data acknowledged before, and no partial changes', async (t) => {
   const { place, server, receiver, accepted, pushed, endLoad } = await underLoad(t);
   const before = {
     jobs: [...accepted],
@@ -56,7 +56,7 @@ test('a backup taken under load has all that was answered before, and nothing ha
   assert.equal(made.code, 0, made.stderr);
   assert.match(made.stderr, /Backups do not contain the encryption key/);
   const meanwhile = accepted.size - before.jobs.length + pushed.last - before.pushed;
-  assert.ok(meanwhile > 0, 'others went on meanwhile');
+  assert.ok(meanwhile > 0, 'the server was not blocked');
   const { file, mistakes, counts } = JSON.parse(made.stdout);
   assert.deepEqual(mistakes, []);
   const tagBefore = (await call(server, 'HEAD', '/v1/workflows/pushed/data')).headers.get('etag');
@@ -80,8 +80,8 @@ test('a backup taken under load has all that was answered before, and nothing ha
       [],
       what,
     );
-  has(idsOf('select id from job'), before.jobs, 'jobs that were answered');
-  has(idsOf('select id from event'), before.events, 'events that had arrived');
+  has(idsOf('select id from job'), before.jobs, 'acknowledged jobs');
+  has(idsOf('select id from event'), before.events, 'events that arrived');
   has(idsOf(`select id from delivery where state = 'delivered'`), before.delivered, 'deliveries');
   const queued = rows<{ deliveries: number }>(
     database,
@@ -103,7 +103,7 @@ test('a backup taken under load has all that was answered before, and nothing ha
   const records = (await (await call(second, 'GET', '/v1/workflows/pushed/data')).json()) as { n: number }[];
   assert.equal(records.length, RECORDS);
   const [n = 0, ...others] = new Set(records.map((record) => record.n));
-  assert.ok(others.length === 0 && n >= before.pushed, `push ${n}, and ${before.pushed} was answered`);
+  assert.ok(others.length === 0 && n >= before.pushed, `push ${n}, but ${before.pushed} was acknowledged`);
   for (const id of ['one', 'two']) {
     const runs = (await (await call(second, 'GET', `/v1/workflows/${id}/data`)).json()) as { run: string }[];
     assert.deepEqual([runs.length, new Set(runs.map(({ run }) => run)).size], [RECORDS, 1]);
@@ -112,7 +112,7 @@ test('a backup taken under load has all that was answered before, and nothing ha
   assert.ok(Number(tagBefore?.split('.')[1]?.split('-')[0]) < 1_000_000, String(tagBefore));
   assert.ok(Number(tagAfter?.split('.')[1]?.split('-')[0]) > 1_000_000, String(tagAfter));
 
-  // What ran or waited at that moment comes to its end, and is told.
+  // Jobs that ran or waited when the backup was made end, and their events are sent.
   const left = rows<{ id: string }>(
     database,
     `select id from job where state in ('queued', 'running', 'retrying')`,
@@ -122,13 +122,13 @@ test('a backup taken under load has all that was answered before, and nothing ha
       const ends = received.filter(({ event }) => /finished|failed/.test(event.type));
       return left.every((id) => ends.some(({ event }) => event.jobId === id));
     },
-    'the end of what was under way',
+    'the end of interrupted jobs',
     60_000,
   );
   assert.equal(await second.stop(), 0, second.output());
 });
 
-/** Deliveries that the server says have arrived. */
+/** The ids of the deliveries that have arrived, according to the server. */
 async function deliveredOf(server: ServerProcess): Promise<string[]> {
   const list = await call(server, 'GET', '/v1/integrations/webhooks/list');
   const { webhooks } = (await list.json()) as { webhooks: { id: string }[] };
@@ -143,7 +143,7 @@ async function deliveredOf(server: ServerProcess): Promise<string[]> {
   return ids;
 }
 
-/** A place with a database and one backup of it. */
+/** A directory with a database and one backup. */
 async function withBackup(t: TestContext): Promise<{ place: Place; data: string; file: string }> {
   const place = await makePlace(t, { 'default/people.yaml': 'source: { type: push }\n' });
   const data = place.environment.FLOWHOOK_DATA ?? '';
@@ -158,7 +158,7 @@ async function withBackup(t: TestContext): Promise<{ place: Place; data: string;
   return { place, data, file: stdout.trim() };
 }
 
-test('a flipped byte is found, wherever it is, and such a file is not put back', async (t) => {
+test('verify finds any flipped byte, and restore rejects such a file', async (t) => {
   const { place, data, file } = await withBackup(t);
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.equal((await place.run('backup', 'verify')).code, 0);
@@ -187,7 +187,7 @@ test('a flipped byte is found, wherever it is, and such a file is not put back',
   const alone = await place.run('backup', 'verify', file, '--json');
   assert.deepEqual([alone.code, JSON.parse(alone.stdout).checksumMatches], [0, null]);
 
-  // As other tools leave it, which copy the pages: only looked at, and put back all the same.
+  // A file from other tools, which copy pages: verify does not change it, and restore accepts it.
   const pages = join(place.directory, 'odd #%?.db');
   copyFileSync(file, pages);
   const db = new DatabaseSync(pages);
@@ -200,7 +200,7 @@ test('a flipped byte is found, wherever it is, and such a file is not put back',
   assert.equal(rows(join(data, 'flowhook.db'), 'select id from record').length, 2_000);
 });
 
-test('nothing is overwritten unasked, beside a server, or with another key', async (t) => {
+test('restore does not overwrite a database without --force, with a running server, or with another key', async (t) => {
   const { place, data, file } = await withBackup(t);
   const database = join(data, 'flowhook.db');
   const asked = await place.run('backup', 'restore', file);
@@ -209,7 +209,7 @@ test('nothing is overwritten unasked, beside a server, or with another key', asy
   const server = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: '0' });
   const served = await place.run('backup', 'restore', file, '--force');
   assert.deepEqual([served.code, /in use by another flowhook server/.test(served.stderr)], [5, true]);
-  // It has made its key by now, which that backup did not need yet.
+  // The server has created its key, which the first backup did not need.
   const later = await place.run('backup', 'create', '--json');
   const { file: sealed, encryptionKey } = JSON.parse(later.stdout);
   assert.match(encryptionKey, /^[0-9a-f]{16}$/);
@@ -247,10 +247,10 @@ test('nothing is overwritten unasked, beside a server, or with another key', asy
   assert.match(tooNew.stderr, /version 9999, and this flowhook knows versions up to \d+: use the newer/);
 });
 
-test('what is left of a lost or damaged database does not get into the restored one', async (t) => {
+test('the write-ahead log of a lost or damaged database does not get into the restored one', async (t) => {
   const { place, data, file } = await withBackup(t);
   const database = join(data, 'flowhook.db');
-  // A log that has changes in it, as a killed server leaves it.
+  // A killed server leaves a log that contains changes.
   const server = await startServerProcess({ ...place.environment, FLOWHOOK_PORT: '0' });
   await server.kill();
   assert.ok(statSync(`${database}-wal`).size > 0);
@@ -268,13 +268,13 @@ test('what is left of a lost or damaged database does not get into the restored 
   assert.ok(readdirSync(data).some((name) => /replaced-.*-wal$/.test(name)));
 });
 
-test('where there is no room a backup leaves nothing and says so', async (t) => {
+test('a backup on a full disk fails, and leaves no file', async (t) => {
   const { place, file } = await withBackup(t);
   const disk = join(place.directory, 'disk');
   mkdirSync(disk);
   const left = () => readdirSync(disk).filter((name) => name !== '.lock' && name !== 'owner.db');
   const small = { size: '64k', attempt: () => place.run('backup', 'create', '--to', disk) };
-  // Room for the bytes, and then none for the file that is put beside them.
+  // Space for the backup, but not for its manifest.
   const crowded = { ...small, size: '64m,nr_inodes=3' };
   const restoring = { size: '256k', attempt: () => place.run('backup', 'restore', file, '--data', disk) };
   for (const [{ size, attempt }, sentence] of [
@@ -298,7 +298,7 @@ test('where there is no room a backup leaves nothing and says so', async (t) => 
   }
 });
 
-test('the server makes backups by itself', async (t) => {
+test('the server makes scheduled backups', async (t) => {
   const place = await makePlace(t, { 'default/people.yaml': 'source: { type: push }\n' });
   const server = await startServerProcess({
     ...place.environment,
@@ -306,7 +306,7 @@ test('the server makes backups by itself', async (t) => {
     FLOWHOOK_BACKUP_EVERY: '24h',
   });
   t.after(() => server.kill());
-  // Each look takes its time.
+  // `backup list` takes long enough as a pause.
   while (!server.output().includes('backup.created')) await place.run('backup', 'list');
   const { stdout } = await place.run('backup', 'list', '--json');
   const [first, ...more] = JSON.parse(stdout);
@@ -320,7 +320,7 @@ test('the server makes backups by itself', async (t) => {
   );
 });
 
-test('PostgreSQL is left to its own tools, and what was restored there is read', async (t) => {
+test('on PostgreSQL backups are rejected, and verify reads a restored database', async (t) => {
   const { url, drop } = await makeDatabase();
   t.after(drop);
   const place = await makePlace(t, {}, false);

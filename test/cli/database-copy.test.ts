@@ -1,4 +1,4 @@
-/** `flowhook database copy`: copies a whole database into another one; compared row by row, and served from there. */
+/** `flowhook database copy`: the copy is compared row by row, and a server runs on it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ async function fill() {
   await service.call('POST', '/v1/workflows/zebras/push', [{ id: 'z', stripes: 40 }]);
   await service.call('POST', '/v1/workflows/people/queue', undefined, { 'idempotency-key': 'once' });
   await receiver.until((received) => received.length === 1, 'the first run');
-  // That it has arrived is noted a moment after it has.
+  // The server stores the result of a delivery shortly after it has arrived.
   for (let settled: unknown[] = []; settled.length === 0; ) {
     const list = await service.call('GET', `/v1/integrations/webhooks/${id}/deliveries?state=delivered`);
     settled = (list.body as { deliveries: unknown[] }).deliveries;
@@ -85,7 +85,7 @@ async function copied(from: string, to: string, ...more: string[]) {
   return JSON.parse(stdout) as { rows: number; tables: { name: string; rows: number }[] };
 }
 
-/** Copies without a process of its own: where a test needs a copy, and is not about the command. */
+/** Copies in this process, for tests that are not about the command. */
 async function copyHere(from: string, to: string): Promise<void> {
   const reading = await openTables(from, { log: silentLogger, make: false });
   const writing = await openTables(to, { log: silentLogger, make: true });
@@ -93,7 +93,7 @@ async function copyHere(from: string, to: string): Promise<void> {
   await Promise.all([reading.close(), writing.close()]);
 }
 
-/** Every row of every table, read without anything of ours; records by the names of their workflows. */
+/** Every row of every table, read without our code. Records are listed by the names of their workflows. */
 function rowsOf(path: string): Record<string, string[]> {
   const db = new DatabaseSync(path, { readOnly: true });
   const tables = db.prepare("select name from sqlite_master where type = 'table'").all() as {
@@ -120,7 +120,7 @@ async function emptyPlace(t: TestContext): Promise<string> {
   return join(place, 'flowhook.db');
 }
 
-/** The source once more, at a place. */
+/** A copy of the source in another directory. */
 async function backUp(place: string): Promise<void> {
   const db = new DatabaseSync(source, { readOnly: true });
   await backup(db, place);
@@ -143,7 +143,7 @@ function open(url: string) {
   return openStore(url, { publicUrl: () => '', log: silentLogger, listen: false });
 }
 
-test('every table of both databases is either copied or left behind, and the source has rows in each', async (t) => {
+test('every table of both databases is either copied or skipped, and the source has rows in each', async (t) => {
   const { url, client } = await emptyDatabase(t);
   await (await open(url)).close();
   const { rows } = await client.query("select tablename from pg_tables where schemaname = 'public'");
@@ -155,7 +155,7 @@ test('every table of both databases is either copied or left behind, and the sou
   for (const name of copiedNames) assert.ok((found[name] ?? []).length > 0, `${name} is empty`);
 });
 
-test('a copy to PostgreSQL and back is the same row for row, and is served from there', async (t) => {
+test('a copy to PostgreSQL and back has the same rows, and a server runs on it', async (t) => {
   const { url } = await emptyDatabase(t);
   const back = await emptyPlace(t);
   const before = rowsOf(source);
@@ -189,7 +189,7 @@ test('a copy to PostgreSQL and back is the same row for row, and is served from 
   }
 });
 
-test('from file to file, and refused where there is something', async (t) => {
+test('a file is copied to another file, but not into a database with data', async (t) => {
   const to = await emptyPlace(t);
   await copied(`sqlite:${source}`, `sqlite:${to}`);
   assert.deepEqual(rowsOf(to), rowsOf(source));
@@ -198,7 +198,7 @@ test('from file to file, and refused where there is something', async (t) => {
   assert.match(again.stderr, /not empty: its table instance has rows/);
 });
 
-test('what PostgreSQL cannot hold in a text becomes U+FFFD there, and the copy is right all the same', async (t) => {
+test('characters that PostgreSQL cannot store become U+FFFD, and the comparison succeeds', async (t) => {
   const { url, client } = await emptyDatabase(t);
   const from = await emptyPlace(t);
   await backUp(from);
@@ -210,7 +210,7 @@ test('what PostgreSQL cannot hold in a text becomes U+FFFD there, and the copy i
   assert.deepEqual(rows, [{ response: 'a\ufffdb' }]);
 });
 
-/** A source whose records are several pages: 3,000 beside the first ones. */
+/** A source with several pages of records: 3,000 more. */
 async function sourceOfPages(t: TestContext): Promise<string> {
   const path = await emptyPlace(t);
   await backUp(path);
@@ -223,7 +223,7 @@ async function sourceOfPages(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Starts a copy, and kills it while it writes the second page of records: a trigger waits there for a lock. */
+/** Starts a copy and kills it in the second page of records, where a trigger waits for a lock. */
 async function killedCopy(from: string, url: string, client: pg.Client): Promise<void> {
   await client.query(`
     create function stop() returns trigger language plpgsql as $$
@@ -242,12 +242,12 @@ async function killedCopy(from: string, url: string, client: pg.Client): Promise
   });
   child.kill('SIGKILL');
   await ended;
-  // Its connection would notice only when it has the lock.
+  // The connection would notice the end of the process only when it gets the lock.
   await client.query(`select pg_terminate_backend(pid, 10000) ${waiting}`);
   await client.query('drop function stop cascade; select pg_advisory_unlock(1)');
 }
 
-test('a copy that is killed is neither served nor taken for an empty database', async (t) => {
+test('a server does not start on an interrupted copy, and the copy does not count as empty', async (t) => {
   const { url, client } = await emptyDatabase(t);
   await (await open(url)).close();
   const from = await sourceOfPages(t);
@@ -265,7 +265,7 @@ test('a copy that is killed is neither served nor taken for an empty database', 
   assert.deepEqual(rowsOf(back), rowsOf(from));
 });
 
-test('a copy in which one letter is wrong is found out and not served', async (t) => {
+test('a copy with one wrong letter is detected, and a server does not start on it', async (t) => {
   const { url, client } = await emptyDatabase(t);
   await (await open(url)).close();
   await client.query(`
@@ -278,7 +278,7 @@ test('a copy in which one letter is wrong is found out and not served', async (t
   await assert.rejects(open(url), /database is an unfinished copy/);
 });
 
-test('what is in use, old or an unfinished copy itself is not copied', async (t) => {
+test('a database that is in use, old, or an unfinished copy is not copied', async (t) => {
   const { url, client } = await emptyDatabase(t);
   const [to, other] = [await emptyPlace(t), await emptyPlace(t)];
   const service = await startService({ directory, workflows });

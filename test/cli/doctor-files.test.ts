@@ -1,4 +1,4 @@
-/** What flowhook doctor says of files, of the database and of backups that were damaged, lost or left open. */
+/** `flowhook doctor` on damaged, missing or exposed files, databases and backups. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,23 +14,23 @@ import { type Installation, makeInstallation } from '../support/cli/examined.ts'
 
 const PUSH = 'source: { type: push }\n';
 
-/** What is told of what is not fine. */
-function assertTold(finding: Finding, status: Finding['status'], what: RegExp): void {
+/** Asserts that a finding describes a problem, with an effect and a fix. */
+function assertProblem(finding: Finding, status: Finding['status'], what: RegExp): void {
   assert.equal(finding.status, status, JSON.stringify(finding));
   assert.match(finding.what, what);
   for (const sentence of [finding.why, finding.fix]) assert.match(sentence ?? '', /\S/);
 }
 
-test('files that others may read are warnings, each with the command that closes them', async (t) => {
+test('files that other users can read are warnings, with the chmod command', async (t) => {
   const { data, directory, find } = await makeInstallation(t);
   assert.equal((await find('data-directory')).status, 'ok');
   chmodSync(data, 0o755);
   const opened = await find('data-directory');
-  assertTold(opened, 'warning', /Other users on this machine can access .* \(mode 0755\)/);
+  assertProblem(opened, 'warning', /Other users on this machine can access .* \(mode 0755\)/);
   assert.equal(opened.fix, `chmod 700 ${data}`);
   assert.equal((await find('secret-files')).status, 'ok');
   chmodSync(join(data, 'encryption.key'), 0o640);
-  assertTold(await find('secret-files'), 'warning', /encryption\.key \(mode 0640\)/);
+  assertProblem(await find('secret-files'), 'warning', /encryption\.key \(mode 0640\)/);
   chmodSync(join(data, 'encryption.key'), 0o600);
 
   mkdirSync(join(directory, 'secrets'));
@@ -38,24 +38,24 @@ test('files that others may read are warnings, each with the command that closes
   writeFileSync(secrets, 'TOKEN: abc\n', { mode: 0o600 });
   assert.equal((await find('secret-files')).status, 'ok');
   chmodSync(secrets, 0o604);
-  assertTold(await find('secret-files'), 'warning', /default\.yaml \(mode 0604\)/);
+  assertProblem(await find('secret-files'), 'warning', /default\.yaml \(mode 0604\)/);
   chmodSync(secrets, 0o600);
   writeFileSync(secrets, 'TOKEN: [\n');
-  assertTold(await find('secret-files'), 'error', /is not valid YAML/);
+  assertProblem(await find('secret-files'), 'error', /is not valid YAML/);
 });
 
-test('the file that a setting names is a secret as well', async (t) => {
+test('a file named by a _FILE variable must not be readable by other users', async (t) => {
   const { directory, configure, find } = await makeInstallation(t);
   const file = join(directory, 'bootstrap');
   writeFileSync(file, 'a-key-of-some-length\n', { mode: 0o644 });
   chmodSync(file, 0o644);
   const settings = configure({ FLOWHOOK_BOOTSTRAP_KEY_FILE: file });
-  assertTold(await find('secret-files', { settings }), 'warning', /bootstrap \(mode 0644\)/);
+  assertProblem(await find('secret-files', { settings }), 'warning', /bootstrap \(mode 0644\)/);
 });
 
-test('a secret of a team that is called like a file is no path, and is not repeated', async (t) => {
+test('a secret of a team whose name ends in _FILE is not used as a path, and not shown', async (t) => {
   const { configure, find } = await makeInstallation(t);
-  // Longer than the name of a file may be.
+  // Longer than a file name may be.
   const settings = configure({ FLOWHOOK_SECRET__ACME__KEY_FILE: `hush${'A'.repeat(600)}` });
   const found = await find('secret-files', { settings });
   assert.equal(found.status, 'ok');
@@ -64,30 +64,30 @@ test('a secret of a team that is called like a file is no path, and is not repea
 
 const isRoot = process.getuid?.() === 0;
 
-test('files of another user in the data directory are told', {
+test('files of another user in the data directory are reported', {
   skip: !isRoot && 'only root gives files away',
 }, async (t) => {
   const { data, find } = await makeInstallation(t);
   chownSync(join(data, 'encryption.key'), 65_534, 65_534);
-  assertTold(
+  assertProblem(
     await find('data-directory'),
     'warning',
-    /belong to a different user than the directory: encryption\.key/,
+    /belong to another user than the directory: encryption\.key/,
   );
 });
 
-test('a database that this user may not see is not taken for one that is not there', {
+test('a database that this user may not access is not reported as missing', {
   skip: !isRoot && 'only root can become another user',
 }, async (t) => {
   const { find } = await makeInstallation(t);
-  // What is loaded only now another user might not be allowed to read.
+  // Loads all modules first, which the other user may not be allowed to read.
   assert.equal((await find('database')).status, 'ok');
   process.seteuid?.(65_534);
   const found = await find('database').finally(() => process.seteuid?.(0));
-  assertTold(found, 'error', /EACCES/);
+  assertProblem(found, 'error', /EACCES/);
 });
 
-test('workflow files: as applied, changed, gone, broken, and a directory that is not there', async (t) => {
+test('workflow files: applied, changed, missing, invalid, and a missing directory', async (t) => {
   const { directory, configure, find } = await makeInstallation(t, {
     'default/one.yaml': PUSH,
     'default/two.yaml': PUSH,
@@ -97,14 +97,18 @@ test('workflow files: as applied, changed, gone, broken, and a directory that is
   writeFileSync(join(folder, 'one.yaml'), `name: One\n${PUSH}`);
   rmSync(join(folder, 'two.yaml'));
   const changed = await find('workflow-files');
-  assertTold(changed, 'warning', /changed or new: default\/one; applied, but without a file: default\/two/);
+  assertProblem(
+    changed,
+    'warning',
+    /changed or new: default\/one; applied, but without a file: default\/two/,
+  );
   writeFileSync(join(folder, 'one.yaml'), 'name: One\nsource: { type: psh }\n');
-  assertTold(await find('workflow-files'), 'error', /default\/one\.yaml:2: /);
+  assertProblem(await find('workflow-files'), 'error', /default\/one\.yaml:2: /);
   const settings = configure({ FLOWHOOK_WORKFLOWS: join(directory, 'nowhere') });
-  assertTold(await find('workflow-files', { settings }), 'error', /nowhere does not exist/);
+  assertProblem(await find('workflow-files', { settings }), 'error', /nowhere does not exist/);
 });
 
-/** Overwrites bytes of the database file while nobody has it open. */
+/** Overwrites bytes of the database file while it is closed. */
 async function damage({ data }: Installation, bytes: Buffer, position: number): Promise<void> {
   const file = await open(join(data, 'flowhook.db'), 'r+');
   await file.write(bytes, 0, bytes.length, position);
@@ -122,19 +126,19 @@ test('a page that is damaged is found without reading everything, and one that i
   const { page_size: size } = db.get<{ page_size: number }>('pragma page_size') as { page_size: number };
   db.close();
   await damage(place, Buffer.alloc(64, 0xff), (rootpage - 1) * size);
-  assertTold(await place.find('integrity'), 'error', /The database is damaged: /);
-  assertTold(await place.find('integrity', { isFull: true }), 'error', /The database is damaged: /);
+  assertProblem(await place.find('integrity'), 'error', /The database is damaged: /);
+  assertProblem(await place.find('integrity', { isFull: true }), 'error', /The database is damaged: /);
 });
 
-test('a file that is no database is an error, and what needs it is skipped', async (t) => {
+test('a file that is not a database is an error, and checks that need it are skipped', async (t) => {
   const place = await makeInstallation(t);
   await damage(place, Buffer.from('no database at all, any more'), 0);
   const [database, deliveries] = await place.look(['database', 'deliveries']);
-  assertTold(database as Finding, 'error', /not a database/);
+  assertProblem(database as Finding, 'error', /not a database/);
   assert.equal(deliveries?.status, 'skipped');
 });
 
-test('tables of another version: older ones wait, newer ones are an error, and neither is touched', async (t) => {
+test('an older schema is a warning, a newer schema is an error, and neither is changed', async (t) => {
   const place = await makeInstallation(t);
   const version = (number?: number) => {
     const db = new Database(join(place.data, 'flowhook.db'));
@@ -146,30 +150,30 @@ test('tables of another version: older ones wait, newer ones are an error, and n
   const newest = version();
   assert.equal((await place.find('schema')).status, 'ok');
   version(newest - 1);
-  assertTold(await place.find('schema'), 'warning', /pending migrations: 0\d+_/);
+  assertProblem(await place.find('schema'), 'warning', /pending migrations: 0\d+_/);
   assert.equal((await place.find('jobs')).status, 'skipped');
   assert.equal(version(), newest - 1);
   version(9_999);
-  assertTold(
+  assertProblem(
     await place.find('schema'),
     'error',
     /is at version 9999, but this flowhook supports versions up to/,
   );
 });
 
-test('the encryption key: another one, one that is none, and one that is gone', async (t) => {
+test('the encryption key: a different, an invalid and a missing one', async (t) => {
   const { data, find } = await makeInstallation(t);
   const file = join(data, 'encryption.key');
   assert.equal((await find('encryption-key')).status, 'ok');
   writeFileSync(file, `${randomBytes(32).toString('base64')}\n`);
-  assertTold(await find('encryption-key'), 'error', /is not the one that encrypted the secrets/);
+  assertProblem(await find('encryption-key'), 'error', /is not the one that encrypted the secrets/);
   writeFileSync(file, 'short\n');
-  assertTold(await find('encryption-key'), 'error', /cannot be read: .*32 bytes/);
+  assertProblem(await find('encryption-key'), 'error', /cannot be read: .*32 bytes/);
   rmSync(file);
-  assertTold(await find('encryption-key'), 'error', /is missing/);
+  assertProblem(await find('encryption-key'), 'error', /is missing/);
 });
 
-test('backups: beside the key and beside the database', async (t) => {
+test('backups: in the same directory as the encryption key, and on the disk of the database', async (t) => {
   const { data, config, look, find } = await makeInstallation(t);
   const names = ['backup-age', 'backup-place'];
   assert.deepEqual(
@@ -182,12 +186,12 @@ test('backups: beside the key and beside the database', async (t) => {
     now: Date.now(),
     origin: 'command',
   });
-  assertTold(await find('backup-place'), 'warning', /are in the data directory/);
+  assertProblem(await find('backup-place'), 'warning', /are in the data directory/);
   copyFileSync(join(data, 'encryption.key'), join(directory, 'encryption.key'));
-  assertTold(await find('backup-place'), 'warning', /encryption key is stored with the backups/);
+  assertProblem(await find('backup-place'), 'warning', /encryption key is stored with the backups/);
 });
 
-/** A file system of its own in memory; nothing where that is not permitted. */
+/** Mounts a small file system in memory; returns undefined if that is not permitted. */
 function smallDisk(t: TestContext): string | undefined {
   const path = mkdtempSync(join(tmpdir(), 'flowhook-small-'));
   let isMounted = false;
@@ -204,7 +208,7 @@ function smallDisk(t: TestContext): string | undefined {
   }
 }
 
-test('a full disk, which is memory, is told in two ways', async (t) => {
+test('a full disk and a file system in memory are reported', async (t) => {
   const { configure, look } = await makeInstallation(t);
   const disk = smallDisk(t);
   if (disk === undefined) return t.skip('mounting a file system is not permitted here');
@@ -212,6 +216,6 @@ test('a full disk, which is memory, is told in two ways', async (t) => {
   const settings = configure({ FLOWHOOK_DATA: disk });
   const found = await look(['disk-space-data', 'file-system'], { settings });
   const [space, kind] = found as [Finding, Finding];
-  assertTold(space, 'error', / free for the data directory/);
-  assertTold(kind, 'warning', /is in memory/);
+  assertProblem(space, 'error', / free for the data directory/);
+  assertProblem(kind, 'warning', /is in memory/);
 });

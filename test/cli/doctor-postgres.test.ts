@@ -1,4 +1,4 @@
-/** `flowhook doctor` on PostgreSQL: in order, behind a transaction pooler, with a wrong key, and unreachable. */
+/** `flowhook doctor` on PostgreSQL: healthy, behind a transaction pooler, with a wrong key, and unreachable. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,20 +47,20 @@ async function look(names: readonly string[], database = url, key = KEY) {
   return findings;
 }
 
-test('a database without tables is no mistake, and none are made', async () => {
+test('a database without tables is ok, and doctor creates no tables', async () => {
   const [database, schema] = await look(['database', 'schema']);
   assert.deepEqual([database?.status, schema?.status], ['ok', 'ok'], JSON.stringify(database));
   assert.match((await look(['schema']))[0]?.what ?? '', /There are no tables yet/);
 });
 
-test('of a database in use nothing is wrong', async () => {
+test('a database in use has no problems', async () => {
   const settings = configure(url);
   const store = await openStore(url, { publicUrl: () => '', log: silentLogger });
   await store.teams.ensure({ slug: 'default' });
   await openSealer(settings, store);
   await store.close();
   const found = await look([]);
-  // What is measured, or depends on the machine, says nothing of what was made here.
+  // Findings of measurements and of the machine do not depend on this test.
   assert.deepEqual(
     found
       .filter(({ group, check }) => group !== 'machine' && check !== 'database')
@@ -72,20 +72,20 @@ test('of a database in use nothing is wrong', async () => {
   assert.match(notifications?.what ?? '', /Nodes notify each other immediately/);
 });
 
-test('another encryption key than that of the other nodes is an error', async () => {
+test('an encryption key that differs from the key of other nodes is an error', async () => {
   const [key] = await look(['encryption-key'], url, OTHER_KEY);
   assert.equal(key?.status, 'error');
   assert.match(key?.what ?? '', /is not the one that encrypted the secrets/);
 });
 
-test('behind a pool of transactions notifications are not heard', async () => {
+test('notifications that do not arrive, behind a transaction pooler, are a warning', async () => {
   const pooled = `postgres://flowhook@127.0.0.1:${pool.port}${new URL(url).pathname}`;
   const [notifications] = await look(['notifications'], pooled);
   assert.equal(notifications?.status, 'warning', JSON.stringify(notifications));
   assert.match(notifications?.fix ?? '', /FLOWHOOK_DATABASE_LISTEN=off/);
 });
 
-test('a PostgreSQL that is away is one error, and what needs it is skipped', async () => {
+test('an unreachable PostgreSQL is one error, and checks that need it are skipped', async () => {
   const nowhere = 'postgres://flowhook@127.0.0.1:1/flowhook';
   const found = await look(['database', 'schema', 'integrity', 'jobs'], nowhere);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What flowhook doctor says of a service that runs, of its port, its certificate, its webhooks and its runs. */
+/** `flowhook doctor` on a running service: its port, certificate, webhooks and runs. */
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -24,7 +24,7 @@ const service = await startService({
 after(() => service.stop());
 const flowhook = new Flowhook({ url: service.url, key: service.key });
 
-/** As somebody would on the machine of that service. */
+/** Runs checks as the command does on the machine of the service. */
 async function examine(names: readonly string[], environment: Record<string, string> = {}) {
   const { host, port } = new URL(service.url);
   assert.ok(host.endsWith(port));
@@ -43,7 +43,7 @@ async function examine(names: readonly string[], environment: Record<string, str
     .findings;
 }
 
-/** What depends on the machine that the test runs on is left out. */
+/** Findings that do not depend on the machine of the test. */
 function wrong(findings: readonly SystemFinding[]): string[] {
   return findings
     .filter(({ group }) => group !== 'machine')
@@ -51,7 +51,7 @@ function wrong(findings: readonly SystemFinding[]): string[] {
     .map((finding) => JSON.stringify(finding));
 }
 
-test('of a new service nothing is wrong, asked over HTTP and beside it', async () => {
+test('a new service has no problems, over HTTP and from another process', async () => {
   const remote = await flowhook.systemChecks({ timeoutMs: 0 });
   assert.deepEqual(wrong(remote.findings), []);
   const here = await examine([]);
@@ -67,7 +67,7 @@ test('of a new service nothing is wrong, asked over HTTP and beside it', async (
   assert.match(port(here) ?? '', /a flowhook server is listening and ready/);
 });
 
-test('the machine is looked at as well, where its state is known', async () => {
+test('the machine is checked', async () => {
   const found = await examine(['versions', 'clock']);
   assert.deepEqual(
     found.map(({ check, status }) => [check, status]),
@@ -78,7 +78,7 @@ test('the machine is looked at as well, where its state is known', async () => {
   );
 });
 
-test('over HTTP it is for operators alone', async () => {
+test('over HTTP only operators may run checks', async () => {
   const { key } = await mintKey(service.store, {
     teamId: service.team.id,
     name: '',
@@ -88,7 +88,7 @@ test('over HTTP it is for operators alone', async () => {
   await assert.rejects(new Flowhook({ url: service.url, key }).systemChecks(), Unauthorized);
 });
 
-test('a workflow that fails three times in a row is named', async () => {
+test('a workflow that fails three times in a row is reported', async () => {
   for (let run = 0; run < 3; run += 1) {
     const [before] = await examine(['workflows']);
     assert.equal(before?.status, 'ok');
@@ -107,7 +107,7 @@ async function listening(t: TestContext, server: ReturnType<typeof createPlainSe
   return (server.address() as AddressInfo).port;
 }
 
-test('a port that something else has is an error, and a server that is not ready too', async (t) => {
+test('a port in use by another program is an error, and so is a server that is not ready', async (t) => {
   const place = await makeInstallation(t);
   const other = await listening(
     t,
@@ -127,8 +127,8 @@ test('a port that something else has is an error, and a server that is not ready
   assert.match(unready.what, /is listening, but not ready \(503\): The service is not ready/);
 });
 
-test('a server that has the data directory and does not listen where it should is told', async () => {
-  // What was free a moment ago another program may have taken: then another one is tried.
+test('a server that uses the data directory but listens on another port is reported', async () => {
+  // Another program may take the free port: then try another port.
   for (let tries = 0; ; tries += 1) {
     const [elsewhere] = await examine(['port'], { FLOWHOOK_PORT: String(await freePort()) });
     if (elsewhere?.status === 'error' && tries < 20) continue;
@@ -149,7 +149,7 @@ async function freePort(): Promise<number> {
 const authority = certificateAuthority();
 const NO_OPENSSL = authority === undefined && 'there is no openssl';
 
-test('certificates: those that end soon, have ended, or are not for this service', {
+test('certificates that expire soon, have expired, or are for another host', {
   skip: NO_OPENSSL,
 }, async (t) => {
   const place = await makeInstallation(t);
@@ -185,7 +185,7 @@ test('certificates: those that end soon, have ended, or are not for this service
   assert.match((await look()).join(' '), /^error The certificate cannot be used/);
 });
 
-test('the way out is tried with the URLs that are named, as deliveries go it', async (t) => {
+test('the URLs of --online are requested under the address policy of deliveries', async (t) => {
   const place = await makeInstallation(t);
   const url = `http://localhost:${await listening(
     t,
@@ -200,7 +200,7 @@ test('the way out is tried with the URLs that are named, as deliveries go it', a
   assert.match(refused.what, /FLOWHOOK_ALLOW_NETWORKS does not allow/);
 });
 
-test('the command prints by groups what is wrong and what to do, and ends with 1 when there are errors', async (t) => {
+test('the command prints problems by group with the fix, and exits with 1 if there are errors', async (t) => {
   const place = await makePlace(t, { 'default/people.yaml': 'source: { type: push }\n' });
   place.environment.FLOWHOOK_PORT = '0';
   chmodSync(join(place.directory, 'data'), 0o755);
@@ -212,7 +212,7 @@ test('the command prints by groups what is wrong and what to do, and ends with 1
     /\nFiles\n {2}! data-directory +Other users .*\n +Why it matters: .*\n +What to do: chmod 700 /,
   );
   assert.match(warned.stderr, /\d+ checks in .*: \d+ ok, \d+ warnings?, 0 errors, \d+ skipped\n$/);
-  // No colours where nobody looks.
+  // No colors without a terminal.
   assert.ok(!warned.stdout.includes('\u001b'));
 
   writeFileSync(join(place.directory, 'workflows/default/people.yaml'), 'source: 1\n');
@@ -226,13 +226,16 @@ test('the command prints by groups what is wrong and what to do, and ends with 1
   );
 });
 
-test('settings that are wrong are the first finding, and those that are misspelt are told', async (t) => {
+test('invalid settings are an error, and a misspelled variable is a warning', async (t) => {
   const place = await makePlace(t, {}, false);
   delete place.environment.FLOWHOOK_WORKFLOWS;
   Object.assign(place.environment, { FLOWHOOK_PROT: '9000', FLOWHOOK_PORT: '0' });
-  const misspelt = await place.run('doctor');
-  assert.equal(misspelt.code, 0, misspelt.stdout);
-  assert.match(misspelt.stdout, /! settings +FLOWHOOK_PROT is not a setting .*Did you mean FLOWHOOK_PORT\?/);
+  const misspelled = await place.run('doctor');
+  assert.equal(misspelled.code, 0, misspelled.stdout);
+  assert.match(
+    misspelled.stdout,
+    /! settings +FLOWHOOK_PROT is not a setting .*Did you mean FLOWHOOK_PORT\?/,
+  );
   place.environment.FLOWHOOK_PORT = 'x';
   const wrongSettings = await place.run('doctor', '--json');
   assert.equal(wrongSettings.code, 1);

@@ -1,4 +1,4 @@
-/** HTTP sources at a shell: looked at, written down, tried and run; and the engine with a source that has nothing new. */
+/** HTTP sources on the command line: preview, test and run, also when the source returns nothing new. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ fields:
   name: td a
 `;
 
-test('an answer that was saved is looked at without sending anything', async (t) => {
+test('preview reads a saved response without sending requests', async (t) => {
   const more = PEOPLE.replace(
     'tr.person\n',
     'tr.person\n  paginate: { type: next_link, from: a.next@href }\n',
@@ -65,7 +65,7 @@ test('an answer that was saved is looked at without sending anything', async (t)
   assert.deepEqual([wrong.code, /`source\.records` is not a valid path/.test(wrong.stderr)], [2, true]);
 });
 
-test('a file is looked at, tried, and run to a published version; then nothing is new', async (t) => {
+test('a file is previewed, tested and run; the second run changes nothing', async (t) => {
   let etag = '"1"';
   const asked: string[] = [];
   const { url } = await site(t, (request, response) => {
@@ -90,7 +90,7 @@ test('a file is looked at, tried, and run to a published version; then nothing i
   asked.length = 0;
   const second = await place.run('run', 'people');
   assert.match(second.stdout, /^people .*version 1/, second.stderr);
-  assert.deepEqual(asked, ['/robots.txt', '/'], 'asked, and answered with 304');
+  assert.deepEqual(asked, ['/robots.txt', '/'], 'the response is 304');
   const data = await place.run('data', 'get', 'people');
   assert.match(data.stdout, /Ada Lovelace/);
 
@@ -99,7 +99,7 @@ test('a file is looked at, tried, and run to a published version; then nothing i
   assert.match(emptied.stderr, /guards\.minRecords/);
 });
 
-test('a page that has changed fails the job by its guard, and a host that says no is tried again', async (t) => {
+test('a changed page fails the job through a guard, and an error of the host is retried', async (t) => {
   const { url } = await site(t, { '/people': [{ id: 1, mail: 'a@x' }, { id: 2 }] });
   const place = await makePlace(t, {
     'default/guarded.yaml': `source: { type: http, url: "${url}/people" }\nfields: { id: id, email: mail }\nguards: { required: [email] }\n`,
@@ -122,7 +122,7 @@ test('a page that has changed fails the job by its guard, and a host that says n
   assert.match(gone.error, /^GET .*\/gone returned 404 Not Found: Nothing here$/);
 });
 
-test('a look at a source shows no secret', async (t) => {
+test('preview masks secrets', async (t) => {
   const { url } = await site(t, (request, response) => {
     if (request.url?.includes('page=1'))
       return response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]');

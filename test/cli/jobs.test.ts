@@ -13,7 +13,7 @@ const WORKFLOWS = {
   'default/people.yaml': `name: People\nschedule: { cron: "0 6 * * 1-5", timezone: Europe/Berlin }\n${shell('echo first words >&2; printf "%s\\n" "{\\"id\\":1,\\"name\\":\\"Ada\\"}" "{\\"id\\":2,\\"name\\":\\"Grace\\"}"')}`,
   'default/broken.yaml': `retries: { max: 0 }\n${shell('echo no such host >&2; exit 7')}`,
   'default/slow.yaml': `limits: { timeout: 100ms }\n${shell('exec sleep 600')}`,
-  'default/held.yaml': shell('echo $$ > pid; echo "{\\"id\\":1}"; echo begun >&2; exec sleep 600'),
+  'default/held.yaml': shell('echo $$ > pid; echo "{\\"id\\":1}"; echo started >&2; exec sleep 600'),
   'default/pushed.yaml': 'source: { type: push }\n',
 };
 
@@ -75,7 +75,7 @@ test('with a server a job is queued and followed; Ctrl-C leaves it running, and 
   assert.doesNotMatch(waited.stderr, /No server/);
 
   const held = place.start('run', 'held', '--wait', '--logs');
-  await held.says(/begun/);
+  await held.says(/started/);
   const conflict = await place.run('run', 'held');
   assert.equal(conflict.code, 5);
   const id = /(job_\w+) \(running\)/.exec(conflict.stderr)?.[1] ?? '';
@@ -98,7 +98,7 @@ test('with a server a job is queued and followed; Ctrl-C leaves it running, and 
   assert.match(watched.stderr, /was canceled: Canceled at the command line/);
   const followed = await following.ended;
   assert.equal(followed.code, 0);
-  assert.match(followed.stdout, /begun/);
+  assert.match(followed.stdout, /started/);
 
   const again = await place.run('jobs', 'rerun', id);
   const next = again.stdout.trim();
@@ -136,7 +136,7 @@ test('with a server a job is queued and followed; Ctrl-C leaves it running, and 
 test('Ctrl-C cancels a job that runs in the process of the command, and ends its children', async (t) => {
   const place = await makePlace(t);
   const held = place.start('run', 'held', '--logs', '--json');
-  await held.says(/begun/);
+  await held.says(/started/);
   held.process.kill('SIGINT');
   const { code, stdout, stderr } = await held.ended;
   const job = JSON.parse(stdout) as Record<string, unknown>;
@@ -205,7 +205,7 @@ test('workflows test runs a file without a database, and compares records with p
   assert.match(push.stderr, /receives its records by push/);
 
   const held = place.start('workflows', 'test', 'workflows/default/held.yaml');
-  await held.says(/begun/);
+  await held.says(/started/);
   held.process.kill('SIGINT');
   const interrupted = await held.ended;
   assert.equal(interrupted.code, 130);

@@ -1,4 +1,4 @@
-/** Text from outside never acts upon the terminal on which a command prints it. */
+/** Control sequences in text from others never reach a terminal. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,10 +7,10 @@ import { runCommand } from '../support/cli/commands.ts';
 import { makePlace, type Place } from '../support/cli/place.ts';
 
 const EVIL = '\u001b]0;PWNED\u0007\u001b[2J\u009b31m\u202eevil\u2028x';
-/** What the live line draws, and colours. */
+/** The escape sequences of the live line, and colors. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one.
 const OWN = /\r\u001b\[K|\u001b\[\d+m/g;
-/** These write to a stream themselves: the first is what all others use. */
+/** The files that write to a stream. All others use `terminal.ts`. */
 const WRITERS = ['terminal.ts', 'commands/serve.ts', 'commands/completion.ts', 'commands/doctor.ts'];
 
 let place: Place;
@@ -25,7 +25,7 @@ before(async (t) => {
   });
 });
 
-test('records, logs and errors lose their control sequences on a terminal, and keep them in a pipe', async () => {
+test('control sequences are removed on a terminal, and kept in a pipe', async () => {
   const onTerminal = (...args: string[]) => runCommand(args, { ...place, terminal: { columns: 120 } });
   assert.equal((await place.run('run', 'good')).code, 0);
   const failed = await onTerminal('run', 'bad', '--wait', '--logs');
@@ -54,15 +54,15 @@ test('records, logs and errors lose their control sequences on a terminal, and k
     outputs.push(await onTerminal(...args));
   }
   for (const { stdout, stderr } of outputs) {
-    const said = (stdout + stderr).replace(OWN, '');
-    assert.doesNotMatch(said, /[^\P{Cc}\t\n]|[\u2028-\u202e]/u, JSON.stringify(said));
+    const text = (stdout + stderr).replace(OWN, '');
+    assert.doesNotMatch(text, /[^\P{Cc}\t\n]|[\u2028-\u202e]/u, JSON.stringify(text));
   }
   assert.match(outputs.map(({ stdout }) => stdout).join(''), /evil/);
   const piped = await place.run('data', 'get', 'good');
-  assert.ok(piped.stdout.includes('\u009b31m\u202eevil'), 'a pipe gets the bytes as they are');
+  assert.ok(piped.stdout.includes('\u009b31m\u202eevil'), 'a pipe receives unchanged bytes');
 });
 
-test('commands print through the file that cleans what they print', () => {
+test('commands print through terminal.ts, which removes control characters', () => {
   const directory = join(import.meta.dirname, '../../src/cli');
   const writers = readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))

@@ -1,4 +1,4 @@
-/** From an address to a workflow: sites that people have, what is proposed for them, and how much has to be put right. */
+/** `workflows new` on typical sites: the proposals, and the number of edits that each needs. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ interface Wanted {
   records: Record<string, unknown>[];
 }
 
-/** A line of the proposal, and what stands there when a person has put it right. */
+/** A line of the proposal, and its correction. */
 type Edit = [line: RegExp, instead: string];
 
 const EDITS: Readonly<Record<string, Edit[]>> = {
@@ -37,7 +37,7 @@ const EDITS: Readonly<Record<string, Edit[]>> = {
   'link-header': [],
 };
 
-/** The site of a fixture, and what is wanted of it. */
+/** The site of a fixture, and the expected records. */
 async function fixture(t: TestContext, name: string): Promise<Wanted & { site: Site }> {
   const wanted = JSON.parse(await readFile(join(SITES, name, 'wanted.json'), 'utf8')) as Wanted;
   const there = await site(t, (request, response) => {
@@ -148,7 +148,7 @@ test('an API that needs a key receives the header, and the file says where to st
   assert.match(apart.stderr, /Move it to <team>\/<id>\.yaml in the workflows directory \(/);
 });
 
-test('an answer cannot write into the file what a run would fill in', async (t) => {
+test('a response cannot inject templates into the proposal', async (t) => {
   const row = (id: number) => ({ id, name: 'a', '${secret.TOKEN}': 'b', '{{$.x}}': id });
   const there = await site(t, {
     '/api': { items: [row(1), row(2)], 'next_cursor${secret.TOKEN}': 'x', note: 'c\n# d\u2028source: e' },
@@ -161,7 +161,7 @@ test('an answer cannot write into the file what a run would fill in', async (t) 
   }
 });
 
-test('a table without headings, and a file in CSV', async (t) => {
+test('a table without headings and a CSV file are proposed', async (t) => {
   const row = (id: number, born: string) =>
     `<tr class="person"><td><a class="profile" href="/p/${id}">Ada ${id}</a></td><td>${born}</td><td><a href="mailto:a${id}@x.org">Write</a></td></tr>`;
   const there = await site(t, {
