@@ -9,10 +9,10 @@ export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [2, 'usage: invalid flag or argument'],
   [3, 'not found'],
   [4, 'unauthorized: the API key is missing, invalid, or lacks a scope'],
-  [5, 'conflict, for example: a job is already queued, or a port is in use'],
+  [5, 'conflict: for example, a job is already queued, or a port is in use'],
   [6, 'unreachable: the server or the database does not respond'],
   [7, 'timed out'],
-  [130, 'interrupted by Ctrl-C (143: by SIGTERM)'],
+  [130, 'interrupted: by Ctrl-C (143: by SIGTERM)'],
 ];
 
 /** A mistake in the user's input that commander does not detect. */

@@ -42,7 +42,7 @@ const TABLE = {
     publicUrl: setting(
       httpUrl,
       unset('the address and port the service listens on', 'https://flowhook.example.com'),
-      'URL at which clients reach the service. Links in events and the dashboard start with it.',
+      'URL at which clients reach the service. Links in events and in the dashboard begin with it.',
     ),
     trustProxy: setting(
       trustedProxies,
@@ -52,8 +52,8 @@ const TABLE = {
     ),
     tlsCert: path(
       'file',
-      unset('none: plain HTTP', '/etc/flowhook/tls/fullchain.pem'),
-      'TLS certificate with its chain (PEM). With it the service serves HTTPS. The file is reloaded when it changes.',
+      unset('none', '/etc/flowhook/tls/fullchain.pem'),
+      'TLS certificate with its chain (PEM). With it the service serves HTTPS, without it HTTP. The file is reloaded when it changes.',
     ),
     tlsKey: path(
       'file',

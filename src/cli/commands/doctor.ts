@@ -49,7 +49,7 @@ export function addDoctor(program: Command): void {
     .command('doctor')
     .description(
       'check the machine, settings, files, database, backups, network and recent failures, also while a server is ' +
-        'running, and print the effect and the fix of every problem. Changes nothing',
+        'running, and print the effect and the fix of every problem, without changing anything',
     )
     .option('--full', 'read the whole database, without a time limit')
     .option(

@@ -90,7 +90,7 @@ async function askedKey(): Promise<string> {
 export function addDashboard(program: Command): void {
   const command = program
     .command('dashboard')
-    .description('print a link that signs in to the dashboard; it works once, within 30 minutes')
+    .description('print a one-time link that signs in to the dashboard, valid for 30 minutes')
     .option('--team <slug>', 'team to sign in to (default: default)')
     .option('--key-id <id>', 'API key to sign in with (default: the key of the team with the most scopes)');
   addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl']).action(printLink);
