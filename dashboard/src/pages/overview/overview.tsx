@@ -72,7 +72,7 @@ function Counter({
   return (
     <Paper withBorder p={0}>
       <PageLink to="/runs" search={search} underline="never" c="inherit" className={styles.counterLink}>
-        <Group justify="space-between" wrap="nowrap">
+        <Group justify="space-between" gap="xs">
           <StateBadge state={state} label={label} />
           <Text span fz="xl" fw={600} className="numbers">
             {value === undefined ? '–' : count(value)}

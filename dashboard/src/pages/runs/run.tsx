@@ -127,7 +127,7 @@ function Failure({ job }: { job: Job }) {
 function Actions({ job }: { job: Job }) {
   const { can } = useSession();
   const navigate = useNavigate();
-  const { id, finishedAt } = job;
+  const { id, finishedAt, origin } = job;
   const rerun = useAction({
     run: () => flowhook.jobs.rerun(id),
     changes: ['jobs'],
@@ -148,7 +148,7 @@ function Actions({ job }: { job: Job }) {
     run: () => debugBundle(job),
     onDone: (text) => save(`${id}.json`, text, 'application/json'),
   });
-  const canRerun = can('queue') && finishedAt !== null;
+  const canRerun = can('queue') && finishedAt !== null && origin !== 'push';
   useShortcut('r', 'Run again', () => canRerun && rerun.act());
   return (
     <>

@@ -202,7 +202,8 @@ const PARALLEL = 4;
 function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => void }) {
   const { can } = useSession();
   const unfinished = chosen.filter(({ finishedAt }) => finishedAt === null);
-  const workflows = [...new Map(chosen.map((job) => [job.workflowId, job])).values()];
+  const repeatable = chosen.filter(({ origin }) => origin !== 'push');
+  const workflows = [...new Map(repeatable.map((job) => [job.workflowId, job])).values()];
   const rerun = useAction({
     run: () => each(workflows, ({ id }) => flowhook.jobs.rerun(id)),
     done: (outcome) => outcomeWords('queued', outcome),
@@ -218,7 +219,9 @@ function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => 
   if (!can('queue') || chosen.length === 0) return null;
   return (
     <Group gap="xs">
-      <ActionButton action={rerun}>Run {many(workflows.length, 'workflow')} again</ActionButton>
+      {workflows.length > 0 && (
+        <ActionButton action={rerun}>Run {many(workflows.length, 'workflow')} again</ActionButton>
+      )}
       {unfinished.length > 0 && (
         <ActionButton
           action={cancel}

@@ -33,7 +33,7 @@ test('shows the time in the queue, the run and its deliveries', () => {
     bars.map(({ label, state, fromMs, toMs }) => [label, state, fromMs, toMs]),
     [
       ['In the queue', 'queued', at('00'), at('01')],
-      ['Running', 'finished', at('01'), at('03')],
+      ['Run', 'finished', at('01'), at('03')],
       ['workflow_finished', 'delivered', at('03'), at('04')],
     ],
   );

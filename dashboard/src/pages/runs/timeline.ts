@@ -32,7 +32,7 @@ export function barsOf(
     { key: 'queue', label: 'In the queue', state: 'queued', fromMs: queuedMs, toMs: startedMs ?? endMs },
   ];
   if (startedMs !== null) {
-    const label = job.attempt > 1 ? `Running (${job.attempt} attempts)` : 'Running';
+    const label = job.attempt > 1 ? `Run (${job.attempt} attempts)` : 'Run';
     const state = job.finishedAt === null ? 'running' : job.state;
     bars.push({ key: 'run', label, state, fromMs: startedMs, toMs: endMs });
   }

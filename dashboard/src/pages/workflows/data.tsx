@@ -198,7 +198,7 @@ export function DataEmpty({
   }
   return (
     <EmptyState title="No records yet" command={curl({ method: 'POST', path: `${path}/queue` })}>
-      Records appear here after the first successful run. Start one:
+      Records appear here after the first successful run. Click “Run now” above, or start one over the API:
     </EmptyState>
   );
 }

@@ -13,7 +13,7 @@ import { useFilters } from '../../parts/filters.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, ErrorBox } from '../../parts/page.tsx';
 import { tone } from '../../parts/state-badge.tsx';
-import { Note } from '../../parts/values.tsx';
+import { Note, Prose } from '../../parts/values.tsx';
 import { ask, queryClient } from '../../queries/list.ts';
 import { definitionQuery } from '../../queries/workflows.ts';
 import { NeedsScope } from '../../session.tsx';
@@ -183,7 +183,7 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
         data-autofocus
       />
       <Text size="sm" role="status" c={color} style={{ overflowWrap: 'anywhere' }}>
-        {status}
+        <Prose text={status} />
       </Text>
       {isStale && (
         <Alert color="orange" icon={<Icon name="warning" />} title="Someone else changed this definition">
