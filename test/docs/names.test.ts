@@ -62,6 +62,15 @@ test('every command and flag in the documentation exists', () => {
   assert.deepEqual(mistakes, []);
 });
 
+test('every command that the dashboard suggests exists', () => {
+  const mistakes = globSync('dashboard/src/**/*.tsx', { cwd: ROOT }).flatMap((path) =>
+    [...textOfPage(path).matchAll(/npx flowhook ([a-z][^&\\`'"<]*)/g)].flatMap(([, call]) =>
+      mistakesOf(call ?? '').map((mistake) => `${path}: ${mistake}`),
+    ),
+  );
+  assert.deepEqual(mistakes, []);
+});
+
 /** @param call the text after `flowhook`: `jobs show|cancel JOB --json` */
 function mistakesOf(call: string): string[] {
   const words = call.trim().split(/\s+/);

@@ -62,7 +62,7 @@ function ByFile() {
         Create a file
       </Text>
       <CommandLine
-        command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json --every 1h`}
+        command={`npx flowhook workflows new https://example.com/people --out workflows/${team.slug}/people.yaml`}
       />
       <Text size="xs" c="dimmed">
         Check it, and test it without publishing anything

@@ -48,7 +48,7 @@ export function WorkflowListPage() {
         empty={
           <EmptyState
             title="No workflows yet"
-            command={`npx flowhook workflows add ${team.slug}/people --url https://example.com/people.json`}
+            command={`npx flowhook workflows new https://example.com/people --out workflows/${team.slug}/people.yaml`}
             action={make}
           >
             A workflow fetches records on request or on a schedule. Create one here, or add a file to the
