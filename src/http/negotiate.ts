@@ -71,6 +71,11 @@ function preferences(header: string | undefined): { name: string; q: number }[] 
     .filter(({ name, q }) => name !== '' && q <= 1);
 }
 
+/** The `q` of a media type in `Accept`; 0 if it is not listed. */
+export function weightOf(accept: string, type: string): number {
+  return preferences(accept).find(({ name }) => name === type)?.q ?? 0;
+}
+
 function first<T extends { q: number }>(preferences: readonly T[]): T | undefined {
   return preferences.toSorted((one, other) => other.q - one.q)[0];
 }

@@ -49,9 +49,11 @@ export interface Services {
   /** Whether the service has started and is not stopping. */
   isReady(): boolean;
   isStopping(): boolean;
-  overload: { readonly state: { limit: number; working: number; shed: number; isShortOfMemory: boolean } };
-  /** `rest` stops counting a request as work because it only waits. */
-  inFlight: { rest(answer: ServerResponse): void };
+  /** The requests in flight. `rest` stops counting a request as work because it only waits. */
+  inFlight: {
+    readonly state: { limit: number; working: number; shed: number; isShortOfMemory: boolean };
+    rest(response: ServerResponse): void;
+  };
   /** Undefined if metrics are off. */
   metrics: Metrics | undefined;
   /** Networks whose clients may read metrics without a key. */

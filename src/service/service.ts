@@ -9,7 +9,7 @@ import { DefinitionChecks } from '../definitions/checks.ts';
 import type { ParseYaml } from '../definitions/load.ts';
 import { type Comparison, LocalFiles } from '../definitions/local-files.ts';
 import { doctorOfNode } from '../doctor/doctor.ts';
-import { drain, InFlight, Overload } from '../http/limits/requests.ts';
+import { drain, InFlight } from '../http/limits/requests.ts';
 import { Certificate } from '../http/server/certificate.ts';
 import { nodeMetrics } from '../http/server/node-metrics.ts';
 import { openDashboard } from '../http/ui/dashboard.ts';
@@ -177,9 +177,8 @@ export async function startService(
     const listening = { host: config.host, port: config.port };
     let ready = false;
     let stopping = false;
-    const inFlight = new InFlight();
-    const overload = kept(new Overload({ inFlight, waitMs: () => store.waitMs(), log }));
-    overload.start();
+    const inFlight = kept(new InFlight({ waitMs: () => store.waitMs(), log }));
+    inFlight.start();
     if (metrics !== undefined) {
       processMetrics(metrics, eventLoop);
       traceMetrics(metrics, tracing);
@@ -190,7 +189,6 @@ export async function startService(
         store,
         lanes: deliveryEngine,
         bodies,
-        overload,
         inFlight,
         isReady: () => ready,
         dataDirectory: config.dataDirectory,
@@ -230,7 +228,6 @@ export async function startService(
       tracing,
       isReady: () => ready,
       isStopping: () => stopping,
-      overload,
       inFlight,
       servesApi: has('api'),
       metrics,

@@ -29,10 +29,7 @@ type Given = Pick<
   | 'isStopping'
   | 'metrics'
 > &
-  Pick<
-    ServerParts,
-    'log' | 'observer' | 'tracing' | 'servesApi' | 'certificate' | 'overload' | 'inFlight'
-  > & {
+  Pick<ServerParts, 'log' | 'observer' | 'tracing' | 'servesApi' | 'certificate' | 'inFlight'> & {
     dashboard: Dashboard | undefined;
     sealer: Sealer;
     resolver: Resolver;

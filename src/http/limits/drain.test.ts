@@ -4,12 +4,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { silentLogger } from '../../observe/log.ts';
 import { drain, InFlight } from './requests.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
 
 test('responds with `connection: close` to requests that arrived on idle connections before the shutdown', async (t) => {
-  const inFlight = new InFlight();
+  const inFlight = new InFlight({ waitMs: () => 0, log: silentLogger });
   const server = createServer((_request, response) => {
     inFlight.add(response, 'brief', 'a');
     response.end('answered');

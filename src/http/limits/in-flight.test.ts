@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
+import { silentLogger } from '../../observe/log.ts';
 import { readBody } from '../input/body.ts';
 import { InFlight } from './requests.ts';
 
 test('a request counts as work only after its body has arrived', async (t) => {
-  const inFlight = new InFlight();
+  const inFlight = new InFlight({ waitMs: () => 0, log: silentLogger });
   const arrived = Promise.withResolvers<void>();
   const read = Promise.withResolvers<void>();
   const mayAnswer = Promise.withResolvers<void>();

@@ -1,10 +1,10 @@
-/** Which teams are refused under overload. */
+/** Which teams are refused under inFlight. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { INITIAL_LIMIT, MIN_LIMIT, placesFor } from '../../model/load-limit.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { InFlight, NEW_CALLERS, Overload, UNKNOWN_TEAM } from './requests.ts';
+import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from './requests.ts';
 
 /** Responses that are never sent. */
 function answers(count: number): ServerResponse[] {
@@ -15,38 +15,37 @@ function answers(count: number): ServerResponse[] {
 }
 
 function full(team: string, waitMs = () => 0) {
-  const inFlight = new InFlight();
-  const overload = new Overload({ inFlight, waitMs, log: silentLogger, usedMemory: () => 0 });
+  const inFlight = new InFlight({ waitMs, log: silentLogger, usedMemory: () => 0 });
   let admitted = 0;
   for (const answer of answers(2 * INITIAL_LIMIT)) {
-    if (!overload.admits('brief', team)) break;
+    if (!inFlight.admits('brief', team)) break;
     inFlight.add(answer, 'brief', team);
     admitted += 1;
   }
-  return { inFlight, overload, admitted };
+  return { inFlight, admitted };
 }
 
 test('a single team may use the whole limit; beyond it, only that team is refused', () => {
-  const { overload, admitted } = full('flood');
+  const { inFlight, admitted } = full('flood');
   assert.equal(admitted, INITIAL_LIMIT);
   for (const weight of ['brief', 'whole', 'long'] as const) {
-    assert.equal(overload.admits(weight, 'flood'), false, weight);
+    assert.equal(inFlight.admits(weight, 'flood'), false, weight);
   }
-  assert.ok(overload.admits('brief', 'other'));
-  assert.ok(overload.admits('long', 'other'), 'pushes of others are not refused because of a flood');
+  assert.ok(inFlight.admits('brief', 'other'));
+  assert.ok(inFlight.admits('long', 'other'), 'pushes of others are not refused because of a flood');
 });
 
 test('accepts another team even if the limit was lowered below what the flood uses', () => {
-  const { inFlight, overload } = full('flood', () => 1_000);
-  for (let look = 0; look < 20; look += 1) overload.look();
-  assert.equal(overload.state.limit, MIN_LIMIT);
+  const { inFlight } = full('flood', () => 1_000);
+  for (let look = 0; look < 20; look += 1) inFlight.look();
+  assert.equal(inFlight.state.limit, MIN_LIMIT);
   assert.equal(inFlight.working, INITIAL_LIMIT);
-  assert.ok(overload.admits('brief', 'other'));
+  assert.ok(inFlight.admits('brief', 'other'));
 });
 
 test('a request counts for its team once the team is known, and no longer for new callers', () => {
-  const { inFlight, overload } = full(UNKNOWN_TEAM);
-  assert.equal(overload.admits('brief', UNKNOWN_TEAM), false);
+  const { inFlight } = full(UNKNOWN_TEAM);
+  assert.equal(inFlight.admits('brief', UNKNOWN_TEAM), false);
   // Other teams take all places except the last.
   for (const [n, answer] of answers(INITIAL_LIMIT).entries()) {
     if (inFlight.working === placesFor(INITIAL_LIMIT) - 1) break;
@@ -54,15 +53,15 @@ test('a request counts for its team once the team is known, and no longer for ne
   }
   const [answer] = answers(1) as [ServerResponse];
   inFlight.add(answer, 'brief', NEW_CALLERS);
-  assert.equal(overload.admits('brief', 'a'), false);
-  assert.ok(overload.count(answer, 'brief', 'a'));
+  assert.equal(inFlight.admits('brief', 'a'), false);
+  assert.ok(inFlight.count(answer, 'brief', 'a'));
   assert.deepEqual([inFlight.workingOf('a'), inFlight.workingOf(NEW_CALLERS)], [1, 0]);
-  assert.ok(overload.count(answer, 'brief', 'a'), 'counting twice is harmless');
+  assert.ok(inFlight.count(answer, 'brief', 'a'), 'counting twice is harmless');
   assert.equal(inFlight.workingOf('a'), 1);
 });
 
 test('a request that only waits does not count as work', () => {
-  const inFlight = new InFlight();
+  const inFlight = new InFlight({ waitMs: () => 0, log: silentLogger });
   const [answer] = answers(1) as [ServerResponse];
   inFlight.add(answer, 'brief', 'a');
   inFlight.rest(answer);
@@ -75,7 +74,7 @@ test('continues if the memory size cannot be read, for example because too many 
   t.mock.method(process.memoryUsage, 'rss', () => {
     throw new Error('EMFILE: too many open files');
   });
-  const overload = new Overload({ inFlight: new InFlight(), waitMs: () => 0, log: silentLogger });
-  overload.look();
-  assert.equal(overload.state.isShortOfMemory, false);
+  const inFlight = new InFlight({ waitMs: () => 0, log: silentLogger });
+  inFlight.look();
+  assert.equal(inFlight.state.isShortOfMemory, false);
 });

@@ -30,12 +30,12 @@ const MAX_REFUSED = 10 * MAX_PIPELINED;
 const pending = new WeakMap<object, Set<ServerResponse>>();
 
 /** Whether a request may wait for the earlier requests on its connection. */
-export function mayWaitOnConnection(answer: ServerResponse): boolean {
-  const { socket } = answer.req;
+export function mayWaitOnConnection(response: ServerResponse): boolean {
+  const { socket } = response.req;
   const waiting = pending.get(socket) ?? new Set();
-  pending.set(socket, waiting.add(answer));
+  pending.set(socket, waiting.add(response));
   // `close` is also emitted when the client disconnects.
-  answer.once('close', () => waiting.delete(answer));
+  response.once('close', () => waiting.delete(response));
   if (waiting.size > MAX_REFUSED) socket.destroy();
   return waiting.size <= MAX_PIPELINED;
 }
@@ -53,15 +53,118 @@ interface Entry {
   isWork: boolean;
 }
 
-/** The requests in flight, and how many of them count as work. */
+const LOOK_MS = 100;
+/** Memory use is read at every tenth look. */
+const MEMORY_EVERY = 10;
+/** How long after a refusal the node counts as under pressure. */
+const PRESSED_MS = 1_000;
+/** An overload is over when nothing was refused for this long. Until then it is logged once a minute. */
+const OVER_MS = 5_000;
+const LOG_EVERY_MS = 60_000;
+
+/** The requests in flight. Decides which requests are accepted, and adjusts the limit to the measured delays. */
 export class InFlight {
-  readonly #answers = new Map<ServerResponse, Entry>();
+  readonly #responses = new Map<ServerResponse, Entry>();
   readonly #working = new Shares();
   #isDraining = false;
   #onEmpty: (() => void) | undefined;
+  readonly #waitMs: () => number;
+  readonly #usedMemory: () => number;
+  readonly #log: Logger;
+  #limit = INITIAL_LIMIT;
+  #late = 0;
+  #most = 0;
+  #looks = 0;
+  #isShortOfMemory = false;
+  #shed = 0;
+  #loggedShed = 0;
+  #beganAt: number | undefined;
+  #loggedAt = 0;
+  #shedAt = Number.NEGATIVE_INFINITY;
+  /** When a request of each team was last refused. Entries older than a second are deleted. */
+  readonly #shedOf = new Map<string, number>();
+  /** When a request was last refused while all places were in use. */
+  #fullAt = Number.NEGATIVE_INFINITY;
+  #dueAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param input.waitMs the age of the oldest waiting database call
+   * @param input.usedMemory the share of memory in use, in [0, 1]; default: memory of this process
+   */
+  constructor(input: { waitMs: () => number; log: Logger; usedMemory?: () => number }) {
+    this.#waitMs = input.waitMs;
+    this.#log = input.log;
+    this.#usedMemory = input.usedMemory ?? usedMemory;
+  }
+
+  start(): void {
+    if (this.#timer !== undefined) return;
+    this.#dueAt = performance.now() + LOOK_MS;
+    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** `shed`: the number of requests refused since the start. */
+  get state(): { limit: number; working: number; shed: number; isShortOfMemory: boolean } {
+    return {
+      limit: this.#limit,
+      working: this.working,
+      shed: this.#shed,
+      isShortOfMemory: this.#isShortOfMemory,
+    };
+  }
+
+  /** Whether a request of a team is accepted. Refusals are counted. */
+  admits(weight: Weight, team: string): boolean {
+    this.#most = Math.max(this.#most, this.working);
+    const nowMs = performance.now();
+    const shedAt = Math.max(this.#fullAt, this.#shedOf.get(team) ?? Number.NEGATIVE_INFINITY);
+    const load = {
+      working: (mostOfTeam: number) => this.#working.allWithin(mostOfTeam),
+      held: this.workingOf(team),
+      limit: this.#limit,
+      isPressed: nowMs - shedAt < PRESSED_MS,
+      isShortOfMemory: this.#isShortOfMemory,
+    };
+    if (admits(weight, load)) return true;
+    this.#shed += 1;
+    // `long` requests are refused because others were. Counting their refusals would prolong the overload indefinitely.
+    if (weight !== 'long') {
+      this.#shedAt = nowMs;
+      this.#shedOf.set(team, nowMs);
+      if (load.working(this.#limit) >= placesFor(this.#limit)) this.#fullAt = nowMs;
+    }
+    this.#beganAt ??= nowMs;
+    return false;
+  }
+
+  /** Adjusts the limit, and logs when an overload starts, lasts or ends. */
+  look(): void {
+    const nowMs = performance.now();
+    const lateMs = Math.max(0, nowMs - this.#dueAt);
+    this.#dueAt = nowMs + LOOK_MS;
+    this.recount();
+    if (this.#looks % MEMORY_EVERY === 0) {
+      this.#isShortOfMemory = isShort(this.#usedMemory(), this.#isShortOfMemory);
+    }
+    this.#looks += 1;
+    for (const [team, shedAt] of this.#shedOf) {
+      if (nowMs - shedAt > PRESSED_MS) this.#shedOf.delete(team);
+    }
+    const waitMs = Math.max(lateMs, this.#waitMs());
+    const seen = { limit: this.#limit, waitMs, late: this.#late, most: this.#most };
+    ({ limit: this.#limit, late: this.#late } = nextLimit(seen));
+    this.#most = this.working;
+    this.#logOverload(nowMs, waitMs);
+  }
 
   get size(): number {
-    return this.#answers.size;
+    return this.#responses.size;
   }
 
   /** Whether every connection is closed after its next response. */
@@ -78,42 +181,37 @@ export class InFlight {
     return this.#working.all;
   }
 
-  /** Number of requests that count as work, of each team at most this many. */
-  workingWithin(mostOfTeam: number): number {
-    return this.#working.allWithin(mostOfTeam);
-  }
-
   /** Number of requests of a team that count as work. */
   workingOf(team: string): number {
     return this.#working.heldBy(team);
   }
 
-  add(answer: ServerResponse, weight: Weight, team: string): void {
+  add(response: ServerResponse, weight: Weight, team: string): void {
     const canBeWork = weight !== 'light' && weight !== 'long';
-    this.#answers.set(answer, { team, canBeWork, isWork: canBeWork });
+    this.#responses.set(response, { team, canBeWork, isWork: canBeWork });
     if (canBeWork) this.#working.add(team);
-    if (this.#isDraining) answer.shouldKeepAlive = false;
+    if (this.#isDraining) response.shouldKeepAlive = false;
     // `close` follows `finish`, and is also emitted when the client disconnects.
-    answer.once('close', () => this.#remove(answer));
+    response.once('close', () => this.#remove(response));
   }
 
   /**
-   * Counts a request for the team of its caller, once the team is known, if the team may have one more. The request does
+   * Counts a request for the team of its caller, once the team is known. Returns false if the request is refused. It does
    * not count while this is decided.
    */
-  move(answer: ServerResponse, team: string, mayHaveOneMore: () => boolean): boolean {
-    const entry = this.#answers.get(answer);
+  count(response: ServerResponse, weight: Weight, team: string): boolean {
+    const entry = this.#responses.get(response);
     if (entry === undefined || entry.team === team) return true;
     if (entry.isWork) this.#working.remove(entry.team);
-    const moves = mayHaveOneMore();
-    if (moves) entry.team = team;
+    const isAdmitted = this.admits(weight, team);
+    if (isAdmitted) entry.team = team;
     if (entry.isWork) this.#working.add(entry.team);
-    return moves;
+    return isAdmitted;
   }
 
   /** Stops counting a request as work, because it only waits. */
-  rest(answer: ServerResponse): void {
-    const entry = this.#answers.get(answer);
+  rest(response: ServerResponse): void {
+    const entry = this.#responses.get(response);
     if (entry === undefined) return;
     if (entry.isWork) this.#working.remove(entry.team);
     entry.canBeWork = false;
@@ -122,8 +220,8 @@ export class InFlight {
 
   /** Counts again which requests are work: all except those that wait for their client. */
   recount(): void {
-    for (const [answer, entry] of this.#answers) {
-      const isWork = entry.canBeWork && !answer.headersSent && !isBodyArriving(answer.req);
+    for (const [response, entry] of this.#responses) {
+      const isWork = entry.canBeWork && !response.headersSent && !isBodyArriving(response.req);
       if (isWork === entry.isWork) continue;
       entry.isWork = isWork;
       if (isWork) this.#working.add(entry.team);
@@ -134,30 +232,81 @@ export class InFlight {
   /** Closes each connection after its current response. Responses that have not started get `connection: close`. */
   drain(): void {
     this.#isDraining = true;
-    for (const answer of this.#answers.keys()) answer.shouldKeepAlive = false;
+    for (const response of this.#responses.keys()) response.shouldKeepAlive = false;
   }
 
   /** Destroys the connections of all requests in flight, and returns how many responses this aborted. */
   cut(): number {
-    const answers = [...this.#answers.keys()];
-    for (const { socket } of answers) socket?.destroy();
-    return answers.length;
+    const responses = [...this.#responses.keys()];
+    for (const { socket } of responses) socket?.destroy();
+    return responses.length;
   }
 
   /** Resolves when nothing is in flight. For one caller at a time. */
   async empty(): Promise<void> {
-    if (this.#answers.size === 0) return;
+    if (this.#responses.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
     });
   }
 
-  #remove(answer: ServerResponse): void {
-    const entry = this.#answers.get(answer);
+  #remove(response: ServerResponse): void {
+    const entry = this.#responses.get(response);
     if (entry?.isWork === true) this.#working.remove(entry.team);
-    this.#answers.delete(answer);
-    if (this.#isDraining) answer.req.socket.end();
-    if (this.#answers.size === 0) this.#onEmpty?.();
+    this.#responses.delete(response);
+    if (this.#isDraining) response.req.socket.end();
+    if (this.#responses.size === 0) this.#onEmpty?.();
+  }
+
+  #logOverload(nowMs: number, waitMs: number): void {
+    if (this.#beganAt === undefined) return;
+    const isOver = nowMs - this.#shedAt > OVER_MS;
+    const isNew = this.#loggedShed === 0;
+    if (!isOver && !isNew && nowMs - this.#loggedAt < LOG_EVERY_MS) return;
+    const { limit, working, isShortOfMemory } = this.state;
+    const refused = this.#shed - this.#loggedShed;
+    const fields = { refused, limit, working, waitMs: Math.round(waitMs), isShortOfMemory };
+    if (isOver) {
+      this.#log.info({ ...fields, ms: Math.round(nowMs - this.#beganAt) }, 'overload.over');
+      this.#beganAt = undefined;
+    } else {
+      this.#log.warn(
+        fields,
+        'overload.refuses: this node receives more requests than it can process in time',
+      );
+      this.#loggedAt = nowMs;
+    }
+    this.#loggedShed = this.#shed;
+  }
+}
+
+/** Jitter, so that clients that were refused together do not retry together. */
+const MAX_RETRY_AFTER_S = 3;
+
+/** A value for the header `retry-after`, in seconds. */
+export function retryAfter(): string {
+  return String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
+}
+
+/**
+ * The share of memory in use: resident memory relative to the memory of the container or machine, or V8's heap relative
+ * to its limit. The larger share counts.
+ */
+function usedMemory(): number {
+  const constrained = process.constrainedMemory();
+  const machine = totalmem();
+  // Without a limit the kernel reports a number larger than the machine's memory.
+  const limit = constrained > 0 && constrained < machine ? constrained : machine;
+  const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+  return Math.max(residentMemory() / limit, used / most);
+}
+
+/** In bytes; 0 if it cannot be read, for example because connections use all file descriptors. */
+function residentMemory(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return 0;
   }
 }
 
@@ -199,178 +348,6 @@ export async function drain(input: {
 }
 
 const no = () => false;
-
-const LOOK_MS = 100;
-/** Memory use is read at every tenth look. */
-const MEMORY_EVERY = 10;
-/** How long after a refusal the node counts as under pressure. */
-const PRESSED_MS = 1_000;
-/** An overload is over when nothing was refused for this long. Until then it is logged once a minute. */
-const OVER_MS = 5_000;
-const LOG_EVERY_MS = 60_000;
-
-/** Jitter, so that clients that were refused together do not retry together. */
-const MAX_RETRY_AFTER_S = 3;
-
-/** A value for the header `retry-after`, in seconds. */
-export function retryAfter(): string {
-  return String(1 + Math.floor(Math.random() * MAX_RETRY_AFTER_S));
-}
-
-/** Decides which requests are accepted, and adjusts the limit to the measured delays. */
-export class Overload {
-  readonly #inFlight: InFlight;
-  readonly #waitMs: () => number;
-  readonly #usedMemory: () => number;
-  readonly #log: Logger;
-  readonly #onShed: ((weight: Weight) => void) | undefined;
-  #limit = INITIAL_LIMIT;
-  #late = 0;
-  #most = 0;
-  #looks = 0;
-  #isShortOfMemory = false;
-  #shed = 0;
-  #loggedShed = 0;
-  #beganAt: number | undefined;
-  #loggedAt = 0;
-  #shedAt = Number.NEGATIVE_INFINITY;
-  /** When a request of each team was last refused. Entries older than a second are deleted. */
-  readonly #shedOf = new Map<string, number>();
-  /** When a request was last refused while all places were in use. */
-  #fullAt = Number.NEGATIVE_INFINITY;
-  #dueAt = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  /**
-   * @param input.waitMs the age of the oldest waiting database call
-   * @param input.usedMemory the share of memory in use, in [0, 1]; default: memory of this process
-   * @param input.onShed called for each request that is refused
-   */
-  constructor(input: {
-    inFlight: InFlight;
-    waitMs: () => number;
-    log: Logger;
-    usedMemory?: () => number;
-    onShed?: (weight: Weight) => void;
-  }) {
-    this.#inFlight = input.inFlight;
-    this.#waitMs = input.waitMs;
-    this.#log = input.log;
-    this.#usedMemory = input.usedMemory ?? usedMemory;
-    this.#onShed = input.onShed;
-  }
-
-  start(): void {
-    if (this.#timer !== undefined) return;
-    this.#dueAt = performance.now() + LOOK_MS;
-    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
-  /** `shed`: the number of requests refused since the start. */
-  get state(): { limit: number; working: number; shed: number; isShortOfMemory: boolean } {
-    const { working } = this.#inFlight;
-    return { limit: this.#limit, working, shed: this.#shed, isShortOfMemory: this.#isShortOfMemory };
-  }
-
-  /** Whether a request of a team is accepted. Refusals are counted. */
-  admits(weight: Weight, team: string): boolean {
-    const { working } = this.#inFlight;
-    if (working > this.#most) this.#most = working;
-    const nowMs = performance.now();
-    const shedAt = Math.max(this.#fullAt, this.#shedOf.get(team) ?? Number.NEGATIVE_INFINITY);
-    const load = {
-      working: (mostOfTeam: number) => this.#inFlight.workingWithin(mostOfTeam),
-      held: this.#inFlight.workingOf(team),
-      limit: this.#limit,
-      isPressed: nowMs - shedAt < PRESSED_MS,
-      isShortOfMemory: this.#isShortOfMemory,
-    };
-    if (admits(weight, load)) return true;
-    this.#shed += 1;
-    // `long` requests are refused because others were. Counting their refusals would prolong the overload indefinitely.
-    if (weight !== 'long') {
-      this.#shedAt = nowMs;
-      this.#shedOf.set(team, nowMs);
-      if (load.working(this.#limit) >= placesFor(this.#limit)) this.#fullAt = nowMs;
-    }
-    this.#beganAt ??= nowMs;
-    this.#onShed?.(weight);
-    return false;
-  }
-
-  /** Counts a request in flight for the team of its caller, once the team is known. False: the request is refused. */
-  count(answer: ServerResponse, weight: Weight, team: string): boolean {
-    return this.#inFlight.move(answer, team, () => this.admits(weight, team));
-  }
-
-  /** Adjusts the limit, and logs when an overload starts, lasts or ends. */
-  look(): void {
-    const nowMs = performance.now();
-    const lateMs = Math.max(0, nowMs - this.#dueAt);
-    this.#dueAt = nowMs + LOOK_MS;
-    this.#inFlight.recount();
-    if (this.#looks % MEMORY_EVERY === 0) {
-      this.#isShortOfMemory = isShort(this.#usedMemory(), this.#isShortOfMemory);
-    }
-    this.#looks += 1;
-    for (const [team, shedAt] of this.#shedOf) {
-      if (nowMs - shedAt > PRESSED_MS) this.#shedOf.delete(team);
-    }
-    const waitMs = Math.max(lateMs, this.#waitMs());
-    const seen = { limit: this.#limit, waitMs, late: this.#late, most: this.#most };
-    ({ limit: this.#limit, late: this.#late } = nextLimit(seen));
-    this.#most = this.#inFlight.working;
-    this.#logOverload(nowMs, waitMs);
-  }
-
-  #logOverload(nowMs: number, waitMs: number): void {
-    if (this.#beganAt === undefined) return;
-    const isOver = nowMs - this.#shedAt > OVER_MS;
-    const isNew = this.#loggedShed === 0;
-    if (!isOver && !isNew && nowMs - this.#loggedAt < LOG_EVERY_MS) return;
-    const { limit, working, isShortOfMemory } = this.state;
-    const refused = this.#shed - this.#loggedShed;
-    const fields = { refused, limit, working, waitMs: Math.round(waitMs), isShortOfMemory };
-    if (isOver) {
-      this.#log.info({ ...fields, ms: Math.round(nowMs - this.#beganAt) }, 'overload.over');
-      this.#beganAt = undefined;
-    } else {
-      this.#log.warn(
-        fields,
-        'overload.refuses: this node receives more requests than it can process in time',
-      );
-      this.#loggedAt = nowMs;
-    }
-    this.#loggedShed = this.#shed;
-  }
-}
-
-/**
- * The share of memory in use: resident memory relative to the memory of the container or machine, or V8's heap relative
- * to its limit. The larger share counts.
- */
-function usedMemory(): number {
-  const constrained = process.constrainedMemory();
-  const machine = totalmem();
-  // Without a limit the kernel reports a number larger than the machine's memory.
-  const limit = constrained > 0 && constrained < machine ? constrained : machine;
-  const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
-  return Math.max(residentMemory() / limit, used / most);
-}
-
-/** In bytes; 0 if it cannot be read, for example because connections use all file descriptors. */
-function residentMemory(): number {
-  try {
-    return process.memoryUsage.rss();
-  } catch {
-    return 0;
-  }
-}
 
 /** Requests that start in one turn of the event loop. Few, so that a turn is short. One team can have three quarters. */
 const PER_TURN = 16;

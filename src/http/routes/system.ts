@@ -32,7 +32,7 @@ export const live: Operation<Call> = {
 };
 
 /** GET /readyz */
-export const ready: Operation<Call<'isReady' | 'isStopping' | 'node' | 'overload'>> = {
+export const ready: Operation<Call<'isReady' | 'isStopping' | 'node' | 'inFlight'>> = {
   id: 'readReadiness',
   weight: 'light',
   group: 'Service',

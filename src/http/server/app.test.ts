@@ -22,7 +22,7 @@ import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { Authenticator, mintKey } from '../../teams/keys.ts';
 import { ConnectionLimits } from '../limits/connections.ts';
-import { InFlight, NEW_CALLERS, Overload, UNKNOWN_TEAM } from '../limits/requests.ts';
+import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from '../limits/requests.ts';
 import { routes } from '../routes.ts';
 import type { Services } from '../services.ts';
 import { createApp } from './app.ts';
@@ -65,9 +65,8 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
   };
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   const authenticator = new Authenticator(store);
-  const inFlight = new InFlight();
-  const overload = new Overload({ inFlight, waitMs: () => 0, log });
-  const parts = { log, authenticator, overload, inFlight, trustProxy: false } as const;
+  const inFlight = new InFlight({ waitMs: () => 0, log });
+  const parts = { log, authenticator, inFlight, trustProxy: false } as const;
   const writer = new BodyWriter({ databaseUrl: '', log });
   const used: Partial<Services> = {
     ...parts,
@@ -103,12 +102,11 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
 
   return {
     lines,
-    overload,
     inFlight,
     /** Adds requests in flight until the team is refused. Returns a function that ends them. */
     flood(team: string): () => void {
       const responses: ServerResponse[] = [];
-      while (overload.admits('brief', team)) {
+      while (inFlight.admits('brief', team)) {
         const response = new ServerResponse(new IncomingMessage(new Socket()));
         inFlight.add(response, 'brief', team);
         responses.push(response);
@@ -381,13 +379,13 @@ test('a flood without keys refuses no keys, and a flood of new keys refuses no k
 });
 
 test('a request that is refused when its team is known counts as refused, and is not logged', async () => {
-  const { ask, flood, overload, lines } = await startApp();
+  const { ask, flood, inFlight, lines } = await startApp();
   const end = flood(teamId);
-  const before = overload.state.shed;
+  const before = inFlight.state.shed;
   const refused = await read(ask('/v1/me'));
   assert.deepEqual([refused.status, refused.headers['x-error-code']], [503, 'overloaded']);
   assert.match(String(refused.headers['retry-after']), /^[1-3]$/);
-  assert.equal(overload.state.shed, before + 1);
+  assert.equal(inFlight.state.shed, before + 1);
   end();
   assert.equal((await read(ask('/v1/me'))).status, 200);
   assert.deepEqual(

@@ -21,7 +21,6 @@ import {
   type InFlight,
   mayWaitOnConnection,
   NEW_CALLERS,
-  type Overload,
   pendingOn,
   RequestTurns,
   retryAfter,
@@ -59,7 +58,6 @@ interface Exchange {
 
 /** The parts that the server needs, independent of its operations. */
 export interface ServerParts extends Pick<Services, 'log' | 'authenticator' | 'trustProxy'> {
-  overload: Overload;
   inFlight: InFlight;
   observer: Observer;
   /** Undefined if tracing is off. */
@@ -101,8 +99,7 @@ const OVERLOADED = new Problem('overloaded');
 
 /** Builds the application. It does not listen yet. */
 export function createApp(parts: ServerParts & { services: Services; routes: readonly Route[] }): App {
-  const { services, authenticator, overload, inFlight, rateLimits, connections, corsOrigins, sessions, log } =
-    parts;
+  const { services, authenticator, inFlight, rateLimits, connections, corsOrigins, sessions, log } = parts;
   const turns = new RequestTurns();
   const match = createMatcher(parts.routes);
   /** `/` exists only for browsers. */
@@ -174,7 +171,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     // Refused before anything is logged: under overload a log line per request would cost more than the refusal.
     if (!mayWaitOnConnection(reply.raw)) return refuse(exchange).header('connection', 'close');
     const team = assumedTeam(exchange);
-    if (!overload.admits(weight, team)) {
+    if (!inFlight.admits(weight, team)) {
       await turns.take(team);
       return refuse(exchange);
     }
@@ -204,7 +201,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
         : await authenticate(authenticator, keyOf(request.raw), route.scope);
     exchange.teamId = caller.teamId;
     exchange.keyId = caller.keyId;
-    const isAdmitted = overload.count(reply.raw, weight, caller.teamId);
+    const isAdmitted = inFlight.count(reply.raw, weight, caller.teamId);
     exchange.isShed = !isAdmitted;
     if (isAdmitted) rateLimits?.countKey(caller.keyId, reply);
     await turns.take(caller.teamId);

@@ -9,7 +9,7 @@ import type { BodyCache } from '../../records/body-cache.ts';
 import { listBackups } from '../../store/backup-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliveryEngine } from '../../webhooks/delivery-engine.ts';
-import type { InFlight, Overload } from '../limits/requests.ts';
+import type { InFlight } from '../limits/requests.ts';
 
 /** Maximum number of jobs and deliveries that are counted. */
 const MOST = 10_000;
@@ -25,7 +25,6 @@ export interface MeasuredNode {
   store: Store;
   lanes: DeliveryEngine;
   bodies: BodyCache;
-  overload: Overload;
   inFlight: InFlight;
   isReady(): boolean;
   dataDirectory: string;
@@ -66,7 +65,7 @@ function registerBuild(metrics: Metrics, { version, role, databaseKind, isReady 
   });
 }
 
-function registerRequests(metrics: Metrics, { overload, inFlight, bodies }: MeasuredNode): void {
+function registerRequests(metrics: Metrics, { inFlight, bodies }: MeasuredNode): void {
   metrics.gauge({
     name: 'http_server_active_requests',
     help: 'Requests whose response is not complete, including streams and long polls.',
@@ -75,13 +74,13 @@ function registerRequests(metrics: Metrics, { overload, inFlight, bodies }: Meas
   metrics.gauge({
     name: 'flowhook_http_concurrency_limit',
     help: 'Maximum number of concurrent requests. Lowered while work waits too long.',
-    read: () => overload.state.limit,
+    read: () => inFlight.state.limit,
   });
   metrics.gauge({
     name: 'flowhook_http_shed_total',
     help: 'Requests that were refused because of overload. No other metric counts them.',
     grows: true,
-    read: () => overload.state.shed,
+    read: () => inFlight.state.shed,
   });
   metrics.gauge({
     name: 'flowhook_representation_cache_bytes',

@@ -4,6 +4,7 @@
  */
 import { ERRORS, type ErrorCode, Problem, statusOf } from '../../model/error.ts';
 import { VersionGoneError } from '../../records/read.ts';
+import { weightOf } from '../negotiate.ts';
 
 /** In seconds, for errors that last longer than the default of 1 second. */
 const RETRY_AFTER: Partial<Record<ErrorCode, string>> = { disk_full: '30', disk_failed: '30' };
@@ -88,18 +89,7 @@ const DETAILS = 'application/problem+json';
 
 /** Whether `Accept` prefers problem details to other JSON. */
 export function wantsDetails(accept: string | undefined): boolean {
-  if (accept?.includes(DETAILS) !== true) return false;
-  const details = weightOf(accept, DETAILS);
-  return details > weightOf(accept, 'application/json');
-}
-
-/** The `q` of a media type in `Accept`; 0 if it is not listed. */
-function weightOf(accept: string, type: string): number {
-  for (const part of accept.split(',')) {
-    const [name = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase());
-    if (name !== type) continue;
-    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((one) => one !== undefined);
-    return weight === undefined ? 1 : Number(weight);
-  }
-  return 0;
+  return (
+    accept?.includes(DETAILS) === true && weightOf(accept, DETAILS) > weightOf(accept, 'application/json')
+  );
 }

@@ -16,7 +16,7 @@ export interface Readiness {
   checks: Check[];
 }
 
-type Asked = Pick<Services, 'store' | 'isReady' | 'isStopping' | 'overload' | 'node'>;
+type Asked = Pick<Services, 'store' | 'isReady' | 'isStopping' | 'inFlight' | 'node'>;
 
 export async function readiness(services: Asked): Promise<Readiness> {
   const { store } = services;
@@ -88,8 +88,8 @@ function parts({ node }: Asked): Check[] {
   ];
 }
 
-function load({ overload }: Asked): Check {
-  const { working, limit, shed, isShortOfMemory } = overload.state;
+function load({ inFlight }: Asked): Check {
+  const { working, limit, shed, isShortOfMemory } = inFlight.state;
   const memory = isShortOfMemory ? '. Memory is low' : '';
   return {
     name: 'load',
