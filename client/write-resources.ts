@@ -29,7 +29,6 @@ const NAMES: Readonly<Record<string, string>> = {
   Event: 'FlowhookEvent',
   CountJobsResult: 'JobCounts',
   CreateKeyResult: 'MadeKey',
-  DefaultSigningKeysKey: 'SigningKey',
   ErasePersonResult: 'ErasureReport',
   EventTypeListType: 'EventKind',
   PushWorkflowRecordsResult: 'PushResult',
@@ -49,7 +48,7 @@ const ROOTS = [
     'InspectedRequest',
     'Inspector',
   ],
-  ...['Job', 'JobLogs', 'Key', 'LogLine', 'Me', 'Replay', 'ReplayDeliveryResult', 'ReplayPlan'],
+  ...['Job', 'JobLogs', 'Key', 'LogLine', 'Me', 'Replay', 'ReplayDeliveryResult', 'ReplayPlan', 'SigningKey'],
   ...['RotateWebhookSecretResult', 'System', 'SystemChecks', 'TestWebhookResult', 'Usage', 'Version'],
   ...['Webhook', 'WebhookDetail', 'Workflow', 'WorkflowDefinition'],
 ];

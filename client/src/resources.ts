@@ -504,6 +504,14 @@ export interface Key {
   concern: 'unused' | 'expires_soon' | null;
 }
 
+export interface SigningKey {
+  id: string;
+  type: 'ed25519';
+  /** `whpk_` followed by the 32 bytes of the public key in base64. */
+  key: string;
+  createdAt: string;
+}
+
 export interface LogLine {
   /** Line number within the attempt, counting from 1. Gaps mean that lines were dropped. */
   seq: number;
@@ -1018,12 +1026,4 @@ export interface MadeKey {
   /** API key to send in `x-api-key`. Shown only in this response. */
   apiKey: string;
   key: Key;
-}
-
-export interface SigningKey {
-  id: string;
-  type: 'ed25519';
-  /** `whpk_` followed by the 32 bytes of the public key in base64. */
-  key: string;
-  createdAt: string;
 }

@@ -70,7 +70,7 @@ for (const { mistake, args, code, says } of [
     mistake: 'a version that was never published',
     args: () => ['data', 'get', 'people', '--at', '9', '--data', join(service.directory, 'data')],
     code: 3,
-    says: /No such version: 9 was never published, nothing has been published yet\. Leave --at out/,
+    says: /No such version: 9 was never published, nothing has been published yet\. Omit --at to read the newest/,
   },
   {
     mistake: 'a missing argument',

@@ -11,6 +11,7 @@ import {
   nullable,
   number,
   object,
+  raw,
   text,
   time,
 } from '../std/shape.ts';
@@ -31,6 +32,23 @@ export const webhookResource = named(
     }),
   ),
   { id: IDS.webhook, createdAt: QUEUED, url: RECEIVER, events },
+);
+
+/** A public key with which receivers verify the `v1a` signatures of a team. */
+export const signingKeyResource = named(
+  'SigningKey',
+  object({
+    id: text(),
+    type: raw<'ed25519'>({ const: 'ed25519' }),
+    key: text('`whpk_` followed by the 32 bytes of the public key in base64'),
+    createdAt: text('ISO 8601 in UTC with milliseconds'),
+  }),
+  {
+    id: IDS.signingKey,
+    type: 'ed25519',
+    key: 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=',
+    createdAt: QUEUED,
+  },
 );
 
 const breaker = object(

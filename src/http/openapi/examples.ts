@@ -61,16 +61,6 @@ const waiting = {
   startedAt: null,
   finishedAt: null,
 };
-const signingKeys = {
-  keys: [
-    {
-      id: IDS.signingKey,
-      type: 'ed25519',
-      key: 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=',
-      createdAt: QUEUED,
-    },
-  ],
-};
 
 /** By the name of a parameter or field. Examples of requests must be valid for a service with this data. */
 const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
@@ -224,8 +214,6 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     message: 'Key revoked',
     key: { ...key, revokedAt: ENDED },
   },
-  'readSigningKeys.answer.application/json': signingKeys,
-  'readDefaultSigningKeys.answer.application/json': signingKeys,
   'readOpenApi.answer.application/json': { openapi: '3.1.0', paths: {} },
   'readOpenApiYaml.answer.application/yaml': { openapi: '3.1.0', paths: {} },
   'readReference.answer.text/html': '<!doctype html>…',

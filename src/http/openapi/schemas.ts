@@ -12,7 +12,7 @@ import { inspectedRequestResource, inspectorResource } from '../../resources/ins
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { systemChecksResource, systemResource } from '../../resources/system.ts';
-import { webhookDetailResource, webhookResource } from '../../resources/webhook.ts';
+import { signingKeyResource, webhookDetailResource, webhookResource } from '../../resources/webhook.ts';
 import {
   changeResource,
   recordResource,
@@ -42,6 +42,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     jobResource,
     auditLineResource,
     keyResource,
+    signingKeyResource,
     logLineResource,
     workflowResource,
     // Last: parts that events share with the schemas above are named after those schemas.

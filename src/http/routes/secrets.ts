@@ -1,8 +1,9 @@
 /** Keys with which receivers verify signatures: the secrets of webhooks, and the public keys of teams. */
 import { found, Problem } from '../../model/error.ts';
 import { DEFAULT_TEAM } from '../../model/team.ts';
+import { signingKeyResource } from '../../resources/webhook.ts';
 import { toIso } from '../../std/clock.ts';
-import { list, object, raw, text } from '../../std/shape.ts';
+import { list, object, text } from '../../std/shape.ts';
 import { webhookSecret } from '../../webhooks/sealed.ts';
 import { publicSigningKeys } from '../../webhooks/signing-keys.ts';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, rotateSecret } from '../../webhooks/subscribe.ts';
@@ -77,19 +78,7 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   },
 };
 
-const answer = jsonResponse(
-  'Public keys, oldest first',
-  object({
-    keys: list(
-      object({
-        id: text(),
-        type: raw<'ed25519'>({ const: 'ed25519' }),
-        key: text('`whpk_` followed by the 32 bytes of the public key in base64'),
-        createdAt: text('ISO 8601 in UTC with milliseconds'),
-      }),
-    ),
-  }),
-);
+const answer = jsonResponse('Public keys, oldest first', object({ keys: list(signingKeyResource) }));
 const errors = { team_not_found: 'No team found' };
 
 /** GET /.well-known/webhook-signing-keys/{teamId} */
