@@ -62,7 +62,7 @@ test('on PostgreSQL commands need the right schema version, and nodes need the s
   assert.equal((await flowhook(directory, ['jobs', 'list'], environment)).code, 0);
   const serve = await flowhook(directory, ['serve', '--port', '0'], environment);
   assert.equal(serve.code, 1);
-  assert.match(serve.stderr, /every node needs the same encryption key: set FLOWHOOK_ENCRYPTION_KEY/);
+  assert.match(serve.stderr, /all nodes need the same encryption key: set FLOWHOOK_ENCRYPTION_KEY/);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   await client.query('insert into schema_version (number, migrated_at) values (9999, 0)');

@@ -1,6 +1,4 @@
-/**
- * Caches whole response bodies, so that each is read and compressed once: large ones in files, small ones in memory.
- */
+/** Caches whole response bodies, so that each is built only once: large ones in files, small ones in memory. */
 
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';

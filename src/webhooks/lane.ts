@@ -1,6 +1,5 @@
 /**
- * The in-memory queue of one webhook: the loaded deliveries, the ids that must not be loaded again, and when the next
- * one may be sent.
+ * The in-memory queue of one webhook: its loaded deliveries, ids not to load again, and when the next may be sent.
  *
  *     load ──▶ queues ──▶ in flight ──▶ settling ──▶ released
  *
@@ -148,11 +147,7 @@ export class Lane {
     return this.#held.size > this.queued;
   }
 
-  /**
-   * Updates the lane from what the store returned.
-   *
-   * @param askedMs when the store was read, by the monotonic clock
-   */
+  /** Updates the lane from what the store returned to a read at `askedMs`, by the monotonic clock. */
   update(due: DueLane, askedMs: number): void {
     // Another node may have written in between.
     if (due.epoch !== this.#due.epoch) this.#breaker = due.breaker;

@@ -162,11 +162,7 @@ function count(failures: Map<string, ReplayFailure>, { state, last }: ReplayedDe
   failures.set(key, known);
 }
 
-/**
- * Why a webhook does not receive a resent event immediately; null if it does.
- *
- * @param nowMs epoch milliseconds
- */
+/** Why a webhook does not receive a resent event immediately; null if it does. `nowMs` is in epoch milliseconds. */
 export function whatHoldsBack(
   { state, breaker }: Pick<Webhook, 'state' | 'breaker'>,
   nowMs: number,
