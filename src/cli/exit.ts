@@ -37,43 +37,16 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof ConflictError) return 5;
   if (error instanceof InUseError || codeOf(error) === 'EADDRINUSE') return 5;
   if (error instanceof Error && 'requestId' in error) return codeOfClientError(error);
-  if (!(error instanceof Problem)) return 1;
-  switch (error.code) {
-    case 'workflow_not_found':
-    case 'webhook_not_found':
-    case 'job_not_found':
-    case 'delivery_not_found':
-    case 'replay_not_found':
-    case 'event_not_found':
-    case 'team_not_found':
-    case 'key_not_found':
-    case 'version_not_found':
-    case 'version_pruned':
-      return 3;
-    case 'unauthorized':
-    case 'scope_missing':
-      return 4;
-    case 'job_already_queued':
-    case 'workflow_paused':
-    case 'job_ended':
-    case 'job_not_waiting':
-    case 'webhook_limit':
-    case 'push_busy':
-      return 5;
-    case 'push_timeout':
-      return 7;
-    case 'field_invalid':
-    case 'not_push':
-    case 'receives_push':
-      return 2;
-    case 'overloaded':
-    case 'database_unavailable':
-    case 'database_busy':
-    case 'stopping':
-      return 6;
-    default:
-      return 1;
-  }
+  return error instanceof Problem ? codeOfProblem(error) : 1;
+}
+
+const UNREACHABLE = ['overloaded', 'database_unavailable', 'database_busy', 'stopping'];
+
+function codeOfProblem({ code, status }: Problem): number {
+  if (UNREACHABLE.includes(code)) return 6;
+  if (code === 'field_invalid') return 2;
+  const byStatus: Record<number, number> = { 401: 4, 403: 4, 404: 3, 408: 7, 409: 5, 410: 3 };
+  return byStatus[status] ?? 1;
 }
 
 /** The exit code for an error of the HTTP client, by name: importing the classes would load the client for every command. */
@@ -104,8 +77,6 @@ export function sentenceOf(error: unknown): string {
     case 'EACCES':
       if (port === undefined) return error.message;
       return `This user may not listen on port ${port}. Choose port 1024 or higher with --port or FLOWHOOK_PORT`;
-    case 'receives_push':
-      return `${error.message}. To publish a file, run \`flowhook data import FILE --workflow WORKFLOW\``;
     // The following errors come from a server.
     case 'unauthorized':
       // For a key that lacks a scope, the server's message names the scope.

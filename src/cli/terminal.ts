@@ -94,7 +94,7 @@ export function addYes(command: Command): Command {
  * Asks on standard error, unless `--yes` is set, and reads one line from the terminal. Without a terminal it fails
  * immediately: a pipe may stay open without end, and in a shell loop over lines the next line is not a reply.
  *
- * @throws UsageError unless the user agrees
+ * @throws UsageError unless the user confirms
  */
 export async function confirm(options: Options, { what, otherwise, name }: Question): Promise<void> {
   if (options.yes === true) return;

@@ -30,7 +30,7 @@ test('events are filtered and forwarded with valid signatures, also after an out
   assert.equal((await place.run('run', 'people', '--wait')).code, 0);
 
   const listen = place.start(
-    ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
+    ...['webhooks', 'listen', '--forward-to', receiver.url, '--url', first.url, '--key', KEY],
     ...['--workflow', 'people', '--events', 'job.queued,workflow_finished', '--print'],
   );
   await listen.says(/^Forwarding events of .* to .*\. Press Ctrl-C to stop$/m);
@@ -64,7 +64,7 @@ test('events are filtered and forwarded with valid signatures, also after an out
   assert.match(stdout, /^ {2}"eventType": "workflow_finished",$/m);
 
   const event = receiver.received.at(-1)?.event.id ?? '';
-  const target = ['webhooks', 'listen', '--forward-to', receiver.url, '--server', second.url, '--key', KEY];
+  const target = ['webhooks', 'listen', '--forward-to', receiver.url, '--url', second.url, '--key', KEY];
   const [again, unknown, refused] = await Promise.all([
     place.run(...target, '--resend', event, '--json', '--secret', secret),
     place.run(...target, '--resend', 'evt_1'),
@@ -86,7 +86,7 @@ test('when a server returns with a new database, listen continues from its newes
   const { port } = new URL(first.url);
   for (let n = 0; n < 3; n++) assert.equal((await place.run('run', 'people', '--wait')).code, 0);
   const listen = place.start(
-    ...['webhooks', 'listen', '--forward-to', receiver.url, '--server', first.url, '--key', KEY],
+    ...['webhooks', 'listen', '--forward-to', receiver.url, '--url', first.url, '--key', KEY],
   );
   await listen.says(/^Forwarding events/m);
   await first.kill();
@@ -123,15 +123,7 @@ test('invalid flags fail immediately, and so does an unreachable server with --r
     assert.match(stderr, sentence);
     assert.equal(code, 2);
   }
-  const away = await place.run(
-    ...forward,
-    '--server',
-    'http://127.0.0.1:1',
-    '--key',
-    'x',
-    '--resend',
-    'evt_1',
-  );
+  const away = await place.run(...forward, '--url', 'http://127.0.0.1:1', '--key', 'x', '--resend', 'evt_1');
   assert.equal(away.code, 6);
   assert.match(away.stderr, /The service http:\/\/127\.0\.0\.1:1 cannot be reached/);
 });

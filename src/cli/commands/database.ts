@@ -149,7 +149,7 @@ export function addMigrate(program: Command): void {
   const migrate = program
     .command('migrate')
     .description(
-      'show and migrate the database schema; `serve` and most commands migrate SQLite automatically',
+      'show the schema version and run migrations; `serve`, and on SQLite most commands, migrate automatically',
     )
     .addHelpText(
       'after',

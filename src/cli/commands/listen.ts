@@ -1,7 +1,7 @@
 /** `flowhook webhooks listen`: forwards the events of a server to a local URL, signed, for development. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { type Call, Flowhook, FlowhookError } from 'flowhook-client';
 import { canonicalEvent, type EventType, eventNamesMistake } from '../../model/event.ts';
 import { parseExactly } from '../../model/record.ts';
@@ -34,7 +34,6 @@ export function addListen(webhooks: Command): void {
       '--url <url>',
       'URL of the server (default: FLOWHOOK_URL, else the host and port in the settings)',
     )
-    .addOption(new Option('--server <url>', 'alias of --url').hideHelp())
     .option('--key <key>', 'API key with the scope read (default: FLOWHOOK_KEY)')
     .option('--profile <name>', 'use a server saved by `flowhook login` (default: FLOWHOOK_PROFILE)')
     .option('--workflow <id>', 'only events of this workflow')
@@ -243,13 +242,11 @@ function listenForKeys(on: { resend(): void; end(): void }): () => void {
 }
 
 function serverFrom(options: Options): Profile {
-  const { server, url = server, ...rest } = options;
-  const given = { ...rest, ...(url === undefined ? {} : { url: urlFrom('--url', url) }) };
-  const named = serverOf(given);
+  const named = serverOf(options);
   if (named !== undefined) return { ...named, url: named.url.replace(/\/+$/, '') };
   const config = configOf({});
   const own = serviceUrl({ ...config, isSecure: config.tlsCert !== undefined });
-  return { url: own, key: keyOf(given, config.environment) };
+  return { url: own, key: keyOf(options, config.environment) };
 }
 
 function urlFrom(flag: string, value: unknown): string {
