@@ -15,7 +15,7 @@ import type { InFlight } from '../limits/requests.ts';
 const MOST = 10_000;
 /** How long values read from the database are cached, and how long a scrape waits for them. */
 const DATABASE_READ = { keepMs: 3_000, withinMs: 2_000 };
-/** The same for disks and directories. */
+/** Like `DATABASE_READ`, for disks and directories. */
 const DISK_READ = { keepMs: 30_000, withinMs: 1_000 };
 
 export interface MeasuredNode {

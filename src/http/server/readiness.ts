@@ -70,7 +70,7 @@ async function migrated(store: Asked['store']): Promise<void> {
   if (found >= newest) return;
   throw new Problem('not_ready', {
     sentence:
-      `The schema has version ${found}, but this flowhook needs ${newest}: the database was replaced by an older one. ` +
+      `The schema is at version ${found}, but this flowhook needs ${newest}: the database was replaced by an older one. ` +
       'Restart the service to migrate it',
   });
 }
