@@ -578,9 +578,13 @@ export interface WorkflowQueuedEventData {
 export interface WorkflowQueuedEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'workflow_queued';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_queued';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -601,9 +605,13 @@ export interface WorkflowStartedEventData {
 export interface WorkflowStartedEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'workflow_started';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_started';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -656,9 +664,13 @@ export interface WorkflowDataChangeEventData {
 export interface WorkflowDataChangeEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'workflow_data_change';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_data_change';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -686,9 +698,13 @@ export interface WorkflowFinishedEventData {
 export interface WorkflowFinishedEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'workflow_finished';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_finished';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -716,9 +732,13 @@ export interface WorkflowFailedEventData {
 export interface WorkflowFailedEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'workflow_failed';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_failed';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -745,9 +765,13 @@ export interface WorkflowCanceledEventData {
 export interface WorkflowCanceledEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'workflow_canceled';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_canceled';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -766,9 +790,13 @@ export interface WebhookTestEventData {
 export interface WebhookTestEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'webhook_test';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'webhook_test';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;
@@ -787,9 +815,13 @@ export interface WebhookPausedEventData {
 export interface WebhookPausedEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
+  /** Team that the event belongs to. */
   teamId: string;
+  /** Type of the event, under its name in Standard Webhooks. */
   type: 'webhook_paused';
+  /** Same value as `type`, for receivers that expect this name. */
   eventType: 'webhook_paused';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
   timestamp: string;
   /** Position among the events of the team. */
   sequence: number;

@@ -23,12 +23,8 @@ interface Schema {
   items?: Schema;
 }
 
-/** Descriptions of the fields of every body that have none in the schema. */
+/** When a body has these fields. */
 const COMMON_FIELDS: Readonly<Record<string, string>> = {
-  teamId: 'Team that the event belongs to',
-  type: 'Type of the event, under its name in Standard Webhooks',
-  eventType: 'Same value as `type`, for receivers that expect this name',
-  timestamp: 'Time of the event',
   workflowId: 'Missing if the event is not about a workflow',
   jobId: 'Only in events of a job',
   finishedAt: 'Only in events of an ended job',

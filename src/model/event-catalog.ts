@@ -28,7 +28,8 @@ export interface EventKind {
 }
 
 const closed = (fields: Parameters<typeof object>[0]) => exactly(object(fields));
-const constant = (value: string) => raw<string>({ const: value });
+const constant = (value: string, description?: string) =>
+  raw<string>({ const: value, ...(description === undefined ? {} : { description }) });
 const nonEmpty = (description?: string) =>
   raw<string>({ type: 'string', minLength: 1, ...(description === undefined ? {} : { description }) });
 const count = (description?: string) => integer(description, { minimum: 0 });
@@ -197,10 +198,10 @@ function hasEnded(type: EventType): boolean {
 function bodySchema(type: EventType): JsonSchema {
   const body = closed({
     id: nonEmpty('Sent as the header `webhook-id`. The same in every attempt'),
-    teamId: nonEmpty(),
-    type: constant(type),
-    eventType: constant(type),
-    timestamp: time(),
+    teamId: nonEmpty('Team that the event belongs to'),
+    type: constant(type, 'Type of the event, under its name in Standard Webhooks'),
+    eventType: constant(type, 'Same value as `type`, for receivers that expect this name'),
+    timestamp: time('Time of the event, in ISO 8601 (UTC with milliseconds)'),
     sequence: integer('Position among the events of the team', { minimum: 1 }),
     ...(isOfJob(type) ? { workflowId: nonEmpty(), jobId: nonEmpty() } : {}),
     ...(hasEnded(type) ? { finishedAt: time() } : {}),

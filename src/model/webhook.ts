@@ -93,7 +93,7 @@ export const MAX_PAUSE_REASON = 1_000;
 export function reasonMistake(reason: unknown): string | undefined {
   const isText = typeof reason === 'string' && reason.trim() !== '' && reason.isWellFormed();
   if (isText && reason.length <= MAX_PAUSE_REASON && !reason.includes('\0')) return undefined;
-  return `\`reason\` must be a string of 1 to ${MAX_PAUSE_REASON} characters, or be left out`;
+  return `\`reason\` must be a string of 1 to ${MAX_PAUSE_REASON} characters`;
 }
 
 /** Identifies a set of event names: a repeated subscription is recognized regardless of order and duplicates. */
