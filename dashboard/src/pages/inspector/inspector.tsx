@@ -23,7 +23,7 @@ import { inspectorQuery, requestList, webhooksOfUrlQuery } from '../../queries/w
 import { workflowQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
 import { standing } from '../webhooks/health.ts';
-import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
+import { SubscribeButton } from '../webhooks/subscribe.tsx';
 import { runnableOf } from '../welcome/steps.ts';
 import { useRunNow } from '../workflows/use-run-now.ts';
 import { RequestLine, RequestView } from './requests.tsx';
@@ -40,14 +40,13 @@ export function InspectorPage() {
 function Shown({ inspector }: { inspector: Inspector }) {
   const { id, url, refusal, received, createdAt, expiresAt, status, delayMs } = inspector;
   const { data: webhooks = [] } = useQuery(webhooksOfUrlQuery(url));
-  const { open, dialog } = useSubscribeDialog({ url, stays: true });
   return (
     <>
       <PageHeader
         title="Inspector"
         up={<PageLink to="/inspector">Inspector</PageLink>}
         id={id}
-        actions={<Actions inspector={inspector} isSubscribed={webhooks.length > 0} onSubscribe={open} />}
+        actions={<Actions inspector={inspector} isSubscribed={webhooks.length > 0} />}
       />
       <Stack gap="md">
         <CommandLine command={url} label="Copy the URL" />
@@ -67,7 +66,6 @@ function Shown({ inspector }: { inspector: Inspector }) {
         {webhooks.length > 0 && <Subscriptions webhooks={webhooks} />}
         <Requests inspector={inspector} isSubscribed={webhooks.length > 0} />
       </Stack>
-      {dialog}
     </>
   );
 }
@@ -113,15 +111,7 @@ function Requests({ inspector: { id, url }, isSubscribed }: { inspector: Inspect
   );
 }
 
-function Actions({
-  inspector: { id },
-  isSubscribed,
-  onSubscribe,
-}: {
-  inspector: Inspector;
-  isSubscribed: boolean;
-  onSubscribe: () => void;
-}) {
+function Actions({ inspector: { id, url }, isSubscribed }: { inspector: Inspector; isSubscribed: boolean }) {
   const navigate = useNavigate();
   const remove = useAction({
     run: () => flowhook.inspectors.delete(id),
@@ -143,9 +133,9 @@ function Actions({
       >
         Delete
       </ActionButton>
-      <ActionButton isMain={!isSubscribed} icon="webhook" action={onSubscribe}>
+      <SubscribeButton defaults={{ url, stays: true }} isMain={!isSubscribed} icon="webhook">
         Subscribe to events
-      </ActionButton>
+      </SubscribeButton>
     </>
   );
 }

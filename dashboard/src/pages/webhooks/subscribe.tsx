@@ -15,7 +15,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { EventKind } from 'flowhook-client';
-import { type ReactNode, useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import { flowhook } from '../../client.ts';
 import { ActionButton, ActionForm, notify, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
@@ -37,18 +37,22 @@ interface SubscribeDefaults {
   stays?: boolean;
 }
 
-/** The caller renders `dialog`, and calls `open` from a button. */
-export function useSubscribeDialog(defaults: SubscribeDefaults = {}): {
-  open: () => void;
-  dialog: ReactNode;
-} {
+/** Opens the dialog. @param props passed to the button */
+export function SubscribeButton({
+  defaults = {},
+  ...props
+}: { defaults?: SubscribeDefaults } & Partial<Omit<ComponentProps<typeof ActionButton>, 'action'>>) {
   const [isOpen, { open, close }] = useDisclosure(false);
-  const dialog = (
-    <Modal opened={isOpen} onClose={close} title="New webhook" size="lg">
-      <SubscribeForm defaults={defaults} onClose={close} />
-    </Modal>
+  return (
+    <>
+      <ActionButton isMain icon="plus" action={open} {...props}>
+        {props.children ?? 'New webhook'}
+      </ActionButton>
+      <Modal opened={isOpen} onClose={close} title="New webhook" size="lg">
+        <SubscribeForm defaults={defaults} onClose={close} />
+      </Modal>
+    </>
   );
-  return { open, dialog };
 }
 
 function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onClose: () => void }) {

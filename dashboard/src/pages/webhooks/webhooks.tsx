@@ -4,7 +4,6 @@ import { useQuery } from '@tanstack/react-query';
 import type { WebhookDetail } from 'flowhook-client';
 import { type ReactNode, useMemo } from 'react';
 import { flowhook } from '../../client.ts';
-import { ActionButton } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
 import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
 import { curl } from '../../parts/curl.ts';
@@ -22,25 +21,14 @@ import { webhookList } from '../../queries/webhooks.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
 import { healthOf, isAfter, lastFailure, percent, shortEvent, standing } from './health.ts';
-import { useSubscribeDialog } from './subscribe.tsx';
+import { SubscribeButton } from './subscribe.tsx';
 
 export function WebhookListPage() {
   const { can } = useSession();
-  const { open, dialog } = useSubscribeDialog();
   return (
     <>
-      <PageHeader
-        title="Webhooks"
-        actions={
-          can('webhooks') && (
-            <ActionButton isMain icon="plus" action={open}>
-              New webhook
-            </ActionButton>
-          )
-        }
-      />
+      <PageHeader title="Webhooks" actions={can('webhooks') && <SubscribeButton />} />
       <WebhookTable />
-      {dialog}
     </>
   );
 }

@@ -3,7 +3,6 @@ import { Anchor, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { serviceUrl } from '../../client.ts';
-import { ActionButton } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { PageLink } from '../../parts/page.tsx';
@@ -11,7 +10,7 @@ import { Note } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
 import { RunTable } from '../runs/runs.tsx';
-import { useSubscribeDialog } from '../webhooks/subscribe.tsx';
+import { SubscribeButton } from '../webhooks/subscribe.tsx';
 import { WebhookTable } from '../webhooks/webhooks.tsx';
 import { DataEmpty } from './data.tsx';
 import { LANGUAGES, type Language, snippets } from './snippets.ts';
@@ -28,23 +27,7 @@ export function RunsTab() {
 
 export function WebhooksTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
-  const { can } = useSession();
-  const { open, dialog } = useSubscribeDialog({ workflowId });
-  return (
-    <>
-      <WebhookTable
-        of={workflowId}
-        actions={
-          can('webhooks') && (
-            <ActionButton isMain icon="plus" action={open}>
-              New webhook
-            </ActionButton>
-          )
-        }
-      />
-      {dialog}
-    </>
-  );
+  return <WebhookTable of={workflowId} actions={<SubscribeButton defaults={{ workflowId }} />} />;
 }
 
 /** Code samples with the id of the workflow and the address of the service. */
