@@ -19,7 +19,7 @@ import { Note, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask } from '../../queries/list.ts';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
 import { NextAttempt } from '../webhooks/deliveries.tsx';
-import { type Wait, waitOf } from '../webhooks/health.ts';
+import { waitOf } from '../webhooks/health.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptView } from './attempt.tsx';
 
@@ -140,34 +140,19 @@ function Outcome({ delivery, webhook }: { delivery: DeliveryDetail; webhook: Web
       ) : (
         <>
           {hasFailed && `Attempt ${count(attempt)} failed. `}
-          {wait !== undefined && <WhatNext wait={wait} isPaused={isPaused} isReasonShown={!hasFailed} />}
+          {hasFailed && wait !== undefined && wait.why !== null && (
+            <>
+              <Prose text={wait.why} />.{' '}
+            </>
+          )}
+          {isPaused ? (
+            'Deliveries continue when you resume the webhook.'
+          ) : (
+            <NextAttempt at={wait?.at ?? null} />
+          )}
         </>
       )}
     </Alert>
-  );
-}
-
-/** @param props.isReasonShown whether the title already has the reason */
-function WhatNext({
-  wait: { why, at },
-  isPaused,
-  isReasonShown,
-}: {
-  wait: Wait;
-  isPaused: boolean;
-  isReasonShown: boolean;
-}) {
-  if (isPaused) return 'The webhook is paused. Deliveries continue when you resume it.';
-  if (why === null) return <NextAttempt at={at} />;
-  return (
-    <>
-      {!isReasonShown && (
-        <>
-          <Prose text={why} />.{' '}
-        </>
-      )}
-      <NextAttempt at={at} />
-    </>
   );
 }
 
@@ -176,7 +161,7 @@ function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: We
   const wait = waitOf(delivery, webhook, useNow());
   if (attempts.length === 0) {
     return (
-      <Text size="sm" c="dimmed" component="div">
+      <Note>
         {attempt > 0 ? (
           <>
             The details are no longer kept. Last attempt: <Prose text={lastAttempt?.message ?? ''} />
@@ -188,7 +173,7 @@ function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: We
             No attempts yet. {wait.why === null ? <NextAttempt at={wait.at} /> : 'See above for the reason.'}
           </>
         )}
-      </Text>
+      </Note>
     );
   }
   const newest = attempts.at(-1)?.number;
