@@ -154,26 +154,16 @@ export function writeManifest(file: string, manifest: BackupManifest): void {
   try {
     writeFileSync(unfinished, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
     renameSync(unfinished, manifestFile(file));
-    syncDirectory(directory);
+    syncToDisk(directory);
   } catch (error) {
     rmSync(unfinished, { force: true });
     throw error;
   }
 }
 
-/** Flushes a file's content to the disk. */
-export function syncFile(file: string): void {
-  const fd = openSync(file, 'r+');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Flushes a directory's entries to the disk. */
-export function syncDirectory(directory: string): void {
-  const fd = openSync(directory, 'r');
+/** Flushes a file's content, or a directory's entries, to the disk. */
+export function syncToDisk(path: string): void {
+  const fd = openSync(path, 'r');
   try {
     fsyncSync(fd);
   } finally {
@@ -183,6 +173,11 @@ export function syncDirectory(directory: string): void {
 
 function manifestFile(file: string): string {
   return `${file}.json`;
+}
+
+/** The size of a file in bytes; 0 if it does not exist. */
+export function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function namesIn(directory: string): string[] {

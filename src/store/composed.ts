@@ -7,19 +7,20 @@ import type { OPERATIONS } from './operations/table.ts';
 
 type Calls = CallsOf<Pick<typeof OPERATIONS, 'jobs' | 'records' | 'webhooks' | 'deliveries'>>;
 
-/** Returns only the operations that differ from the table: drivers merge them into their groups. */
+/** Returns the groups of the table with these operations in place of its own. */
 export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   const { unsubscribe, ...ofDeliveries } = cancelingRest({ webhooks, deliveries });
   return {
     jobs: {
+      ...jobs,
       /** Returns attempts to the queue at shutdown: due immediately, no retry used up. Ignores attempts no longer held. */
       async release({ held }: { held: readonly AttemptLease[] }): Promise<void> {
         await Promise.all(held.map((one) => jobs.release({ held: one })));
       },
     },
-    records: inParts(records),
-    webhooks: { unsubscribe },
-    deliveries: ofDeliveries,
+    records: { ...records, ...inParts(records) },
+    webhooks: { ...webhooks, unsubscribe },
+    deliveries: { ...deliveries, ...ofDeliveries },
   };
 }
 

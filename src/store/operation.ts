@@ -44,23 +44,17 @@ type AnyOperation = Operation<any, any, any>;
 
 export type Table = Readonly<Record<string, Readonly<Record<string, AnyOperation>>>>;
 
-export const read = <Input, Result>(
-  run: (view: View, input: Input) => Promise<Result>,
-  more: Pick<Operation<View, Input, Result>, 'prepares'> = {},
-): Operation<View, Input, Result> => ({ kind: 'read', run, ...more });
+const operation =
+  <Context>(kind: Kind) =>
+  <Input, Result>(
+    run: (context: Context, input: Input) => Promise<Result>,
+    more: Omit<Operation<Context, Input, Result>, 'kind' | 'run'> = {},
+  ): Operation<Context, Input, Result> => ({ kind, run, ...more });
 
-export const write = <Input, Result>(
-  run: (tx: Tx, input: Input) => Promise<Result>,
-): Operation<Tx, Input, Result> => ({ kind: 'write', run });
-
-export const batched = <Input, Result>(
-  run: (tx: Tx, input: Input) => Promise<Result>,
-  more: Pick<Operation<Tx, Input, Result>, 'begins' | 'isLong'> = {},
-): Operation<Tx, Input, Result> => ({ kind: 'batched', run, ...more });
-
-export const lease = <Input, Result>(
-  run: (tx: Tx, input: Input) => Promise<Result>,
-): Operation<Tx, Input, Result> => ({ kind: 'lease', run });
+export const read = operation<View>('read');
+export const write = operation<Tx>('write');
+export const batched = operation<Tx>('batched');
+export const lease = operation<Tx>('lease');
 
 type OperationOf<Context, Run> = Run extends (context: never, input: infer Input) => Promise<infer Result>
   ? Operation<Context, Input, Result>

@@ -124,7 +124,9 @@ export async function list(
   const { teamId, webhookId, states = DELIVERY_STATES, since = 0, limit, before } = input;
   let end: HistoryPlace = { createdAt: (input.until ?? Number.MAX_SAFE_INTEGER - 1) + 1, id: '' };
   if (before !== undefined) {
-    const last = await placeOf(view, { teamId, webhookId, id: before });
+    const last = await view.db.get<HistoryPlace>`
+      select created_at as "createdAt", id from delivery
+      where team_id = ${teamId} and id = ${before} and webhook_id = ${webhookId}`;
     if (last === undefined) return [];
     if (last.createdAt < end.createdAt) end = last;
   }
@@ -138,15 +140,6 @@ export async function list(
     limit,
   );
   return rows.map((row) => toSummary(row));
-}
-
-function placeOf(
-  view: View,
-  at: { teamId: string; webhookId: string; id: string },
-): Promise<HistoryPlace | undefined> {
-  return view.db.get<HistoryPlace>`
-    select created_at as "createdAt", id from delivery where team_id = ${at.teamId} and id = ${at.id}
-      and webhook_id = ${at.webhookId}`;
 }
 
 /** Moves the columns of the last attempt into `last`. */

@@ -65,14 +65,14 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   const last = Math.max(team.sequence, newest?.sequence ?? 0);
   const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
   const deliveries = numbered.flatMap(({ type, workflowId, sequence, test, exceptWebhookId, at }) => {
-    if (test !== undefined) return [delivery({ teamId, ...test, sequence, origin: 'test', at })];
+    const delivery = (id: string, webhookId: string, origin: DeliveryOrigin) =>
+      [teamId, id, webhookId, sequence, 'waiting', at, at, origin] as const;
+    if (test !== undefined) return [delivery(test.deliveryId, test.webhookId, 'test')];
     const ofTeam = webhooks.get('') ?? [];
     const ofWorkflow = workflowId === null ? [] : (webhooks.get(workflowId) ?? []);
     return [...ofTeam, ...ofWorkflow]
       .filter((one) => one.id !== exceptWebhookId && fires(one, type))
-      .map(({ id }) =>
-        delivery({ teamId, webhookId: id, deliveryId: newId('dlv', at), sequence, origin: 'event', at }),
-      );
+      .map(({ id }) => delivery(newId('dlv', at), id, 'event'));
   });
   for (const [, , webhookId] of deliveries) touchLane(tx, teamId, webhookId);
   await Promise.all([
@@ -118,18 +118,6 @@ export const DELIVERY_COLUMNS = {
   created_at: 'bigint',
   origin: 'text',
 } satisfies Record<string, ColumnType>;
-
-function delivery(one: {
-  teamId: string;
-  deliveryId: string;
-  webhookId: string;
-  sequence: number;
-  origin: DeliveryOrigin;
-  at: number;
-}) {
-  const { teamId, deliveryId, webhookId, sequence, origin, at } = one;
-  return [teamId, deliveryId, webhookId, sequence, 'waiting', at, at, origin] as const;
-}
 
 interface Subscription {
   id: string;

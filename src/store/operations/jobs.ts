@@ -33,10 +33,8 @@ export type Enqueued =
   | { outcome: 'queued'; job: Job }
   | { outcome: 'replayed'; job: Job }
   | { outcome: 'occupied'; job: Job }
-  /** The source is `push`: there is nothing to run; callers send the records. */
-  | { outcome: 'receives_push' }
-  | { outcome: 'paused' }
-  | { outcome: 'not_found' };
+  /** `receives_push`: the source is `push`, so there is nothing to run; callers send the records. */
+  | { outcome: 'receives_push' | 'paused' | 'not_found' };
 
 /**
  * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of simultaneous calls exactly one

@@ -32,12 +32,8 @@ const RECONNECT = { baseMs: 100, maxMs: 5_000 };
 const MAX_PAYLOAD = 7_000;
 
 /** The payload of a notification: its sender, and the fields of `Touched` that concern other nodes. */
-interface Message {
+interface Message extends Omit<Touched, 'keys'> {
   from: string;
-  jobs: boolean;
-  cancels: boolean;
-  deliveries: boolean;
-  lanes: readonly LaneName[] | null;
 }
 
 export interface NotificationOptions {
@@ -72,11 +68,6 @@ export class Notifications {
   async watchKeys(): Promise<void> {
     this.#keysChanged = await this.#countOfKeys();
     this.#looking = setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
-  }
-
-  /** Starts listening. Resolves after the first attempt to connect; later attempts follow in the background. */
-  async listen(): Promise<void> {
-    await this.#connect();
   }
 
   /** Notifies other processes of a commit: within 10 ms, together with other commits. */
@@ -146,7 +137,8 @@ export class Notifications {
     this.#sending = undefined;
   }
 
-  async #connect(): Promise<void> {
+  /** Starts listening. Resolves after the first attempt to connect; later attempts follow in the background. */
+  async listen(): Promise<void> {
     const { url, log, onForeign } = this.#options;
     const client = new pg.Client({
       connectionString: clientUrl(url),
@@ -187,7 +179,7 @@ export class Notifications {
     void this.#disconnect();
     this.#failures += 1;
     const ms = fullJitterMs({ failures: this.#failures, ...RECONNECT, random: Math.random() });
-    this.#reconnecting = setTimeout(() => void this.#connect(), ms).unref();
+    this.#reconnecting = setTimeout(() => void this.listen(), ms).unref();
   }
 
   async #disconnect(): Promise<void> {

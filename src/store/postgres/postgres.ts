@@ -116,15 +116,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const made = composed(calls);
   return {
     ...calls,
-    jobs: {
-      ...calls.jobs,
-      ...made.jobs,
-      claim: claiming({ ...calls.claiming, now }),
-      beat: beating(calls.beating),
-    },
-    records: { ...calls.records, ...made.records },
-    webhooks: { ...calls.webhooks, ...made.webhooks },
-    deliveries: { ...calls.deliveries, ...made.deliveries, ...outbox({ ...calls, now }) },
+    ...made,
+    jobs: { ...made.jobs, claim: claiming({ ...calls.claiming, now }), beat: beating(calls.beating) },
+    deliveries: { ...made.deliveries, ...outbox({ ...calls, now }) },
     erasure: {
       ...calls.erasure,
       scrub: guarded(({ rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),

@@ -15,9 +15,9 @@ import { basename, dirname, join } from 'node:path';
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { InUseError } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
-import { type RestoredBackup, syncDirectory, syncFile, type VerifiedBackup } from '../backup-files.ts';
+import { type RestoredBackup, syncToDisk, type VerifiedBackup } from '../backup-files.ts';
 import { add } from '../operations/audit.ts';
-import { verifyFile } from './backup.ts';
+import { removeUnfinished, verifyFile } from './backup.ts';
 import { Database, isBusy, isOutside, withDatabase } from './database.ts';
 import { takeOwnership } from './owner.ts';
 import { SqliteSql } from './sql.ts';
@@ -68,24 +68,20 @@ export async function restoreBackup(input: RestoreOptions): Promise<RestoredBack
     const restored = check(file, copy);
     checkKey(restored.encryptionKey);
     await change(copy, { file, now, author, hasAudit: restored.schema >= SCHEMA_OF_AUDIT });
-    syncFile(copy);
+    syncToDisk(copy);
     const replaced = putAside(path, now);
     renameSync(copy, path);
-    syncDirectory(directory);
+    syncToDisk(directory);
     return { ...restored, database: path, replaced };
   } finally {
-    removeCopy(path);
+    removeUnfinished(path + RESTORING);
     ownership.release();
   }
 }
 
-function removeCopy(path: string): void {
-  for (const ending of ['', '-journal', '-wal', '-shm']) rmSync(path + RESTORING + ending, { force: true });
-}
-
 /** Removes what a killed restore left behind: its copy, and the second name of the database that it did not replace. */
 function sweep(path: string): void {
-  removeCopy(path);
+  removeUnfinished(path + RESTORING);
   const inode = statSync(path, { throwIfNoEntry: false })?.ino;
   for (const name of readdirSync(dirname(path))) {
     const other = join(dirname(path), name);
@@ -104,7 +100,7 @@ function check(file: string, copy: string): VerifiedBackup {
 /** Changes the copy before it is used: new ETags, and an audit line. */
 async function change(
   copy: string,
-  { file, now, author, hasAudit }: { file: string; now: number; author: Author; hasAudit: boolean },
+  { file, now, author, hasAudit }: Pick<RestoreOptions, 'file' | 'now' | 'author'> & { hasAudit: boolean },
 ): Promise<void> {
   const db = new Database(copy);
   try {
@@ -112,6 +108,7 @@ async function change(
     db.get('pragma journal_mode = delete');
     changeEtags(db, now);
     if (!hasAudit) return;
+
     const target = { kind: 'backup' as const, id: basename(file) };
     await add(
       { db: new SqliteSql(db), now },
@@ -151,7 +148,7 @@ function putAside(path: string, now: number): string | null {
   } catch {
     // Not every file system supports hard links.
     copyFileSync(path, aside);
-    syncFile(aside);
+    syncToDisk(aside);
   }
   return aside;
 }

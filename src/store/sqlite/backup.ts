@@ -26,9 +26,9 @@ import {
   type Inspection,
   type MadeBackup,
   readManifest,
+  sizeOf,
   sweepUnfinished,
-  syncDirectory,
-  syncFile,
+  syncToDisk,
   unfinishedFile,
   type VerifiedBackup,
   writeManifest,
@@ -154,7 +154,7 @@ export function finishBackup({
   try {
     // A copy of the pages is in WAL mode like the database, and could not be opened on a read-only medium.
     withDatabase(unfinished, {}, (db) => db.get('pragma journal_mode = delete'));
-    syncFile(unfinished);
+    syncToDisk(unfinished);
     const { schema, counts, encryptionKey, mistakes } = inspect(unfinished);
     const manifest: BackupManifest = {
       format: 1,
@@ -171,7 +171,7 @@ export function finishBackup({
     const file = freeFile(directory, { createdAt: now, schema, origin });
     writeManifest(file, manifest);
     renameSync(unfinished, file);
-    syncDirectory(directory);
+    syncToDisk(directory);
     return { file, ...manifest, mistakes };
   } catch (error) {
     throw explained(directory, error);
@@ -206,10 +206,6 @@ function prepare(directory: string): void {
 function bytesOf(path: string): number {
   const sql = 'select page_count * page_size as bytes from pragma_page_count, pragma_page_size';
   return withDatabase(path, { readOnly: true }, (db) => db.get<{ bytes: number }>(sql)?.bytes ?? 0);
-}
-
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** A backup must not fill the disk, which often contains the database as well. */

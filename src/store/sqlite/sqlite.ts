@@ -1,11 +1,12 @@
 /** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
 
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import { sizeOf } from '../backup-files.ts';
 import { composed } from '../composed.ts';
 import { callsOf } from '../operation.ts';
 import { schema } from '../operations/instance.ts';
@@ -121,12 +122,10 @@ function compose(parts: {
 
   return {
     ...calls,
+    ...made,
     instance: { ...calls.instance, lease: async () => true },
     jobs: { ...calls.jobs, ...made.jobs },
-    records: { ...calls.records, ...made.records },
-    webhooks: { ...calls.webhooks, ...made.webhooks },
     deliveries: {
-      ...calls.deliveries,
       ...made.deliveries,
       async lanes() {
         const due: DueLane[] = [];
@@ -134,6 +133,7 @@ function compose(parts: {
         return due;
       },
       lane: calls.lanes.one,
+      load: calls.deliveries.load,
       keepLanes: async () => ({ lost: [], late: [] }),
       releaseLanes: async () => {},
     },
@@ -175,8 +175,4 @@ async function database(view: View, path: string): Promise<DatabaseStatus> {
     walBytes: sizeOf(`${path}-wal`),
     schema: (await schema(view)).found,
   };
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
