@@ -53,8 +53,8 @@ function inParts(parts: Calls['records']) {
     async remove({ held, seqs }: { held: AttemptLease; seqs: readonly number[] }): Promise<void> {
       let left = seqs;
       do {
-        const { dealtWith } = await parts.remove({ held, seqs: left });
-        left = left.slice(dealtWith);
+        const { handled } = await parts.remove({ held, seqs: left });
+        left = left.slice(handled);
       } while (left.length > 0);
     },
   };

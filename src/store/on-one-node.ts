@@ -47,13 +47,13 @@ export function onOneNode(
 ): Work {
   const { store, name, nodeId, elapsed = () => performance.now() } = chore;
   let isOurs = false;
-  let askedMs = Number.NEGATIVE_INFINITY;
+  let renewedMs = Number.NEGATIVE_INFINITY;
   return async (signal) => {
     const nowMs = elapsed();
-    if (nowMs - askedMs >= RENEW_EVERY_MS) {
+    if (nowMs - renewedMs >= RENEW_EVERY_MS) {
       isOurs = false;
       isOurs = await store.instance.lease({ name, nodeId, forMs: LEASE_MS });
-      askedMs = nowMs;
+      renewedMs = nowMs;
     }
     if (isOurs) await work(signal);
   };

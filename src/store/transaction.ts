@@ -98,7 +98,11 @@ export function untouched(): Touched {
 export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
 
 /** Calls the watchers after a commit, and logs what they throw. */
-export function tell(watchers: ReadonlySet<(touched: Touched) => void>, touched: Touched, log: Logger): void {
+export function notifyWatchers(
+  watchers: ReadonlySet<(touched: Touched) => void>,
+  touched: Touched,
+  log: Logger,
+): void {
   for (const watcher of watchers) {
     try {
       watcher(touched);

@@ -1,6 +1,6 @@
--- SQLite fills a table of its own for every `in` of more than two values that a CHECK or the condition of an index asks
--- for, at every row: four of them were more than half of what inserting a job took (67,000 instructions, now 28,000).
--- Written out, the same values are compared one after the other.
+-- For every `in` with more than two values in a CHECK or the condition of an index, SQLite fills a temporary table for each
+-- row. Four of them cost more than half of inserting a job (67,000 instructions, now 28,000). Comparisons joined by `or`
+-- need no table.
 
 -- only sqlite
 create table new_job (
@@ -14,7 +14,7 @@ create table new_job (
   origin               text    not null
                        check (origin = 'api' or origin = 'schedule' or origin = 'cli' or origin = 'push'),
   priority             integer not null default 0,
-  parked               integer not null default 0,       -- 1: its workflow is paused or archived
+  parked               integer not null default 0,       -- 1: the workflow is paused or archived
   attempt              integer not null default 0,
   failures             integer not null default 0,
   crashes              integer not null default 0,
@@ -45,7 +45,7 @@ insert into new_job
   from job;
 drop table job;
 alter table new_job rename to job;
--- Without an end is what has not ended: see the check.
+-- Unfinished jobs have no `finished_at`: see the check.
 create unique index job_slot on job (team_id, workflow_id, slot) where finished_at is null;
 create index job_due on job (team_id, priority desc, run_at)
   where state in ('queued', 'retrying') and slot = 0 and parked = 0;

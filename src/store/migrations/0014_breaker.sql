@@ -1,3 +1,2 @@
--- Why a webhook's endpoint is held back: the state of its circuit breaker as JSON (model/breaker.ts); null while what is
--- due goes out at once.
+-- The state of the webhook's circuit breaker as JSON (model/lane.ts); null while due deliveries are sent immediately.
 alter table webhook add column breaker {old_text};

@@ -1,2 +1,2 @@
--- Pages of a team's keys, and how many it has.
+-- For pages of a team's keys, and their number.
 create index api_key_team on api_key (team_id, id);

@@ -1,5 +1,5 @@
--- The same indexes on both databases, and fewer for what has just been queued: a queued job wrote six B-trees on
--- SQLite, and writes four. Lists find jobs that have not ended in job_slot and, by origin, in the primary key.
+-- The same indexes on both databases, and fewer entries for a queued job: queueing one on SQLite now writes four B-trees
+-- instead of six. Lists find unfinished jobs by job_slot and, by origin, by the primary key.
 
 -- only sqlite
 create table new_job (
@@ -13,7 +13,7 @@ create table new_job (
   origin               {text}      not null
                        check (origin = 'api' or origin = 'schedule' or origin = 'cli' or origin = 'push'),
   priority             {integer}   not null default 0,
-  parked               {smallint}  not null default 0,     -- 1: its workflow is paused or archived
+  parked               {smallint}  not null default 0,     -- 1: the workflow is paused or archived
   attempt              {integer}   not null default 0,
   failures             {integer}   not null default 0,
   crashes              {integer}   not null default 0,
@@ -61,7 +61,7 @@ create index delivery_history on delivery (team_id, webhook_id, (state || ''), c
 drop index idempotency_age;
 create index idempotency_age on idempotency (team_id, created_at);
 
--- Without what changes with each attempt, so that a claim need not write it.
+-- Without columns that change with each attempt, so that a claim does not write this index.
 create unique index job_slot on job (team_id, workflow_id, slot) where finished_at is null;
 
 -- only postgres

@@ -54,7 +54,7 @@ const COLUMNS = new Part(`
   delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId", event.type as "eventType",
   delivery.origin, delivery.state, delivery.attempt, delivery.next_at as "nextAt",
   delivery.created_at as "createdAt", attempt.outcome, attempt.status, attempt.error, attempt.started_at as at`);
-const WITH_THE_REST = `
+const JOINS = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
@@ -64,7 +64,7 @@ export async function get(
   { teamId, id }: InTeam,
 ): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined> {
   const found = await view.db.get<SummaryRow & { body: string }>(
-    `select ${COLUMNS}, event.body from delivery ${WITH_THE_REST}
+    `select ${COLUMNS}, event.body from delivery ${JOINS}
      where delivery.team_id = $1 and delivery.id = $2`,
     teamId,
     id,
@@ -113,7 +113,7 @@ const page = (states: readonly DeliveryState[]) => `
     order: 'desc',
     limit: '$6',
   })}) page
-  join delivery on delivery.team_id = $1 and delivery.id = page.id ${WITH_THE_REST}
+  join delivery on delivery.team_id = $1 and delivery.id = page.id ${JOINS}
   order by page.created_at desc, page.id desc`;
 
 /** Deliveries of one webhook, newest first, older than the delivery `before`. */
@@ -153,7 +153,7 @@ export async function ofEvent(
   { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },
 ): Promise<DeliverySummary[]> {
   const rows = await view.db.all<SummaryRow>(
-    `select ${COLUMNS} from delivery /* use delivery_event */ ${WITH_THE_REST}
+    `select ${COLUMNS} from delivery /* use delivery_event */ ${JOINS}
      where delivery.team_id = $1 and delivery.event_sequence = $2 and delivery.id < $3
      order by delivery.id desc limit $4`,
     teamId,

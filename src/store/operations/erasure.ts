@@ -73,7 +73,7 @@ export async function remove(
   const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
   const rows = await tx.db.all<Row>(ROWS, teamId, workflowId, seqs);
   if (rows.length > 0) {
-    await takeOutOfCounts(tx, { teamId, workflowId }, rows);
+    await subtractFromCounts(tx, { teamId, workflowId }, rows);
     await tx.db.run(DELETE, teamId, workflowId, seqs);
     await tx.db.run`
       update workflow set erasures = erasures + 1 where team_id = ${teamId} and id = ${workflowId}`;
@@ -99,7 +99,7 @@ const UNCOUNT = `
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Subtracts records, given with all their rows, from the counts of every version. */
-async function takeOutOfCounts(
+async function subtractFromCounts(
   tx: Tx,
   { teamId, workflowId }: WorkflowRef,
   all: readonly Row[],

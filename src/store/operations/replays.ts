@@ -274,12 +274,12 @@ const SIBLINGS = both(
   (pick) => `
   select delivery.id, delivery.event_sequence as sequence, delivery.state,
          delivery.created_at as "createdAt", delivery.replay_id as "replayId", delivery.attempt
-  from unnest($3::bigint[]) as asked (sequence)
+  from unnest($3::bigint[]) as wanted (sequence)
   cross join ${pick({
     sqlite: `delivery indexed by delivery_event
-    where delivery.team_id = $1 and delivery.event_sequence = asked.sequence and delivery.webhook_id = $2`,
+    where delivery.team_id = $1 and delivery.event_sequence = wanted.sequence and delivery.webhook_id = $2`,
     postgres: `lateral (
-    select * from delivery where team_id = $1 and event_sequence = asked.sequence and webhook_id = $2
+    select * from delivery where team_id = $1 and event_sequence = wanted.sequence and webhook_id = $2
     order by event_sequence limit 1000
   ) delivery`,
   })}`,

@@ -322,30 +322,30 @@ const CLOSE_MISSING = both((pick) =>
 export async function remove(
   tx: Tx,
   { held, seqs }: { held: AttemptLease; seqs: readonly number[] },
-): Promise<{ dealtWith: number }> {
+): Promise<{ handled: number }> {
   if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
   const { workflow } = await lockHeld(tx, held);
   const at = [workflow.teamId, workflow.id] as const;
   const step = atATime(tx.db, MAX_BATCH);
-  let dealtWith = 0;
+  let handled = 0;
   let removed = 0;
   let bytes = 0;
-  while (dealtWith < seqs.length && bytes < MAX_BATCH_BYTES) {
-    const some = [...new Set(seqs.slice(dealtWith, dealtWith + step))];
+  while (handled < seqs.length && bytes < MAX_BATCH_BYTES) {
+    const some = [...new Set(seqs.slice(handled, handled + step))];
     const closed = await tx.db.all<{ bytes: number }>(
       CLOSE_MISSING,
       ...at,
       workflow.currentVersion + 1,
       some,
     );
-    dealtWith += step;
+    handled += step;
     removed += closed.length;
     bytes += closed.reduce((sum, row) => sum + row.bytes, 0);
   }
   await tx.db.run`
     update workflow set staged_removed = staged_removed + ${removed}, staged_bytes = staged_bytes - ${bytes}
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
-  return { dealtWith };
+  return { handled };
 }
 
 const ADDED = both(

@@ -74,12 +74,12 @@ export function claiming(running: {
     for (let round = 0; round < MAX_ROUNDS && claimed.length < input.limit; round++) {
       const limit = input.limit - claimed.length;
       const busy = input.busy && [...input.busy, ...claimed.map(({ job }) => job.teamId)];
-      const asked = { ...input, limit, bounds, ...(busy && { busy }) };
-      const turns = await running.turns({ ...asked, without, served: [...served] });
+      const request = { ...input, limit, bounds, ...(busy && { busy }) };
+      const turns = await running.turns({ ...request, without, served: [...served] });
       const places = new Map<string, number>();
       for (const teamId of turns) places.set(teamId, (places.get(teamId) ?? 0) + 1);
       const taken = await concurrently(places, async ([teamId, most]) => {
-        const jobs = await unlessBusy(running.take({ ...asked, limit: most, from: teamId }));
+        const jobs = await unlessBusy(running.take({ ...request, limit: most, from: teamId }));
         if (jobs === undefined) hung.set(teamId, performance.now() + HUNG_MS);
         return [teamId, jobs ?? []] as const;
       });

@@ -209,7 +209,7 @@ export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number;
  */
 const FREE = `
   cross join lateral (
-    select * from lane where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id limit 1
+    select * from lane where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id limit 1
     for update skip locked
   ) lane`;
 
@@ -222,16 +222,16 @@ export function take(
   { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly LaneName[] },
 ): Promise<HeldLane[]> {
   return tx.db.all<HeldLane>(
-    `with asked as materialized (
-       select * from unnest($1::text[], $2::text[]) as asked (team_id, webhook_id)
+    `with given as materialized (
+       select * from unnest($1::text[], $2::text[]) as given (team_id, webhook_id)
      ), free as materialized (
-       select lane.team_id, lane.webhook_id from asked ${FREE}
+       select lane.team_id, lane.webhook_id from given ${FREE}
        where lane.node_id is null or lane.node_id = $3 or lane.lease_until <= $5
      ), made as (
        insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
-       select team_id, webhook_id, $3, 1, $4 from asked
+       select team_id, webhook_id, $3, 1, $4 from given
        where not exists (
-         select 1 from lane where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id
+         select 1 from lane where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id
        )
        on conflict (team_id, webhook_id) do nothing
        returning team_id, webhook_id, epoch
@@ -261,25 +261,25 @@ export async function keep(
 ): Promise<{ lost: HeldLane[]; late: HeldLane[] }> {
   if (lanes.length === 0) return { lost: [], late: [] };
   const found = await tx.db.all<HeldLane & { kept: boolean }>(
-    `with asked as materialized (
-       select * from unnest($1::text[], $2::text[], $3::bigint[]) as asked (team_id, webhook_id, epoch)
+    `with given as materialized (
+       select * from unnest($1::text[], $2::text[], $3::bigint[]) as given (team_id, webhook_id, epoch)
      ), free as materialized (
-       select lane.team_id, lane.webhook_id from asked ${FREE}
-       where lane.node_id = $4 and lane.epoch = asked.epoch
+       select lane.team_id, lane.webhook_id from given ${FREE}
+       where lane.node_id = $4 and lane.epoch = given.epoch
      ), kept as (
        update lane set lease_until = $5
        from free where lane.team_id = free.team_id and lane.webhook_id = free.webhook_id
        returning lane.team_id, lane.webhook_id
      )
-     select asked.team_id as "teamId", asked.webhook_id as "webhookId", asked.epoch,
+     select given.team_id as "teamId", given.webhook_id as "webhookId", given.epoch,
             kept.team_id is not null as kept
-     from asked
+     from given
      cross join lateral (
        select node_id, epoch from lane
-       where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id limit 1
+       where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id limit 1
      ) lane
-     left join kept on kept.team_id = asked.team_id and kept.webhook_id = asked.webhook_id
-     where kept.team_id is not null or (lane.node_id = $4 and lane.epoch = asked.epoch)`,
+     left join kept on kept.team_id = given.team_id and kept.webhook_id = given.webhook_id
+     where kept.team_id is not null or (lane.node_id = $4 and lane.epoch = given.epoch)`,
     ...namesAndEpochs(lanes),
     nodeId,
     tx.now + leaseMs,
@@ -298,9 +298,9 @@ export async function release(
   if (lanes.length === 0) return;
   await tx.db.run(
     `update lane set node_id = null, lease_until = 0
-     from unnest($1::text[], $2::text[], $3::bigint[]) as asked (team_id, webhook_id, epoch)
-     where lane.team_id = asked.team_id and lane.webhook_id = asked.webhook_id
-       and lane.node_id = $4 and lane.epoch = asked.epoch`,
+     from unnest($1::text[], $2::text[], $3::bigint[]) as given (team_id, webhook_id, epoch)
+     where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id
+       and lane.node_id = $4 and lane.epoch = given.epoch`,
     ...namesAndEpochs(lanes),
     nodeId,
   );

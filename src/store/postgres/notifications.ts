@@ -20,12 +20,12 @@ import { unusable } from './failures.ts';
 
 const CHANNEL = 'flowhook';
 const SEND_EVERY_MS = 10;
-const LOOK_EVERY_MS = 250;
+const POLL_EVERY_MS = 250;
 /** When the database has not responded for this long, cached keys are no longer trusted. */
 const SILENT_MS = 1_000;
 /** Interval of probes of the listening connection, which may have been lost. */
-const ASK_EVERY_MS = 15_000;
-const ANSWER_MS = 5_000;
+const PROBE_EVERY_MS = 15_000;
+const RESPONSE_MS = 5_000;
 const END_MS = 1_000;
 const RECONNECT = { baseMs: 100, maxMs: 5_000 };
 /** In bytes; PostgreSQL's limit is 8,000. */
@@ -51,13 +51,13 @@ export class Notifications {
   readonly #stopping = new AbortController();
   /** The counter of key changes as last read; undefined while the database does not respond. */
   #keysChanged: number | undefined;
-  #askedAt: number | undefined;
-  #looking: NodeJS.Timeout | undefined;
+  #pollStartedMs: number | undefined;
+  #polling: NodeJS.Timeout | undefined;
   #pending: Touched | undefined;
   #sending: Promise<void> | undefined;
   #listener: pg.Client | undefined;
   #reconnecting: NodeJS.Timeout | undefined;
-  #asking: NodeJS.Timeout | undefined;
+  #probing: NodeJS.Timeout | undefined;
   #failures = 0;
 
   constructor(options: NotificationOptions) {
@@ -67,7 +67,7 @@ export class Notifications {
   /** Starts polling the counter of key changes. */
   async watchKeys(): Promise<void> {
     this.#keysChanged = await this.#countOfKeys();
-    this.#looking = setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
+    this.#polling = setInterval(() => void this.#poll(), POLL_EVERY_MS).unref();
   }
 
   /** Notifies other processes of a commit: within 10 ms, together with other commits. */
@@ -85,7 +85,7 @@ export class Notifications {
   /** Sends what is pending, and stops listening. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    clearInterval(this.#looking);
+    clearInterval(this.#polling);
     clearTimeout(this.#reconnecting);
     await this.#sending;
     await this.#disconnect();
@@ -98,14 +98,14 @@ export class Notifications {
     return Number(row?.value ?? 0);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { onForeign } = this.#options;
     const keys = { ...untouched(), keys: true };
-    if (this.#askedAt !== undefined) {
-      if (performance.now() - this.#askedAt >= SILENT_MS) onForeign(keys);
+    if (this.#pollStartedMs !== undefined) {
+      if (performance.now() - this.#pollStartedMs >= SILENT_MS) onForeign(keys);
       return;
     }
-    this.#askedAt = performance.now();
+    this.#pollStartedMs = performance.now();
     try {
       const count = await this.#countOfKeys();
       // Also when it did not respond before: changes made meanwhile are unknown.
@@ -116,7 +116,7 @@ export class Notifications {
       // Calls that need the database report this. Keys are read again as soon as it responds.
       this.#keysChanged = undefined;
     } finally {
-      this.#askedAt = undefined;
+      this.#pollStartedMs = undefined;
     }
   }
 
@@ -143,8 +143,8 @@ export class Notifications {
     const client = new pg.Client({
       connectionString: clientUrl(url),
       application_name: 'flowhook-news',
-      connectionTimeoutMillis: ANSWER_MS,
-      query_timeout: ANSWER_MS,
+      connectionTimeoutMillis: RESPONSE_MS,
+      query_timeout: RESPONSE_MS,
       keepAlive: true,
     });
     this.#listener = client;
@@ -167,7 +167,7 @@ export class Notifications {
       return lost(error as Error);
     }
     if (!isMine()) return;
-    this.#asking = setInterval(() => client.query('select 1').catch(lost), ASK_EVERY_MS).unref();
+    this.#probing = setInterval(() => client.query('select 1').catch(lost), PROBE_EVERY_MS).unref();
     const again = this.#failures > 0;
     this.#failures = 0;
     if (!again) return;
@@ -183,7 +183,7 @@ export class Notifications {
   }
 
   async #disconnect(): Promise<void> {
-    clearInterval(this.#asking);
+    clearInterval(this.#probing);
     const client = this.#listener;
     this.#listener = undefined;
     if (client === undefined) return;
@@ -250,24 +250,24 @@ export async function hearsNotifications(url: string): Promise<boolean> {
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: CONNECT_MS,
   };
-  const [listener, teller] = [new pg.Client(options), new pg.Client(options)];
-  for (const client of [listener, teller]) client.on('error', () => undefined);
+  const [listener, sender] = [new pg.Client(options), new pg.Client(options)];
+  for (const client of [listener, sender]) client.on('error', () => undefined);
   const heard = Promise.withResolvers<boolean>();
   listener.on('notification', () => heard.resolve(true));
   let timer: NodeJS.Timeout | undefined;
   try {
-    await Promise.all([listener.connect(), teller.connect()]);
+    await Promise.all([listener.connect(), sender.connect()]);
     await listener.query(`listen ${channel}`);
     const { rows } = await listener.query('select pg_listening_channels() as name');
     // This statement ran on another connection than `listen`.
     if (!rows.some(({ name }) => name === channel)) return false;
-    await teller.query(`notify ${channel}`);
+    await sender.query(`notify ${channel}`);
     timer = setTimeout(() => heard.resolve(false), HEARD_MS);
     return await heard.promise;
   } catch (error) {
     throw unusable(error);
   } finally {
     clearTimeout(timer);
-    await Promise.allSettled([listener.end(), teller.end()]);
+    await Promise.allSettled([listener.end(), sender.end()]);
   }
 }

@@ -29,10 +29,10 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const look = bounds.next(now());
-    const askedMs = performance.now();
+    const startMs = performance.now();
     const found = await lanes.all({ nodeId, ...look });
     if (look.known === undefined) {
-      await bounds.rest(performance.now() - askedMs, () => lanes.isLarge());
+      await bounds.rest(performance.now() - startMs, () => lanes.isLarge());
     }
     return found;
   }

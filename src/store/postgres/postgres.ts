@@ -9,7 +9,7 @@ import { composed } from '../composed.ts';
 import { callsOf, lease, type Operation, read, write } from '../operation.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import type { DatabaseStatus, Store } from '../store.ts';
-import { type Touched, type Tx, tell, type View } from '../transaction.ts';
+import { notifyWatchers, type Touched, type Tx, type View } from '../transaction.ts';
 import { beating, renewFree, renewLocked } from './beat.ts';
 import { claiming, take, turns } from './claim.ts';
 import { survey } from './claim-bounds.ts';
@@ -62,12 +62,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     url,
     pool: leasePool,
     log,
-    onForeign: (touched) => tell(watchers, touched, log),
+    onForeign: (touched) => notifyWatchers(watchers, touched, log),
   });
   const onTouched = ({ touched, keysChanged }: Pick<Tx, 'touched' | 'keysChanged'>) => {
     if (keysChanged !== undefined) notifications.noteOwnKeys(keysChanged);
     if (listen) notifications.notify(touched);
-    tell(watchers, touched, log);
+    notifyWatchers(watchers, touched, log);
   };
   /** Calls that must end before the connections are closed. */
   const underWay = new Set<Promise<unknown>>();
@@ -184,12 +184,12 @@ async function startClock(db: Database): Promise<DatabaseClock> {
 async function measure(db: Database): Promise<number> {
   let best = { tookMs: Number.POSITIVE_INFINITY, offset: 0 };
   for (let tries = 0; tries < 3; tries += 1) {
-    const asked = performance.now();
+    const startMs = performance.now();
     const { at } = (await db.get<{ at: number }>(
       'select (extract(epoch from clock_timestamp()) * 1000)::float8 as at',
     )) as { at: number };
-    const tookMs = performance.now() - asked;
-    if (tookMs < best.tookMs) best = { tookMs, offset: at - asked - tookMs / 2 };
+    const tookMs = performance.now() - startMs;
+    if (tookMs < best.tookMs) best = { tookMs, offset: at - startMs - tookMs / 2 };
   }
   return best.offset;
 }

@@ -62,21 +62,21 @@ export async function committed<Result>(
 ): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     const jobs: JobRow[] = [];
-    const told = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [], jobs };
+    const shared = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [], jobs };
     let tx: Tx | undefined;
     try {
       const result = await inTransaction(
         pool,
         async (db) => {
           // Read only when there is a connection: `claim-bounds.ts` relies on the time between this and the commit.
-          tx = { ...told, db, now: now() };
+          tx = { ...shared, db, now: now() };
           const made = await perform(tx);
           await Promise.all([writeJobs(tx, jobs), writeEvents(tx)]);
           return made;
         },
         limits,
       );
-      if (tx !== undefined && Object.values(told.touched).includes(true)) onTouched(tx);
+      if (tx !== undefined && Object.values(shared.touched).includes(true)) onTouched(tx);
       return result;
     } catch (error) {
       if (!isTransient(error) || tries >= MAX_TRIES) throw asProblem(error);

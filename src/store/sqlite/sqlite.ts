@@ -12,7 +12,7 @@ import { callsOf } from '../operation.ts';
 import { schema } from '../operations/instance.ts';
 import { type DueLane, lanePages } from '../operations/lanes.ts';
 import type { DatabaseStatus, Store } from '../store.ts';
-import { type Touched, tell, type View } from '../transaction.ts';
+import { notifyWatchers, type Touched, type View } from '../transaction.ts';
 import { SQLITE_OPERATIONS, type WriteName } from './batch.ts';
 import { findDamage } from './damaged-log.ts';
 import { Database } from './database.ts';
@@ -56,7 +56,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       publicUrl: options.publicUrl,
       quotas: options.quotas,
       log,
-      onTouched: (touched) => tell(watchers, touched, log),
+      onTouched: (touched) => notifyWatchers(watchers, touched, log),
       obstacle: () => files?.problem,
     });
     files = ownership && new OwnFiles({ path, ownership, log });
