@@ -7,7 +7,7 @@ import { createBackup } from './open.ts';
 import type { Store } from './store.ts';
 
 /** How often the schedule checks whether a backup is due, by the time in the name of the newest one. */
-const LOOK_MS = 60_000;
+const CHECK_MS = 60_000;
 /** How long after a failure the next attempt is made. */
 const RETRY_MS = 15 * 60_000;
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -26,7 +26,7 @@ export function backupSchedule(options: {
   const { databaseUrl, copyTo, directory, everyMs, keep, clock, log, random } = options;
   let triedAt = NEVER;
   return new Chore({
-    everyMs: LOOK_MS,
+    everyMs: CHECK_MS,
     random,
     async work(signal) {
       const now = clock();

@@ -24,7 +24,7 @@ const STEPS = { first: 50, max: 1_000 };
  * within the last hour, so that readers of that version can finish.
  */
 const KEPT_VERSIONS: Retention = { keepVersions: 10, keepMs: 30 * DAY_MS, graceMs: HOUR_MS };
-/** Workflows looked at in one turn of the event loop: 0.5 ms on SQLite. */
+/** Workflows visited in one turn of the event loop: 0.5 ms on SQLite. */
 const WORKFLOWS_AT_ONCE = 1_000;
 /** Removed webhooks are kept for a day: no transaction that started before the removal is open for longer. */
 const FORGET_MS = DAY_MS;

@@ -42,8 +42,8 @@ export interface RecordRow {
 }
 
 /** Bytes of records that one step reads: about 5 ms. */
-const LOOK_BYTES = 2 * 1_048_576;
-const LOOK_ROWS = 1_000;
+const SCAN_BYTES = 2 * 1_048_576;
+const SCAN_ROWS = 1_000;
 const FEW_NEEDLES = 4;
 const RECORD_KEYS = both(
   (pick) => `
@@ -92,7 +92,7 @@ export async function scanRecords(
     teamId,
     workflowId,
     ...after,
-    rowsOfALook(Math.min(LOOK_ROWS, LOOK_BYTES / (await longest(view, input))), needles),
+    rowsPerScan(Math.min(SCAN_ROWS, SCAN_BYTES / (await longest(view, input))), needles),
   );
   const last = keys.at(-1);
   if (last === undefined) return { rows: [], next: null };
@@ -115,7 +115,7 @@ function storable(texts: readonly string[]): string[] {
 }
 
 /** The number of rows to scan: fewer for many needles, because each text is searched for every needle. */
-function rowsOfALook(rows: number, needles: readonly string[]): number {
+function rowsPerScan(rows: number, needles: readonly string[]): number {
   return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
 }
 
@@ -229,13 +229,13 @@ export async function scanTexts(
   const { keys, first, rows } = PLACES[place];
   const after = (input.after === null ? first : JSON.parse(input.after)) as Value[];
   const needles = storable(input.needles);
-  const looked = await view.db.all<Record<string, Value>>(
+  const scanned = await view.db.all<Record<string, Value>>(
     STATEMENTS[place].keys,
     teamId,
     ...after,
-    rowsOfALook(rows, needles),
+    rowsPerScan(rows, needles),
   );
-  const last = looked.at(-1);
+  const last = scanned.at(-1);
   if (last === undefined) return { texts: [], next: null };
   const keyOf = (row: Record<string, Value>) => keys.map((key) => row[key] as Value);
   const found = await view.db.all<Record<string, Value>>(

@@ -32,35 +32,35 @@ export async function list(
   },
 ): Promise<Job[]> {
   const { first, end, since, until } = idsBetween('job', input);
-  const look: Look = { ...input, first, end, since, until };
+  const search: Search = { ...input, first, end, since, until };
   if (input.workflowId !== undefined) {
     // Unfinished jobs first: a job that ends in between is found twice instead of never.
-    const unfinished = await rowsOf(view, { ...look, part: 'unfinished' });
-    const ended = await rowsOf(view, { ...look, part: 'ended' });
+    const unfinished = await rowsOf(view, { ...search, part: 'unfinished' });
+    const ended = await rowsOf(view, { ...search, part: 'ended' });
     return newestOf([...unfinished, ...ended], input.limit).map(toJob);
   }
   if (input.states !== undefined && !input.states.some(hasEnded))
-    return (await rowsOf(view, { ...look, part: 'unfinished' })).map(toJob);
+    return (await rowsOf(view, { ...search, part: 'unfinished' })).map(toJob);
   const isRare = input.states?.every(isUnsuccessful) === true;
   const isSearch = input.origin !== undefined || input.states !== undefined;
-  if (isSearch && !isRare) return listInParts(view, look);
-  return (await rowsOf(view, look)).map(toJob);
+  if (isSearch && !isRare) return listInParts(view, search);
+  return (await rowsOf(view, search)).map(toJob);
 }
 
-interface Look
+interface Search
   extends Omit<Parameters<typeof list>[1], 'since' | 'until' | 'before'>,
     ReturnType<typeof idsBetween> {
   /** Only unfinished or ended jobs, which have an index; without it the primary key is searched. */
   part?: 'unfinished' | 'ended';
 }
 
-async function rowsOf(view: View, look: Look): Promise<JobRow[]> {
-  const { teamId, workflowId, states, origin, first, end, since, until, limit } = look;
+async function rowsOf(view: View, search: Search): Promise<JobRow[]> {
+  const { teamId, workflowId, states, origin, first, end, since, until, limit } = search;
   const values: Value[] = [teamId, first, end, since, until, limit];
   const given = (condition: string, value: Value | undefined) =>
     value === undefined ? '' : `and ${condition.replace('?', `$${values.push(value)}`)}`;
   return view.db.all<JobRow>(
-    `select ${JOB} from job ${indexed(look)}
+    `select ${JOB} from job ${indexed(search)}
        and team_id = $1 and id >= $2 and id < $3 and created_at between $4 and $5
        ${given('workflow_id = ?', workflowId)} ${given('origin = ?', origin)} ${given('state = any(?)', states)}
      order by id desc limit $6`,
@@ -69,7 +69,7 @@ async function rowsOf(view: View, look: Look): Promise<JobRow[]> {
 }
 
 /** Names the index that reads the fewest rows, with its condition. */
-function indexed({ part, states }: Look): string {
+function indexed({ part, states }: Search): string {
   if (part === 'unfinished') return `/* use job_slot */ where ${UNFINISHED}`;
   if (part === 'ended') return '/* use job_history */ where finished_at is not null';
   if (states?.every(isUnsuccessful))
@@ -86,15 +86,15 @@ const SCANNED_AT_ONCE = 2_000;
  * Origins and most combinations of states have no index: scans the team's jobs in parts, with a turn of the event loop
  * between them.
  */
-async function listInParts(view: View, look: Look): Promise<Job[]> {
+async function listInParts(view: View, search: Search): Promise<Job[]> {
   const found: JobRow[] = [];
-  for (let { end } = look; ; await nextTurn()) {
+  for (let { end } = search; ; await nextTurn()) {
     const last = await view.db.get<{ id: string }>`
-      select id from job where team_id = ${look.teamId} and id >= ${look.first} and id < ${end}
+      select id from job where team_id = ${search.teamId} and id >= ${search.first} and id < ${end}
       order by id desc limit 1 offset ${SCANNED_AT_ONCE - 1}`;
-    const limit = look.limit - found.length;
-    found.push(...(await rowsOf(view, { ...look, first: last?.id ?? look.first, end, limit })));
-    if (last === undefined || found.length === look.limit) return found.map(toJob);
+    const limit = search.limit - found.length;
+    found.push(...(await rowsOf(view, { ...search, first: last?.id ?? search.first, end, limit })));
+    if (last === undefined || found.length === search.limit) return found.map(toJob);
     end = last.id;
   }
 }

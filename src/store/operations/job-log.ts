@@ -67,7 +67,7 @@ const COLUMNS = {
   bytes: 'integer',
   body: 'text',
 } satisfies Record<string, ColumnType>;
-const TO_THE_ROW = `
+const APPEND = `
   on conflict (team_id, job_id, attempt, part, seq) do update
   set last_seq = excluded.last_seq, bytes = job_log.bytes + excluded.bytes,
       body = job_log.body || '\n' || excluded.body`;
@@ -80,7 +80,7 @@ function add(
   const rows = additions.map(({ part, seq, lastSeq, bytes, body }) => {
     return [teamId, jobId, attempt, part, seq, lastSeq, bytes, body];
   });
-  return insertAll(tx.db, 'job_log', COLUMNS, rows, TO_THE_ROW);
+  return insertAll(tx.db, 'job_log', COLUMNS, rows, APPEND);
 }
 
 /** Deletes rows from the end part of a log, up to a line. */

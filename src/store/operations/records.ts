@@ -158,14 +158,14 @@ const NOTHING: RecordPage = {
   done: true,
 };
 
-/** @param looked the range that was read: up to `end`, or less if `limit` records were found before it */
+/** @param range the range that was read: up to `end`, or less if `limit` records were found before it */
 async function toPage(
   view: View,
   at: At,
   row: PageRow | undefined,
-  looked: { end: number; limit: number | undefined },
+  range: { end: number; limit: number | undefined },
 ): Promise<RecordPage> {
-  const { end, limit } = looked;
+  const { end, limit } = range;
   if (row === undefined || row.nextSeq === null) return NOTHING;
   if (row.json === null || row.lastSeq === null) {
     const lastSeq = await beforeNext(view, at, end);
@@ -382,7 +382,7 @@ export async function compare(
   { held, ids, sizes }: { held: AttemptLease; ids: readonly string[]; sizes?: readonly number[] },
 ): Promise<Compared> {
   if (ids.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
-  const look = async (db: Sql): Promise<Compared> => {
+  const read = async (db: Sql): Promise<Compared> => {
     const { workflowId, version } = await heldWorkflow(db, held);
     const rows = await forEach<ComparedRecord>(
       db,
@@ -393,7 +393,7 @@ export async function compare(
     return { version, rows };
   };
   // Nobody else changes these rows. On SQLite, many statements are twice as fast in one snapshot.
-  return view.db.pick({ sqlite: () => view.db.snapshot(look), postgres: () => look(view.db) })();
+  return view.db.pick({ sqlite: () => view.db.snapshot(read), postgres: () => read(view.db) })();
 }
 
 const CURRENT = both(

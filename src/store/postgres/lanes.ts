@@ -71,7 +71,7 @@ export interface KnownLane extends LaneName {
 }
 
 /** What the next search covers. */
-export interface NextLook {
+export interface NextSearch {
   /** Whether to include deliveries dated too far ahead, from before the clock was set back. */
   afresh: boolean;
   /** Search only these lanes (default: all). */
@@ -81,7 +81,7 @@ export interface NextLook {
 /** The lanes with due deliveries that the node holds or could take. */
 export async function lanes(
   view: View,
-  { nodeId, afresh, known }: { nodeId: string } & NextLook,
+  { nodeId, afresh, known }: { nodeId: string } & NextSearch,
 ): Promise<FoundLane[]> {
   const rows =
     known === undefined

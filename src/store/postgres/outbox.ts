@@ -7,7 +7,7 @@ import type { DueLane } from '../operations/lanes.ts';
 import type { Store } from '../store.ts';
 import type { LaneName } from '../transaction.ts';
 import * as operations from './lanes.ts';
-import { type FoundLane, type KnownLane, keyOf, lasts, type NextLook } from './lanes.ts';
+import { type FoundLane, type KnownLane, keyOf, lasts, type NextSearch } from './lanes.ts';
 
 /** The operations from which these functions are made. */
 export const LANE_OPERATIONS = {
@@ -28,10 +28,10 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
   const bounds = new LaneBounds();
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
-    const look = bounds.next(now());
+    const search = bounds.next(now());
     const startMs = performance.now();
-    const found = await lanes.all({ nodeId, ...look });
-    if (look.known === undefined) {
+    const found = await lanes.all({ nodeId, ...search });
+    if (search.known === undefined) {
       await bounds.rest(performance.now() - startMs, () => lanes.isLarge());
     }
     return found;
@@ -140,7 +140,7 @@ export class LaneBounds {
     }
   }
 
-  next(nowMs: number): NextLook {
+  next(nowMs: number): NextSearch {
     const elapsedMs = this.#elapsed();
     const afresh = elapsedMs - this.#afreshAtMs >= AFRESH_EVERY_MS || nowMs < this.#lastMs;
     this.#lastMs = nowMs;

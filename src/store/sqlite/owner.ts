@@ -75,7 +75,7 @@ export class OwnFiles {
   readonly #owned: Ownership[];
   readonly #timer: NodeJS.Timeout;
   #problem: Problem | undefined;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #isLogLarge = false;
 
   /** Call this when the database is open, so that all its files exist. */
@@ -83,16 +83,16 @@ export class OwnFiles {
     this.#path = path;
     this.#log = log;
     this.#owned = [ownership];
-    this.#look();
+    this.#check();
     this.#timer = setInterval(() => {
-      this.#look();
+      this.#check();
       if (this.#problem === undefined) this.#lookAtLog();
     }, EVERY_MS).unref();
   }
 
   /** Why nothing may be written now; undefined while all files are the ones that were opened. */
   get problem(): Problem | undefined {
-    if (performance.now() - this.#lookedAt > FRESH_MS) this.#look();
+    if (performance.now() - this.#checkedAt > FRESH_MS) this.#check();
     return this.#problem;
   }
 
@@ -102,8 +102,8 @@ export class OwnFiles {
   }
 
   /** Never throws: a timer and every write call it. */
-  #look(): void {
-    this.#lookedAt = performance.now();
+  #check(): void {
+    this.#checkedAt = performance.now();
     const sentence = this.#mistake();
     if (sentence === this.#problem?.message) return;
     this.#problem = sentence === undefined ? undefined : new Problem('data_moved', { sentence });
