@@ -30,14 +30,14 @@ export interface HostTurns {
 }
 
 /** The host's limits for a team or for all teams, and when their last request started. Monotonic times. */
-interface Asked {
+interface HostLimits {
   delayMs: number;
   /** The end of the pause. */
   restsUntil: number;
   lastAt: number;
 }
 
-const UNASKED: Asked = { delayMs: 0, restsUntil: 0, lastAt: Number.NEGATIVE_INFINITY };
+const NO_LIMITS: HostLimits = { delayMs: 0, restsUntil: 0, lastAt: Number.NEGATIVE_INFINITY };
 
 interface Waiting {
   pace: Pace;
@@ -45,13 +45,13 @@ interface Waiting {
 }
 
 /** One team at a host. */
-interface Visitor extends Asked {
+interface Visitor extends HostLimits {
   /** The paces of the current requests. */
-  asking: Set<Pace>;
+  current: Set<Pace>;
   queue: Waiting[];
 }
 
-interface Host extends Asked {
+interface Host extends HostLimits {
   visitors: Map<string, Visitor>;
   timer: NodeJS.Timeout | undefined;
 }
@@ -78,7 +78,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     let host = hosts.get(name);
     if (host === undefined) {
       if (hosts.size >= MAX_IDLE_HOSTS) forgetIdleHosts();
-      host = { ...UNASKED, visitors: new Map(), timer: undefined };
+      host = { ...NO_LIMITS, visitors: new Map(), timer: undefined };
       hosts.set(name, host);
     }
     return host;
@@ -88,7 +88,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     let visitor = visitors.get(team);
     if (visitor === undefined) {
       if (visitors.size >= MAX_IDLE_VISITORS) forgetIdleVisitors(visitors);
-      visitor = { ...UNASKED, asking: new Set(), queue: [] };
+      visitor = { ...NO_LIMITS, current: new Set(), queue: [] };
       visitors.set(team, visitor);
     }
     return visitor;
@@ -100,8 +100,8 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     }
   }
 
-  function isForgettable({ asking, queue, restsUntil }: Visitor): boolean {
-    return asking.size + queue.length === 0 && restsUntil <= now();
+  function isForgettable({ current, queue, restsUntil }: Visitor): boolean {
+    return current.size + queue.length === 0 && restsUntil <= now();
   }
 
   function forgetIdleVisitors(visitors: Map<string, Visitor>): void {
@@ -124,7 +124,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
         return;
       }
       const next = first.queue.shift() as Waiting;
-      first.asking.add(next.pace);
+      first.current.add(next.pace);
       first.lastAt = now();
       host.lastAt = first.lastAt;
       next.go();
@@ -154,7 +154,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
       return () => {
         if (over) return;
         over = true;
-        visitor.asking.delete(waiting.pace);
+        visitor.current.delete(waiting.pace);
         admit(host);
       };
     };
@@ -165,14 +165,14 @@ export function createHostTurns(now: () => number = () => performance.now()): {
       enter: enter(team),
       rest(name, ms, whom) {
         const host = hostOf(name);
-        const asked = bindsOthers && whom === 'all' ? host : visitorOf(host, team);
-        asked.restsUntil = Math.max(asked.restsUntil, now() + ms);
+        const limits = bindsOthers && whom === 'all' ? host : visitorOf(host, team);
+        limits.restsUntil = Math.max(limits.restsUntil, now() + ms);
         admit(host);
       },
       slowDown(name, delayMs) {
         const host = hostOf(name);
-        const asked = bindsOthers ? host : visitorOf(host, team);
-        asked.delayMs = Math.max(asked.delayMs, delayMs);
+        const limits = bindsOthers ? host : visitorOf(host, team);
+        limits.delayMs = Math.max(limits.delayMs, delayMs);
       },
     }),
   };
@@ -186,7 +186,7 @@ function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   for (const visitor of host.visitors.values()) {
     if (visitor.queue.length === 0) continue;
     const { perHost, delayMs } = strictest(visitor);
-    if (visitor.asking.size >= perHost) continue;
+    if (visitor.current.size >= perHost) continue;
     const at = Math.max(openAt, visitor.restsUntil, visitor.lastAt + delayMs);
     if (at > firstAt || (at === firstAt && visitor.lastAt >= (first as Visitor).lastAt)) continue;
     first = visitor;
@@ -196,9 +196,9 @@ function nextOf(host: Host): { first: Visitor | undefined; at: number } {
 }
 
 /** The strictest limits of a team's current and waiting callers, and of the host for the team. */
-function strictest({ asking, queue, delayMs }: Visitor): Pace {
+function strictest({ current, queue, delayMs }: Visitor): Pace {
   const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
-  for (const pace of [...asking, ...queue.map(({ pace: one }) => one)]) {
+  for (const pace of [...current, ...queue.map(({ pace: one }) => one)]) {
     strict.perHost = Math.min(strict.perHost, pace.perHost);
     strict.delayMs = Math.max(strict.delayMs, pace.delayMs);
   }

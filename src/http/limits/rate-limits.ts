@@ -145,9 +145,9 @@ export class RateLimitWindow {
     if (found !== undefined && found.endsAtMs > nowMs) return found;
     this.#counted.delete(who);
     this.#forget(nowMs);
-    const begun = { count: 0, endsAtMs: nowMs + this.rate.windowMs };
-    this.#counted.set(who, begun);
-    return begun;
+    const started = { count: 0, endsAtMs: nowMs + this.rate.windowMs };
+    this.#counted.set(who, started);
+    return started;
   }
 
   /** Forgets windows that have ended and, at the maximum, the window that ends next. */

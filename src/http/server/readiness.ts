@@ -16,19 +16,19 @@ export interface Readiness {
   checks: Check[];
 }
 
-type Asked = Pick<Services, 'store' | 'isReady' | 'isStopping' | 'inFlight' | 'node'>;
+type Probed = Pick<Services, 'store' | 'isReady' | 'isStopping' | 'inFlight' | 'node'>;
 
-export async function readiness(services: Asked): Promise<Readiness> {
+export async function readiness(services: Probed): Promise<Readiness> {
   const { store } = services;
-  const asked = [
+  const probes = [
     ['started', async () => started(services)],
     ['database', () => store.check()],
     ['migrations', () => migrated(store)],
   ] as const;
-  const decided = await Promise.all(
-    asked.map(async ([name, ask]) => ({ name, problem: await problemOf(ask, name) })),
+  const results = await Promise.all(
+    probes.map(async ([name, probe]) => ({ name, problem: await problemOf(probe, name) })),
   );
-  const checks = decided.map(
+  const checks = results.map(
     ({ name, problem }): Check => ({
       name,
       status: problem === undefined ? 'ok' : 'failed',
@@ -36,7 +36,7 @@ export async function readiness(services: Asked): Promise<Readiness> {
     }),
   );
   return {
-    problem: decided.find(({ problem }) => problem !== undefined)?.problem,
+    problem: results.find(({ problem }) => problem !== undefined)?.problem,
     checks: [...checks, ...parts(services), load(services)],
   };
 }
@@ -47,9 +47,12 @@ const WELL = {
   migrations: 'The schema is up to date',
 };
 
-async function problemOf(ask: () => Promise<unknown>, name: keyof typeof WELL): Promise<Problem | undefined> {
+async function problemOf(
+  probe: () => Promise<unknown>,
+  name: keyof typeof WELL,
+): Promise<Problem | undefined> {
   try {
-    await ask();
+    await probe();
     return undefined;
   } catch (error) {
     const problem = toProblem(error);
@@ -59,13 +62,13 @@ async function problemOf(ask: () => Promise<unknown>, name: keyof typeof WELL): 
   }
 }
 
-function started({ isReady, isStopping }: Asked): void {
+function started({ isReady, isStopping }: Probed): void {
   if (isReady()) return;
   throw isStopping() ? new Problem('stopping') : new Problem('not_ready');
 }
 
 /** A newer schema is fine: the migrations of the next version are compatible with this version. */
-async function migrated(store: Asked['store']): Promise<void> {
+async function migrated(store: Probed['store']): Promise<void> {
   const { found, newest } = await store.status.schema();
   if (found >= newest) return;
   throw new Problem('not_ready', {
@@ -75,7 +78,7 @@ async function migrated(store: Asked['store']): Promise<void> {
   });
 }
 
-function parts({ node }: Asked): Check[] {
+function parts({ node }: Probed): Check[] {
   const { role, openCircuits } = node();
   const part = (name: string, its: string, message: string): Check =>
     role === 'all' || role === its
@@ -88,7 +91,7 @@ function parts({ node }: Asked): Check[] {
   ];
 }
 
-function load({ inFlight }: Asked): Check {
+function load({ inFlight }: Probed): Check {
   const { working, limit, shed, isShortOfMemory } = inFlight.state;
   const memory = isShortOfMemory ? '. Memory is low' : '';
   return {

@@ -110,11 +110,11 @@ export class SessionRoutes {
     this.#requireOwnOrigin(request);
     const { key, token } = await bodyFields(call, 'the key, or the token of a link', MAX_SIGN_IN_BYTES);
     if (key !== undefined && token !== undefined) invalid('Send `key` or `token`, not both');
-    const begun = await this.#tried(call, token === undefined ? { key } : { token });
+    const signedIn = await this.#tried(call, token === undefined ? { key } : { token });
     const before = sessionSecret(request);
     if (before !== undefined) await this.#sessions.end(before);
-    this.#keepSecret(reply, begun.secret);
-    return shown(call, begun);
+    this.#keepSecret(reply, signedIn.secret);
+    return shown(call, signedIn);
   }
 
   async #end({ request, reply }: Call): Promise<Reply> {
@@ -139,16 +139,16 @@ export class SessionRoutes {
       throw new Problem('sign_in_limited', { headers: { 'retry-after': String(Math.ceil(waitMs / 1_000)) } });
     }
     const author = authorOf(request, { kind: 'session', id: null });
-    const begun =
+    const signedIn =
       token === undefined
         ? await this.#sessions.begin(value.trim(), author)
         : await this.#sessions.redeem(value, author);
-    if (begun === undefined) {
+    if (signedIn === undefined) {
       await this.#refused.note({ ...author, kind: 'unknown' });
       throw new Problem(token === undefined ? 'key_refused' : 'link_refused');
     }
     this.#limit.give(address);
-    return begun;
+    return signedIn;
   }
 
   async #signedIn({ request, reply }: { request: Request; reply: Reply }): Promise<Started> {
