@@ -201,7 +201,7 @@ export class Engine {
       await this.#options.store.jobs.release({ held });
       this.#options.log.warn(
         { jobs: held.length },
-        'jobs.released: the store could not record how they ended',
+        'jobs.released_unrecorded: the store could not record how they ended',
       );
     } catch (error) {
       this.#unended.push(...held);

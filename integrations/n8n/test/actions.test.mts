@@ -158,7 +158,7 @@ test('a credential is tested, and the error about a wrong one says what to do', 
   access.key = 'not-a-key-of-anybody';
   assert.equal(await n8n.tryCredential(), 401);
   await assert.rejects(act('workflow', 'getAll', { returnAll: true }), (error: { description?: string }) => {
-    assert.match(String(error.description), /enter another one in the credential/);
+    assert.match(String(error.description), /enter another key in the credential/);
     return true;
   });
   Object.assign(access, { key: KEY, end: '' });

@@ -121,7 +121,7 @@ test('"Queue Job" waits for the unfinished job, and then lets Zapier retry later
   process.env.FLOWHOOK_WAIT_SECONDS = '0';
   await refused(act('queue_job', { workflowId: 'held', whenBusy: 'wait' }), {
     name: 'ThrottledError',
-    sentence: /already queued.*tries again/,
+    sentence: /already queued.*retries later/,
   });
   delete process.env.FLOWHOOK_WAIT_SECONDS;
   const queued = until(

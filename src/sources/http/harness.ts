@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { HttpSource } from '../../model/http-source.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
-import { createProgress, createWriter, tellLog, writeResult } from '../process/harness-output.ts';
+import { createProgress, createWriter, writeLog, writeResult } from '../process/harness-output.ts';
 import { createRedactor } from '../secrets.ts';
 import { createOutbound, namedOrigins } from './outbound.ts';
 import { outcomeOf, readSource } from './read-source.ts';
@@ -46,7 +46,7 @@ async function run(input: HarnessInput): Promise<void> {
       turns: remoteTurns(new Socket({ fd: 5, readable: true, writable: true })),
       agent: input.agent,
       signal: new AbortController().signal,
-      log: tellLog,
+      log: writeLog,
       onPage: (pages, url) => progress.report({ pages, message: url }),
     },
   );

@@ -51,8 +51,8 @@ export function writeResult(result: object): void {
   writeSync(RESULT, JSON.stringify(result));
 }
 
-export function tellLog(level: string, text: string): void {
-  tellFlowhook({ flowhook: 'log', level, text: text.slice(0, MAX_TEXT) });
+export function writeLog(level: string, text: string): void {
+  writeForFlowhook({ flowhook: 'log', level, text: text.slice(0, MAX_TEXT) });
 }
 
 /** Limits progress reports to five a second. `flush` writes the last one. */
@@ -61,7 +61,7 @@ export function createProgress() {
   let timer: NodeJS.Timeout | undefined;
 
   function flush(): void {
-    if (pending !== undefined) tellFlowhook({ flowhook: 'progress', ...pending });
+    if (pending !== undefined) writeForFlowhook({ flowhook: 'progress', ...pending });
     pending = undefined;
   }
 
@@ -81,7 +81,7 @@ export function createProgress() {
 }
 
 /** Writes a line for `stderr.ts`. It starts with a line break, because the module may have written part of a line. */
-function tellFlowhook(said: object): void {
+function writeForFlowhook(said: object): void {
   process.stderr.write(`\n${JSON.stringify(said)}\n`);
 }
 

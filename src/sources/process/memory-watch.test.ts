@@ -59,7 +59,7 @@ test('memory that processes share after a fork is counted once', async (t) => {
   const all = watchMemory({
     groupId: pid,
     limitBytes: 250e6,
-    onExcess: () => over.reject(new Error('told')),
+    onExcess: () => over.reject(new Error('onExcess was called')),
   });
   const sentinel = watchMemory({ groupId: pid, limitBytes: 30e6, onExcess: over.resolve });
   const bytes = await keepAlive(over.promise);

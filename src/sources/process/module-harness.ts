@@ -15,8 +15,8 @@ import {
   createWriter,
   nameOf,
   notAFunction,
-  tellLog,
   usefulPart,
+  writeLog,
   writeResult,
 } from './harness-output.ts';
 
@@ -150,7 +150,7 @@ function logger(level: string) {
   return (message: string, fields?: object): void => {
     const details =
       fields === undefined ? '' : ` ${inspect(fields, { breakLength: Number.POSITIVE_INFINITY })}`;
-    tellLog(level, `${message}${details}`);
+    writeLog(level, `${message}${details}`);
   };
 }
 
