@@ -1,4 +1,4 @@
-/** The search of the guide: its index is loaded on first use, and it runs in the browser alone. */
+/** The search of the guide. It runs in the browser, and loads its index on first use. */
 (() => {
   const MOST = 12;
   const root = document.documentElement.dataset.root ?? '';
@@ -8,7 +8,7 @@
   const status = form.querySelector('[role=status]');
   form.hidden = false;
 
-  // In a narrow window the page comes first, and the menu is collapsed.
+  // In a narrow window the menu is collapsed.
   const menu = document.querySelector('details.menu');
   if (menu !== null && matchMedia('(max-width: 60rem)').matches) menu.open = false;
 
@@ -60,24 +60,27 @@
     if (!isShown) choose(undefined);
   };
 
-  const look = async () => {
-    const asked = input.value.trim();
-    if (asked === '') {
+  const update = async () => {
+    const query = input.value.trim();
+    if (query === '') {
       list.replaceChildren();
       status.textContent = '';
       return show(false);
     }
     const search = await load();
-    // The query has changed meanwhile.
-    if (asked !== input.value.trim()) return;
-    const found = search.search(asked).slice(0, MOST);
-    list.replaceChildren(...found.map(optionOf(asked)));
-    status.textContent = found.length === 0 ? `Nothing is found for “${asked}”` : `${found.length} found`;
+    // The query may have changed in the meantime.
+    if (query !== input.value.trim()) return;
+    const found = search.search(query).slice(0, MOST);
+    list.replaceChildren(...found.map(optionOf(query)));
+    status.textContent =
+      found.length === 0
+        ? `No results for “${query}”`
+        : `${found.length} result${found.length === 1 ? '' : 's'}`;
     show(found.length > 0);
     choose(options()[0]);
   };
 
-  const optionOf = (asked) => (hit, at) => {
+  const optionOf = (query) => (hit, at) => {
     const option = document.createElement('a');
     option.id = `found-${at}`;
     option.role = 'option';
@@ -86,12 +89,12 @@
     const place = document.createElement('b');
     place.textContent = hit.heading === '' ? hit.page : `${hit.page} › ${hit.heading}`;
     const words = document.createElement('span');
-    words.textContent = around(hit.text, [asked, ...hit.terms]);
+    words.textContent = around(hit.text, [query, ...hit.terms]);
     option.append(place, words);
     return option;
   };
 
-  /** An excerpt of a text around the first of some words. */
+  /** An excerpt of the text around the first match. */
   const around = (text, words) => {
     const lower = text.toLowerCase();
     const at = Math.max(0, ...words.slice(0, 1).map((word) => lower.indexOf(word.toLowerCase())));
@@ -103,7 +106,7 @@
   };
 
   input.addEventListener('focus', load, { once: true });
-  input.addEventListener('input', look);
+  input.addEventListener('input', update);
   input.addEventListener('keydown', (event) => {
     const all = options();
     const at = all.findIndex((one) => one.getAttribute('aria-selected') === 'true');

@@ -36,8 +36,10 @@ function optionOf(setting: NamedSetting): Option {
   return new Option(`${flagName(setting.name)} <${setting.placeholder}>`, descriptionOf(setting));
 }
 
+/** The sentence of a setting in the style of flags: without a capital letter at its start and a period at its end. */
 function descriptionOf({ sentence, byDefault, ...setting }: NamedSetting): string {
-  return `${sentence.replace(/\.$/, '')} (default: ${setting.default ?? byDefault})`;
+  const text = sentence.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()).replace(/\.$/, '');
+  return `${text} (default: ${setting.default ?? byDefault})`;
 }
 
 /** The help for settings that have no flag. */

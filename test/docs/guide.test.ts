@@ -146,7 +146,7 @@ browserTest('the search works without a mouse', async ({ page }) => {
   await page.keyboard.press('Enter');
   await page.waitForURL(`${service.url}/docs/guide/reference/events.html#workflow_failed`);
   await page.getByRole('searchbox').or(page.getByRole('combobox')).fill('xyzzy plugh');
-  await page.getByText('Nothing is found').waitFor({ state: 'attached' });
+  await page.getByText('No results for').waitFor({ state: 'attached' });
   assert.equal(await page.getByRole('listbox').count(), 0);
 });
 
