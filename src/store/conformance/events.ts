@@ -70,7 +70,7 @@ export function testOutbox(open: Open): void {
     assert.deepEqual(await traces(), [...traced, ['workflow_queued', null]]);
   });
 
-  it('numbers the events of a team without gaps, however many callers write', async ({ store, another }) => {
+  it('numbers the events of a team without gaps when many callers write', async ({ store, another }) => {
     const other = await another();
     try {
       const ats = await Promise.all(

@@ -244,7 +244,7 @@ export function testLanes(open: Open): void {
     );
   });
 
-  it('finds many lanes, however many deliveries wait in each', async ({ store }) => {
+  it('finds many lanes with many waiting deliveries each', async ({ store }) => {
     const at = await makeWorkflow(store);
     // More than one statement searches.
     const ids = await makeMany(220, (n) => subscribe(store, at, ['workflow_queued', String(n)]));

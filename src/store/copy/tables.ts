@@ -65,7 +65,7 @@ export const LEFT_BEHIND: readonly string[] = [
 export interface Tables {
   /** A sentence that says which servers use the database; undefined if none is known to. */
   inUse(): Promise<string | undefined>;
-  /** Reads one snapshot of the database, however long that takes. */
+  /** Reads one snapshot of the database, without a time limit. */
   read<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
   /** Writes in one transaction, which is rolled back when `write` rejects. */
   write(write: (db: Sql) => Promise<void>): Promise<void>;

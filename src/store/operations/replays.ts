@@ -145,7 +145,7 @@ const ASK = both(
 );
 
 /**
- * Starts a replay of a selection: each event once, however many of its deliveries are selected, as `chooseReplay` decides.
+ * Starts a replay of a selection: each event once, even if several of its deliveries are selected (see `chooseReplay`).
  * While it runs, an ordered webhook receives nothing, so that all events arrive in order.
  */
 export async function startReplay(

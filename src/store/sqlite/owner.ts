@@ -86,7 +86,7 @@ export class OwnFiles {
     this.#check();
     this.#timer = setInterval(() => {
       this.#check();
-      if (this.#problem === undefined) this.#lookAtLog();
+      if (this.#problem === undefined) this.#checkLog();
     }, EVERY_MS).unref();
   }
 
@@ -112,7 +112,7 @@ export class OwnFiles {
   }
 
   /** Logs once that the log is large, and once that it no longer is. */
-  #lookAtLog(): void {
+  #checkLog(): void {
     const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     if (bytes > MOST_LOG_BYTES === this.#isLogLarge) return;
     this.#isLogLarge = !this.#isLogLarge;

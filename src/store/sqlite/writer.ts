@@ -228,7 +228,7 @@ export class Writer {
     if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
   }
 
-  /** Logs the trouble once, however many batches fail. */
+  /** Logs the trouble once, not for each batch that fails. */
   #noteTrouble(trouble: DiskTrouble, result: CallResult | undefined): void {
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
