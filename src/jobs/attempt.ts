@@ -102,8 +102,8 @@ export class RunFailure extends Error {
 }
 
 /** No more records will arrive: the pushing client has disconnected, or the service is stopping. */
-export class BrokenOffError extends Error {
-  override readonly name = 'BrokenOffError';
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
 }
 
 /**
@@ -342,7 +342,7 @@ function asFailure(error: unknown): RunFailure {
 function reasonOf(error: unknown): FailureReason {
   if (error instanceof InvalidRecordError) return 'invalid_record';
   if (error instanceof MalformedError || error instanceof TooManyRecordsError) return 'output';
-  return error instanceof BrokenOffError ? 'lost' : 'error';
+  return error instanceof InterruptedError ? 'lost' : 'error';
 }
 
 function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingested): JobAttemptDone['read'] {

@@ -11,7 +11,7 @@ import { Ingester } from '../records/ingester.ts';
 import { makeWorkflow } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { BrokenOffError } from './attempt.ts';
+import { InterruptedError } from './attempt.ts';
 import { Engine } from './engine.ts';
 import { Leases } from './leases.ts';
 import { type Push, type PushDeps, PushJobs } from './push-job.ts';
@@ -136,7 +136,7 @@ test('a push beyond the maximum number of waiting pushes is refused immediately'
   const waiting = Array.from({ length: 64 }, () => pushes.run({ ...push, sender: gone.signal }));
   const all = Promise.allSettled(waiting);
   await assert.rejects(pushes.run(push), problem('push_busy'));
-  gone.abort(new BrokenOffError('gone'));
+  gone.abort(new InterruptedError('gone'));
   await all;
   rest.resolve();
   assert.equal((await first).version, 1);
@@ -161,7 +161,7 @@ test('the waiting pushes of one team leave room for those of another', async (t)
   const secondOfOther = pushes.run({ ...push, ...at, bytes: bytes('{"id":2}\n') });
   restOfOther.resolve();
   assert.deepEqual([(await firstOfOther).version, (await secondOfOther).version], [1, 2]);
-  gone.abort(new BrokenOffError('gone'));
+  gone.abort(new InterruptedError('gone'));
   await all;
   rest.resolve();
   await first;
@@ -175,8 +175,8 @@ test('a push whose client disconnects while it waits starts no job', async (t) =
   const gone = new AbortController();
   const read = () => assert.fail('The body was read');
   const second = pushes.run({ ...push, bytes: bytes('', undefined, read), sender: gone.signal });
-  const refused = assert.rejects(second, BrokenOffError);
-  gone.abort(new BrokenOffError('gone'));
+  const refused = assert.rejects(second, InterruptedError);
+  gone.abort(new InterruptedError('gone'));
   await refused;
   rest.resolve();
   assert.equal((await first).version, 1);
@@ -230,12 +230,12 @@ test('stopping fails running pushes as lost, and refuses new ones', async (t) =>
   const { store, pushes, push, running } = await benchOf(t, 0);
   const pushing = pushes.run({ ...push, bytes: bytes('{"id":1}\n', new Promise(() => {})) });
   const { teamId, jobId } = await running();
-  const refused = assert.rejects(pushing, BrokenOffError);
+  const refused = assert.rejects(pushing, InterruptedError);
   await pushes.stop();
   await refused;
   const job = await store.jobs.get({ teamId, id: jobId });
   assert.deepEqual([job?.state, job?.reason], ['failed', 'lost']);
-  await assert.rejects(pushes.run(push), BrokenOffError);
+  await assert.rejects(pushes.run(push), InterruptedError);
   await pushes.stop();
 });
 

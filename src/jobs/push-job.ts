@@ -10,7 +10,7 @@ import { Shares } from '../std/fair-share.ts';
 import { MalformedError } from '../std/lines.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
 import type { Store } from '../store/store.ts';
-import { type AttemptDeps, BrokenOffError, type Producer, type RunFailure, runAttempt } from './attempt.ts';
+import { type AttemptDeps, InterruptedError, type Producer, type RunFailure, runAttempt } from './attempt.ts';
 import { Leases } from './leases.ts';
 import {
   countBytes,
@@ -53,13 +53,13 @@ export interface Push {
   trace?: string | null;
   format: PushFormat;
   encoding: PushEncoding;
-  /** The body, read no faster than records are written. Throws a BrokenOffError when the client disconnects. */
+  /** The body, read no faster than records are written. Throws an InterruptedError when the client disconnects. */
   bytes: AsyncIterable<Uint8Array>;
-  /** Fails the job with the signal's reason (with reason `lost` for a BrokenOffError). */
+  /** Fails the job with the signal's reason (with reason `lost` for an InterruptedError). */
   signal?: AbortSignal;
   /** Called before publishing. Throws when the client may no longer push. */
   confirm?: () => Promise<void>;
-  /** Ends the wait for an unfinished job with a BrokenOffError: the client has disconnected. */
+  /** Ends the wait for an unfinished job with an InterruptedError: the client has disconnected. */
   sender?: AbortSignal;
 }
 
@@ -103,7 +103,7 @@ export class PushJobs {
    *
    * @throws Problem `workflow_not_found`, `not_push`, `workflow_paused`, `field_invalid` (the mode) or `push_busy`
    *   before reading the body; `idempotency_key_reused`; `push_refused` or `push_timeout` when the job has failed, with
-   *   the headers of `jobHeaders` and `x-job-reason`; `push_canceled`; BrokenOffError
+   *   the headers of `jobHeaders` and `x-job-reason`; `push_canceled`; InterruptedError
    */
   run(push: Push): Promise<Pushed> {
     const signal =
@@ -121,7 +121,7 @@ export class PushJobs {
   async stop(): Promise<void> {
     this.turnAway();
     this.#stop.abort(
-      new BrokenOffError('The service was stopped while the records were arriving. Push them again'),
+      new InterruptedError('The service was stopped while the records were arriving. Push them again'),
     );
     await Promise.allSettled(this.#running);
   }

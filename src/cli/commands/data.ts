@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { BrokenOffError } from '../../jobs/attempt.ts';
+import { InterruptedError } from '../../jobs/attempt.ts';
 import { PUSH_FORMATS, type PushFormat } from '../../jobs/push-records.ts';
 import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/staging.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
@@ -145,7 +145,7 @@ async function importFile(target: Target, path: string, options: Options): Promi
   const bar = createProgressBar({ screen, total, noun: 'kB read', clock: () => performance.now() });
   // A signal makes the job of the import fail immediately, and not only when its lease expires.
   const interrupted = untilInterrupted({
-    reason: new BrokenOffError('Interrupted. The published records were not changed'),
+    reason: new InterruptedError('Interrupted. The published records were not changed'),
   });
   let done = 0;
   try {

@@ -1,6 +1,6 @@
 /** POST /v1/workflows/{workflowId}/push: publishes the records in the body, then responds. */
 import type { IncomingMessage } from 'node:http';
-import { BrokenOffError } from '../../jobs/attempt.ts';
+import { InterruptedError } from '../../jobs/attempt.ts';
 import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/push-records.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
@@ -128,13 +128,13 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
         confirm: () => long.confirm(),
         sender: disconnectSignal(
           { reply },
-          new BrokenOffError('The client disconnected before the push started'),
+          new InterruptedError('The client disconnected before the push started'),
         ),
       });
       reply.headers(jobHeaders({ id: jobId }));
       return { message: 'Records published', jobId, version, records, warning };
     } catch (error) {
-      if (!(error instanceof BrokenOffError)) throw error;
+      if (!(error instanceof InterruptedError)) throw error;
       const code = request.raw.destroyed ? 'request_malformed' : 'stopping';
       throw new Problem(code, { sentence: error.message, cause: error });
     } finally {
@@ -149,7 +149,7 @@ async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     yield* request.iterator({ destroyOnReturn: false });
   } catch (cause) {
-    throw new BrokenOffError('The client disconnected before the end of the body', { cause });
+    throw new InterruptedError('The client disconnected before the end of the body', { cause });
   }
 }
 
