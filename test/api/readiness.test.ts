@@ -42,7 +42,7 @@ test('is not ready if its database is replaced by an older one', async () => {
   const { user_version: version } = file.prepare('pragma user_version').get() as { user_version: number };
   file.exec(`pragma user_version = ${version - 1}`);
   const sentence =
-    `The schema has version ${version - 1}, but this flowhook needs ${version}: the database was replaced by an ` +
+    `The schema is at version ${version - 1}, but this flowhook needs ${version}: the database was replaced by an ` +
     'older one. Restart the service to migrate it';
   assert.deepEqual(await ask('/readyz'), { status: 503, body: { error: sentence } });
   const { status, body } = await ask('/readyz?verbose');
