@@ -104,7 +104,7 @@ export function misusesIn(path: string, text: string): Misuse[] {
 /** Files of the repository that hold prose; generated files are covered by what they are generated from. */
 export function filesWithProse(root: string): string[] {
   const ignored =
-    /^(?:test\/fixtures|test\/support\/words\.ts|test\/docs\/words\.test\.ts|.*package-lock\.json$)/;
+    /^(?:LICENSE|test\/fixtures|test\/support\/words\.ts|test\/docs\/words\.test\.ts|.*package-lock\.json$)/;
   return execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',
@@ -121,11 +121,26 @@ const LANGUAGES: Readonly<Record<string, (text: string) => string>> = {
   '.mjs': script,
   '.tsx': (text) => merged(script(text), only(text, /(?<=[>}])[^<>{}=;]*[a-z][^<>{}=;]*(?=[<{])/g)),
   '.md': (text) => without(text, /^(`{3,})[\s\S]*?^\1|`[^`\n]+`|\]\([^)]*\)|<!--[\s\S]*?-->/gm),
-  '.yaml': (text) => only(text, /#.*/g),
-  '.yml': (text) => only(text, /#.*/g),
-  '.sh': (text) => only(text, /#.*/g),
+  '.yaml': hashes,
+  '.yml': hashes,
+  '.sh': hashes,
+  '.py': hashes,
+  '.rb': hashes,
+  '.service': hashes,
+  '.example': hashes,
+  // `Dockerfile`, `.ci/run`, `.npmrc`
+  '': hashes,
+  '.go': script,
+  '.php': script,
+  '.java': script,
+  '.gs': script,
   '.json': (text) => only(text, /"(?:description|summary|title|detail|message)": "(?:\\.|[^"\\])*"/g),
 };
+
+/** Comments of languages that begin them with a hash. */
+function hashes(text: string): string {
+  return only(text, /#.*/g);
+}
 
 /** Comments, and strings of more than one word. Words in backticks are code. */
 function script(text: string): string {
