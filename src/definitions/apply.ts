@@ -9,9 +9,9 @@ import type { RunAs } from '../sources/process/environment.ts';
 import { listed } from '../std/amounts.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
-import type { Mistake } from './checker.ts';
 import { isBroken } from './files.ts';
 import { type FoundWorkflow, loadWorkflows, type ParseYaml } from './load.ts';
+import type { Mistake } from './section.ts';
 
 /** Workflows applied concurrently, because concurrent writes share a commit. */
 const APPLIED_AT_ONCE = 64;

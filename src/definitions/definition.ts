@@ -26,7 +26,7 @@ import {
   type LineOf,
   type Mistake,
   Section,
-} from './checker.ts';
+} from './section.ts';
 import { checkSource } from './source.ts';
 import { readYaml } from './yaml.ts';
 

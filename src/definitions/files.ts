@@ -6,7 +6,7 @@ import { Problem } from '../model/error.ts';
 import { isTeamSlug } from '../model/team.ts';
 import { isWorkflowId } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
-import type { Mistake } from './checker.ts';
+import type { Mistake } from './section.ts';
 
 /** Part of every hash. When a new version of Flowhook must parse all definitions again, increment it. */
 const DEFINITION_FORMAT = 1;

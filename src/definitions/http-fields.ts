@@ -2,7 +2,7 @@
 import type { Field, Parse } from '../model/http-source.ts';
 import { compileText, isDatePattern, piecesOf } from '../sources/http/fields.ts';
 import { grammarOf } from '../sources/http/paths.ts';
-import { describe, Section } from './checker.ts';
+import { describe, Section } from './section.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];
 const MAX_FIELDS = 1_000;

@@ -1,7 +1,7 @@
 /** Checks the requests of an `http` source: URLs, method, headers, body, authentication and proxy. */
 import { HTTP_METHODS, type HttpAuth, type HttpBody, type HttpMethod } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
-import { asMap, type Checker, describe, leavesOf, type Path, type Section } from './checker.ts';
+import { asMap, type Checker, describe, leavesOf, type Path, type Section } from './section.ts';
 
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;

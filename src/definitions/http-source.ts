@@ -11,7 +11,6 @@ import {
 } from '../model/http-source.ts';
 import { known as knownCharset } from '../sources/http/body.ts';
 import { statesIn } from '../sources/http/request.ts';
-import { asMap, describe, durationWithin, type Section } from './checker.ts';
 import { checkFields, checkPath } from './http-fields.ts';
 import {
   asSent,
@@ -24,6 +23,7 @@ import {
   checkTexts,
   checkUrls,
 } from './http-request.ts';
+import { asMap, describe, durationWithin, type Section } from './section.ts';
 
 const SETTINGS = [
   'type',

@@ -157,7 +157,7 @@ test('a module that cannot be used is a mistake, and the others are still loaded
     /^The default export must be a function that yields records, found a number \(5\)/,
     /^Importing the module ended the process \(exit code 13\)/,
     /^The module cannot be imported: .*f-syntax\.mts/s,
-    /`workflow\.timeout` is a function; settings are plain values/,
+    /`workflow\.timeout` is a function\. Settings must be plain values/,
     /^`moed` is not a known setting/,
     /^Importing the module wrote to file descriptor 3, which Flowhook uses itself/,
   ];

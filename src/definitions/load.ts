@@ -5,9 +5,9 @@ import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RunAs } from '../sources/process/environment.ts';
 import { type ModuleSettings, readModuleSettings } from '../sources/process/module.ts';
-import type { Mistake } from './checker.ts';
 import { type Parsed, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 import { type Broken, EXTENSIONS, findStrayFiles, findWorkflowFiles, type WorkflowFile } from './files.ts';
+import type { Mistake } from './section.ts';
 
 export interface FoundWorkflow {
   /** The team's slug: the name of its folder. */

@@ -3,8 +3,8 @@ import { posix } from 'node:path';
 import { secretReferences } from '../model/secret-names.ts';
 import { PROTOCOLS, type Source } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
-import { asMap, isMissing, leavesOf, type Section } from './checker.ts';
 import { checkHttpSource } from './http-source.ts';
+import { asMap, isMissing, leavesOf, type Section } from './section.ts';
 
 type Command = Extract<Source, { type: 'command' }>;
 

@@ -1,7 +1,7 @@
 /** Parses YAML and finds the line of each setting. */
 import type { Pair } from 'yaml';
 import { yaml } from '../std/yaml.ts';
-import type { LineOf, Mistake } from './checker.ts';
+import type { LineOf, Mistake } from './section.ts';
 
 /** Limits how much aliases may expand a definition. */
 const MAX_ALIASES = 100;

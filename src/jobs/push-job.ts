@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
 import { Problem } from '../model/error.ts';
 import type { AfterFailure, AttemptLease, Job, RecordCounts } from '../model/job.ts';
-import { removalWarning } from '../model/staging.ts';
+import { removalWarning } from '../model/planned-writes.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
 import { Shares } from '../std/fair-share.ts';
 import { MalformedError } from '../std/lines.ts';

@@ -6,8 +6,8 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
+import { planWrites, type StagedWrite } from '../model/planned-writes.ts';
 import { InvalidRecordError } from '../model/record.ts';
-import { planWrites, type StagedWrite } from '../model/staging.ts';
 import type { Mode } from '../model/workflow.ts';
 import { openReader } from '../store/open.ts';
 import type { StoreReader } from '../store/store.ts';

@@ -1,6 +1,6 @@
 /** Store operations that need several transactions, built from operations of the table. */
 import type { AttemptLease } from '../model/job.ts';
-import type { StagedWrite } from '../model/staging.ts';
+import type { StagedWrite } from '../model/planned-writes.ts';
 import type { CallsOf } from './operation.ts';
 import { type Settlement, settlementRow } from './operations/settle.ts';
 import type { OPERATIONS } from './operations/table.ts';

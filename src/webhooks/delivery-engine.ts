@@ -31,7 +31,7 @@ import { Lane } from './lane.ts';
 import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
 import { LaneLeases } from './lane-leases.ts';
 import { Slots } from './lane-slots.ts';
-import { Settler } from './settler.ts';
+import { SettlementWriter } from './settlement-writer.ts';
 
 const LOOK_EVERY_MS = 500;
 /** With this many unsettled attempts, the store is slow or unavailable, and nothing more is sent. */
@@ -56,7 +56,7 @@ export class DeliveryEngine {
   readonly #random: () => number;
   readonly #elapsed: Clock;
   readonly #attempt: AttemptDelivery;
-  readonly #settler: Settler;
+  readonly #settlements: SettlementWriter;
   readonly #poller: Poller;
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
@@ -118,7 +118,7 @@ export class DeliveryEngine {
       random: this.#random,
       log: input.log,
     });
-    this.#settler = new Settler({
+    this.#settlements = new SettlementWriter({
       deliveries: store.deliveries,
       log: input.log,
       random: this.#random,
@@ -153,7 +153,7 @@ export class DeliveryEngine {
   get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
     const circuits = { closed: 0, half_open: 0, open: 0 };
     for (const { health } of this.#lanes.values()) circuits[health.state] += 1;
-    return { circuits, inFlight: this.#slots.size, unsettled: this.#settler.size };
+    return { circuits, inFlight: this.#slots.size, unsettled: this.#settlements.size };
   }
 
   /**
@@ -176,7 +176,7 @@ export class DeliveryEngine {
     // The end of an attempt may start another task: pausing its webhook.
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(grace);
-    await this.#settler.close();
+    await this.#settlements.close();
     await this.#leases.releaseAll();
     return { cut: this.#cut };
   }
@@ -185,9 +185,9 @@ export class DeliveryEngine {
   async tick(): Promise<void> {
     await this.#leases.keep();
     await this.#look();
-    while (this.#tasks.size > 0 || this.#settler.size > 0) {
+    while (this.#tasks.size > 0 || this.#settlements.size > 0) {
       await Promise.all(this.#tasks);
-      await this.#settler.idle();
+      await this.#settlements.idle();
     }
   }
 
@@ -360,7 +360,7 @@ export class DeliveryEngine {
     for (const { holder } of this.#slots.age(this.#elapsed())) holder.hasAged();
     if (changed !== undefined) this.#consider(changed);
     for (const lane of this.#ready) {
-      if (this.#stopping || this.#slots.isFull || this.#settler.size >= MAX_UNSETTLED) return;
+      if (this.#stopping || this.#slots.isFull || this.#settlements.size >= MAX_UNSETTLED) return;
       if (this.#slots.isScarce && lane.awaitsResponse) continue;
       if (!this.#leases.trusts(lane)) {
         this.#ready.delete(lane);
@@ -396,7 +396,7 @@ export class DeliveryEngine {
       this.#cut += 1;
       return;
     }
-    this.#settler.add(end.settlement, lane.ordered);
+    this.#settlements.add(end.settlement, lane.ordered);
     if (end.drops) this.#drop(lane);
     if (end.pauses !== null) this.#track(this.#pauseWebhook(lane.due, end.pauses));
   }

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { planWrites } from '../../src/model/staging.ts';
+import { planWrites } from '../../src/model/planned-writes.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { load, MANY, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
 import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';

@@ -222,7 +222,7 @@ function production(files: readonly SourceFile[]): SourceFile[] {
   );
 }
 
-/** `src/store/sqlite/jobs.ts` → `store`; `src/main.ts` → `main.ts`. */
+/** `src/store/sqlite/claim.ts` → `store`; `src/main.ts` → `main.ts`. */
 function place(path: string): string {
   return path.split('/')[1] ?? '';
 }

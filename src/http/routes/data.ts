@@ -3,9 +3,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Problem } from '../../model/error.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
-import { openSpan, readChanges } from '../../records/changes.ts';
 import { type Encoding, encoded, FORMATS, type Format, formatter } from '../../records/formats.ts';
 import { type Body, mostBytes, openVersion, readWhole } from '../../records/read.ts';
+import { openSpan, readChanges } from '../../records/read-changes.ts';
 import { type Position, readSelected, select } from '../../records/select.ts';
 import { changeResource, recordResource, versionResource } from '../../resources/workflow.ts';
 import { grouped } from '../../std/amounts.ts';

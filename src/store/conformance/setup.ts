@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AfterFailure, AttemptLease, FailureReason, Job } from '../../model/job.ts';
-import { planWrites } from '../../model/staging.ts';
+import { planWrites } from '../../model/planned-writes.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { StoredEvent } from '../operations/events.ts';
 import type { ChangedRow, ChangesCursor } from '../operations/records.ts';

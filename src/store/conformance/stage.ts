@@ -1,6 +1,6 @@
 /** Comparing and staging: exactly the decided writes are made, or none. */
 import assert from 'node:assert/strict';
-import type { StagedWrite } from '../../model/staging.ts';
+import type { StagedWrite } from '../../model/planned-writes.ts';
 import {
   caseWith,
   claimOne,

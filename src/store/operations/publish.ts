@@ -2,6 +2,7 @@
 
 import { changesUrl, publishedData } from '../../model/event.ts';
 import type { AttemptLease, RecordCounts } from '../../model/job.ts';
+import { type Guards, guardMistake, mergeFields } from '../../model/planned-writes.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
   type ChangedRecord,
@@ -9,7 +10,6 @@ import {
   differenceOf,
   MAX_DIFFERENCES_BYTES,
 } from '../../model/same-json.ts';
-import { type Guards, guardMistake, mergeFields } from '../../model/staging.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import { JOB, type JobRow, type WorkflowRow } from '../rows.ts';
 import { both } from '../sql.ts';

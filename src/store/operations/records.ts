@@ -5,7 +5,7 @@
  */
 
 import type { AttemptLease } from '../../model/job.ts';
-import type { ComparedRecord } from '../../model/staging.ts';
+import type { ComparedRecord } from '../../model/planned-writes.ts';
 import { both, forEach, MAX_BATCH, type Pick, type Sql } from '../sql.ts';
 import type { View } from '../transaction.ts';
 import { fenced } from './jobs.ts';

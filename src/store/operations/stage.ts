@@ -1,5 +1,5 @@
 /**
- * Writes a run's records under the next version N, which readers do not see yet, as `model/staging.ts` has decided;
+ * Writes a run's records under the next version N, which readers do not see yet, as `model/planned-writes.ts` has decided;
  * closes records that the run did not bring, and undoes what an attempt wrote without publishing.
  *
  * Changes are counted in the workflow's row immediately, so that publishing need not count them. A row that differs from
@@ -12,7 +12,7 @@
  */
 
 import type { AttemptLease } from '../../model/job.ts';
-import type { StagedWrite } from '../../model/staging.ts';
+import type { StagedWrite } from '../../model/planned-writes.ts';
 import { atATime, both, type Either, forEach, inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';

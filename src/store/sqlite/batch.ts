@@ -14,9 +14,9 @@ import { laneNames } from '../operations/lanes.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { MAX_CANCELED } from '../operations/webhooks.ts';
 import { type Touched, type Tx, untouched } from '../transaction.ts';
+import { beat, claim } from './claim.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
-import { beat, claim } from './jobs.ts';
 import { dueLanes, lane, load } from './lanes.ts';
 import { SqliteSql } from './sql.ts';
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Problem } from '../model/error.ts';
 import { silentLogger } from '../observe/log.ts';
 import type { Settlement } from '../store/operations/settle.ts';
-import { Settler } from './settler.ts';
+import { SettlementWriter } from './settlement-writer.ts';
 
 function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
   return {
@@ -32,7 +32,7 @@ function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
 function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
   const settled: string[] = [];
   const givenUp: string[] = [];
-  const settler = new Settler({
+  const settler = new SettlementWriter({
     deliveries: { settle: ({ settlements }) => write(settlements.map((one) => one.deliveryId)) },
     log: silentLogger,
     random: () => 0,

@@ -1,7 +1,7 @@
 /** What a run writes for each record, and which field names a version stores. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ComparedRecord, mergeFields, planWrites } from './staging.ts';
+import { type ComparedRecord, mergeFields, planWrites } from './planned-writes.ts';
 import type { Mode } from './workflow.ts';
 
 const row = (id: string, seq: number, changes: Partial<ComparedRecord> = {}): ComparedRecord => ({

@@ -34,7 +34,7 @@ interface Aside {
  * because a row is locked is split by webhook: each webhook is retried separately, and later batches do not wait for
  * it.
  */
-export class Settler {
+export class SettlementWriter {
   readonly #deliveries: Pick<Store['deliveries'], 'settle'>;
   readonly #log: Logger;
   readonly #random: () => number;
