@@ -80,7 +80,7 @@ test('a key goes to standard output and everything else to standard error', asyn
   const created = await flowhook(directory, ['keys', 'create', '--team', 'acme', '--scopes', 'read,queue']);
   assert.equal(created.code, 0);
   assert.match(created.stdout, /^fh_[\w-]{43}\n$/);
-  assert.match(created.stderr, /^Key key_\w+ of team acme, shown only once:\n$/);
+  assert.match(created.stderr, /^Created key_\w+ in team acme\. Save the key .* it is shown only once\n$/);
 
   const listed = await flowhook(directory, ['keys', 'list', '--json']);
   const [key] = JSON.parse(listed.stdout) as { id: string; team: string; scopes: string[] }[];

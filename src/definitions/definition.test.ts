@@ -228,6 +228,19 @@ const CASES: [text: string, mistakes: string[]][] = [
     `${SOURCE}__proto__: { x: 1 }\n`,
     [`2: \`__proto__\` is not a known setting. Known settings: ${SETTINGS}`],
   ],
+  [
+    'source:\n  type: command\n   command: ["true"]\n',
+    [
+      '2: This is not valid YAML: Nested mappings are not allowed in compact mappings. Check how far the next line is indented, and quote values that contain a colon',
+    ],
+  ],
+  [
+    'source:\n  type: command\n command: ["true"]\n',
+    [
+      '3: This is not valid YAML: All mapping items must start at the same column. Indent this line as far as the other settings of its group',
+    ],
+  ],
+  [`${SOURCE}url: https://example.org\n`, ['2: `url` belongs under `source:`. Indent it by two spaces']],
   [`${SOURCE}name: !secret x\n`, ['2: This is not valid YAML: Unresolved tag: !secret']],
 ];
 

@@ -51,6 +51,8 @@ const SETTINGS = [
   'limits',
   'retries',
 ];
+/** Settings of sources, which often end up at the top level because they are not indented. */
+const OF_SOURCE = ['type', 'command', 'url', 'method', 'headers', 'parse', 'records', 'paginate', 'follow'];
 /** Only http sources have `fields`. */
 const MISPLACED = { fields: 'is not allowed here: only http sources have `fields`. Remove it' };
 
@@ -78,7 +80,8 @@ export function parseDefinition(value: unknown, { file, lineOf }: { file: string
   }
   const isHttp = asMap(asMap(value)?.source)?.type === 'http';
   const known = [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])];
-  const root = new Section(checker, value, [], known, MISPLACED);
+  const ofSource = OF_SOURCE.map((name) => [name, 'belongs under `source:`. Indent it by two spaces']);
+  const root = new Section(checker, value, [], known, { ...MISPLACED, ...Object.fromEntries(ofSource) });
   return finish(root, checkSource(root, file), file);
 }
 

@@ -16,6 +16,14 @@ export function checkUrls(source: Section): string[] {
     checkUrl(source.checker, value, path);
     return [value];
   }
+  if (!Array.isArray(value)) {
+    const example = '"https://example.com/people"';
+    source.checker.wrong(
+      path,
+      `must be a URL such as ${example}, or a list of URLs, found ${describe(value)}`,
+    );
+    return [];
+  }
   const urls = source.texts('url', { max: MAX_URLS, example: '["https://example.com/people"]' }) ?? [];
   for (const [position, url] of urls.entries()) checkUrl(source.checker, url, [...path, position]);
   return urls;

@@ -49,7 +49,12 @@ test('a form or a body makes the method POST, and numbers in a query become stri
 const PLACE = (name: string) => `$\{${name}}`;
 
 const CASES: [text: string, mistakes: RegExp[]][] = [
-  ['source: { type: http }\n', [/^1: `source\.url` must be a list of 1 to 10000 strings such as/]],
+  [
+    'source: { type: http }\n',
+    [
+      /^1: `source\.url` must be a URL such as "https:\/\/example\.com\/people", or a list of URLs, found nothing$/,
+    ],
+  ],
   ['source: { type: http, url: example.org }\n', [/^1: `source\.url` must be a URL that starts with/]],
   [
     'source: { type: http, url: "https://ada:pw@example.org" }\n',

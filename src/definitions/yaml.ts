@@ -11,6 +11,14 @@ const MAX_ERRORS = 100;
 /** Errors that do not affect how the rest is parsed. Any other one causes further errors, which are not reported. */
 const INDEPENDENT = ['DUPLICATE_KEY', 'TAG_RESOLVE_FAILED', 'TAB_AS_INDENT'];
 
+/** The next step, by the code of the parser's error. */
+const NEXT_STEPS: Partial<Record<string, string>> = {
+  BAD_INDENT: 'Indent this line as far as the other settings of its group',
+  BLOCK_AS_IMPLICIT_KEY: 'Check how far the next line is indented, and quote values that contain a colon',
+  MULTILINE_IMPLICIT_KEY: 'Write `key: value`, and check how far this line is indented',
+  TAB_AS_INDENT: 'Indent with spaces',
+};
+
 /** Parses one YAML document. @returns its value, or its mistakes with their lines */
 export function readYaml(
   text: string,
@@ -23,10 +31,11 @@ export function readYaml(
   const all = [...document.errors, ...document.warnings];
   const first = all.find(({ code }) => !INDEPENDENT.includes(code));
   const found = all.filter((error) => error === first || INDEPENDENT.includes(error.code));
-  const mistakes = found.slice(0, MAX_ERRORS).map(({ message, pos: [at] }) => {
+  const mistakes = found.slice(0, MAX_ERRORS).map(({ code, message, pos: [at] }) => {
     const opened = message.startsWith('Flow ') ? unclosedAt(text.slice(0, at)) : undefined;
     if (opened === undefined) {
-      return { file, line: lines.linePos(at).line, message: `This is not valid YAML: ${message}` };
+      const next = NEXT_STEPS[code] === undefined ? '' : `. ${NEXT_STEPS[code]}`;
+      return { file, line: lines.linePos(at).line, message: `This is not valid YAML: ${message}${next}` };
     }
     const [open, close] = text[opened] === '{' ? '{}' : '[]';
     const what = `the \`${open}\` in this line is never closed. Add a \`${close}\``;

@@ -30,7 +30,7 @@ export function createRobots(options: { agent: string; read(url: string): Promis
       if ('unreachable' in read) {
         return {
           allowed: false,
-          why: `${at} cannot be read (${read.unreachable}), so the site must not be read (RFC 9309). To read it anyway, set \`robots: ignore\``,
+          why: `${at} cannot be read (${read.unreachable}), so the site must not be read (RFC 9309). Check that the site is up and that the URL is right. If the site's owner permits it, set \`robots: ignore\``,
         };
       }
       const { default: parser } = (await import('robots-parser')) as unknown as {

@@ -82,7 +82,7 @@ test('a file is previewed, tested and run; the second run changes nothing', asyn
   const looked = await place.run('workflows', 'preview', file);
   assert.match(looked.stdout, /2 records\n$/);
   const tried = await place.run('workflows', 'test', file);
-  assert.match(tried.stdout, /A job would finish\n$/, tried.stderr);
+  assert.match(tried.stdout, /A job would succeed\n$/, tried.stderr);
 
   await place.run('apply');
   const first = await place.run('run', 'people');

@@ -125,7 +125,10 @@ test('with a server a job is queued and followed; Ctrl-C leaves it running, and 
   assert.equal((await place.run('workflows', 'pause', 'people')).stdout, 'paused people\n');
   const paused = await place.run('run', 'people');
   assert.equal(paused.code, 5);
-  assert.match(paused.stderr, /This workflow is paused/);
+  assert.match(
+    paused.stderr,
+    /This workflow is paused\. To resume it, run `flowhook workflows resume people`/,
+  );
   assert.match((await place.run('workflows', 'list')).stdout, /default\/people .*Berlin\), paused for \d/);
   assert.match(
     (await place.run('workflows', 'resume', 'people')).stdout,

@@ -227,7 +227,7 @@ async function run(target: Target, workflow: string, options: Options): Promise<
         (
           await client.workflows
             .queue(workflowId)
-            .catch((error) => explain(client, error, { isOwned: local?.owned }))
+            .catch((error) => explain(client, error, { workflowId, isOwned: local?.owned }))
         ).jobId;
       const following = { client, lookMs, signal, logs: options.logs === true };
       if (local?.owned) {
@@ -265,12 +265,20 @@ function printQueued(job: Job, options: Options): void {
 }
 
 /**
- * Adds the conflicting job and the next steps to the error.
+ * Adds the next steps, and the conflicting job if there is one, to the error.
  *
  * @param isOwned whether no server is running, so that the conflicting job waits for one
  */
-async function explain(client: Flowhook, error: FlowhookError, { isOwned = false } = {}): Promise<never> {
+async function explain(
+  client: Flowhook,
+  error: FlowhookError,
+  { workflowId = 'WORKFLOW', isOwned = false } = {},
+): Promise<never> {
   const { jobId } = error;
+  if (error.code === 'workflow_paused') {
+    const resume = `flowhook workflows resume ${workflowId}`;
+    throw new ConflictError(`This workflow is paused. To resume it, run \`${resume}\``, { cause: error });
+  }
   if (jobId == null) throw error;
   const state = await client.jobs.get(jobId).then(
     (job) => ` (${stateWords(job)})`,

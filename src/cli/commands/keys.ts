@@ -80,7 +80,10 @@ async function createKey({ teams: [first], local }: Target, options: Options): P
     return { id: key.id, team: await first.slug(), key: apiKey };
   };
   const key = await made();
-  if (options.json !== true) say(`Key ${key.id} of team ${key.team}, shown only once:`);
+  if (options.json !== true)
+    say(
+      `Created ${key.id} in team ${key.team}. Save the key that this command prints: it is shown only once`,
+    );
   print(options, key, [key.key]);
 }
 

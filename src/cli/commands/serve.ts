@@ -67,7 +67,7 @@ function greet(service: Service, config: Config): void {
   const words = [
     roleWords(config),
     ...(config.role === 'all' || config.role === 'worker' ? [loadedWorkflows(service)] : []),
-    `webhooks may reach ${config.allowNetworks.description}`,
+    `networks that webhooks may reach: ${config.allowNetworks.description}`,
   ];
   say(words.filter((word) => word !== undefined).join('; '));
   const wrong = service.workflows?.mistakes.length ?? 0;

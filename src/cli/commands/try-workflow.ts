@@ -66,7 +66,7 @@ async function run(
   const isThere = teamId !== undefined && (await store?.workflows.get({ teamId, id })) !== undefined;
   const place = store !== undefined && isThere ? { teamId, workflowId: id } : undefined;
   if (store !== undefined && place === undefined) {
-    say(`The workflow ${team}/${id} has not been applied to the database: all records would be new`);
+    say(`The workflow ${team}/${id} has not been applied yet, so all its records count as added`);
   }
   const current =
     store === undefined || place === undefined
@@ -106,7 +106,7 @@ function report(tried: TriedRun, options: Options): void {
   const first = (changes?.first ?? []).map((row) =>
     differenceOf({ id: row.id, before: row.before ?? undefined, after: row.after ?? undefined }),
   );
-  const ended = outcome === 'finished' ? 'A job would finish' : `A job would fail (${reason}): ${error}`;
+  const ended = outcome === 'finished' ? 'A job would succeed' : `A job would fail (${reason}): ${error}`;
   print(options, { ...tried, changes: changes === null ? null : { ...changes, first } }, [
     ...tried.records.map((record) => JSON.stringify(record)),
     ...(counts.emitted > tried.records.length

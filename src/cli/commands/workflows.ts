@@ -175,7 +175,7 @@ function definitionRows({ source, mode, key, overlap, priority }: Definition) {
 }
 
 function limitRows({ source, guards, limits, retries }: Definition) {
-  const drop = guards.maxDropPercent === null ? '' : `, a drop of at most ${guards.maxDropPercent} %`;
+  const drop = guards.maxDropPercent === null ? '' : `, a drop of at most ${guards.maxDropPercent}%`;
   return [
     ['guards', `at least ${countWords(guards.minRecords, 'record')}${drop}${filledWords(source)}`],
     [
