@@ -96,7 +96,7 @@ export function notAFunction(found: unknown): string {
 export function usefulPart(error: unknown): string {
   return inspect(error, { depth: 4 })
     .split('\n')
-    .filter((line) => !/^\s+at .*(?:node:|module-harness\.)/.test(line))
+    .filter((line) => !/^\s+at .*(?:node:|module-harness\.|\(<anonymous>\))/.test(line))
     .join('\n');
 }
 
