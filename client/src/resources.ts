@@ -34,7 +34,7 @@ export interface WebhookDetailSettings {
 }
 
 export interface WebhookDetailBreaker {
-  /** `closed`: due deliveries are sent immediately; `open`: only an occasional probe is sent; `half_open`: a few requests test whether the endpoint has recovered. */
+  /** `closed`: due deliveries are sent, unless the endpoint asked for a pause (`Retry-After`); `open`: only an occasional probe is sent; `half_open`: a few requests test whether the endpoint has recovered. */
   state: 'closed' | 'open' | 'half_open';
   /** Time since which deliveries have been held back. `null` if they are not. */
   since: string | null;
@@ -86,7 +86,7 @@ export interface Delivery {
   createdAt: string;
   /** Time of the next attempt (ISO 8601). `null` unless `state` is `waiting`. */
   nextAttemptAt: string | null;
-  /** Most recent attempt. `null` if there is none. */
+  /** Most recent attempt. `null` if there is none, or it is no longer stored. */
   lastAttempt: DeliveryLastAttempt | null;
 }
 
@@ -141,10 +141,10 @@ export interface DeliveryDetail {
   createdAt: string;
   /** Time of the next attempt (ISO 8601). `null` unless `state` is `waiting`. */
   nextAttemptAt: string | null;
-  /** Most recent attempt. `null` if there is none. */
+  /** Most recent attempt. `null` if there is none, or it is no longer stored. */
   lastAttempt: DeliveryLastAttempt | null;
   event: FlowhookEvent;
-  /** Attempts, oldest first. */
+  /** Stored attempts, oldest first. Attempts are deleted after `FLOWHOOK_KEEP_ATTEMPTS_DAYS`. */
   attempts: DeliveryDetailAttempt[];
 }
 
@@ -172,7 +172,7 @@ export interface ReplayOutcome {
   superseded: number;
   /** Failed deliveries grouped by outcome, most frequent first (at most 20 groups). */
   failures: ReplayOutcomeFailure[];
-  /** `false` if the replay has more than 100,000 deliveries: only the first 100,000 are counted. */
+  /** `false` if the replay has 100,000 deliveries or more: only the first 100,000 are counted. */
   isComplete: boolean;
 }
 
@@ -212,7 +212,7 @@ export interface ReplayPlan {
   count: number;
   /** Number of events by delivery state. For a state that is not selected: how many events a replay of only that state would send. */
   byState: ReplayPlanByState;
-  /** `false` if more than 50,000 deliveries match: the counts are then lower bounds. */
+  /** `false` if 50,000 deliveries or more match: the counts are then lower bounds. */
   isComplete: boolean;
 }
 
@@ -304,7 +304,7 @@ export interface SystemJobs {
   queued: number;
   running: number;
   retrying: number;
-  /** `false` if counting stopped early because there are more than 10,000. */
+  /** `false` if counting stopped early because there are 10,000 or more. */
   complete: boolean;
 }
 
@@ -314,7 +314,7 @@ export interface SystemDeliveries {
   oldestWaitingAt: string | null;
   /** Number of failing endpoints whose circuit breaker is open on this node. */
   openCircuits: number;
-  /** `false` if counting stopped early because there are more than 10,000. */
+  /** `false` if counting stopped early because there are 10,000 or more. */
   complete: boolean;
 }
 
@@ -500,7 +500,7 @@ export interface Key {
   revokedAt: string | null;
   /** Time of the last use, accurate to one minute. `null` if the key was never used. */
   lastUsedAt: string | null;
-  /** `unused`: not used for 90 days; `expires_soon`: expires within 14 days, or within the last fifth of its lifetime if that is shorter. `null` if neither. */
+  /** `unused`: not used for 90 days; `expires_soon`: expires within 14 days, or within the last fifth of its lifetime if that is shorter. `null` if neither, or if the key is revoked or expired. */
   concern: 'unused' | 'expires_soon' | null;
 }
 
@@ -811,7 +811,7 @@ export interface WebhookPausedEventData {
   reason: string;
 }
 
-/** A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow. */
+/** A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow and to those of the whole team. */
 export interface WebhookPausedEvent {
   /** Sent as the header `webhook-id`. The same in every attempt. */
   id: string;
@@ -948,7 +948,7 @@ export interface JobCounts {
   finished: number;
   failed: number;
   canceled: number;
-  /** `true` if all ended jobs are counted. */
+  /** `false` if there may be older ended jobs, which are not counted. */
   complete: boolean;
 }
 
@@ -1028,7 +1028,7 @@ export interface UsageBucketDeliveries {
   failedAttempts: number;
   /** Number of deliveries that were given up. */
   dead: number;
-  /** Response times of the endpoints for successful deliveries, accurate to about 10 %. */
+  /** Response times of the endpoints for successful deliveries, estimated from a histogram with the bounds 1, 2, 5, 10, 20, 50 ms and so on. */
   latencyMs: UsageBucketDeliveriesLatencyMs;
 }
 

@@ -42,7 +42,12 @@ const summary = object({
   attempt: integer('Number of attempts made so far'),
   createdAt: time(),
   nextAttemptAt: nullable(time('Time of the next attempt (ISO 8601). `null` unless `state` is `waiting`')),
-  lastAttempt: nullable(object({ at: time(), ...outcome }, 'Most recent attempt. `null` if there is none')),
+  lastAttempt: nullable(
+    object(
+      { at: time(), ...outcome },
+      'Most recent attempt. `null` if there is none, or it is no longer stored',
+    ),
+  ),
 });
 const delivered: Json<typeof summary> = {
   id: IDS.delivery,
@@ -93,7 +98,7 @@ export const deliveryDetailResource = named(
           ),
         ),
       }),
-      'Attempts, oldest first',
+      'Stored attempts, oldest first. Attempts are deleted after `FLOWHOOK_KEEP_ATTEMPTS_DAYS`',
     ),
   }),
   {
@@ -167,7 +172,7 @@ export const replayResource = named(
           'Failed deliveries grouped by outcome, most frequent first (at most 20 groups)',
         ),
         isComplete: boolean(
-          '`false` if the replay has more than 100,000 deliveries: only the first 100,000 are counted',
+          '`false` if the replay has 100,000 deliveries or more: only the first 100,000 are counted',
         ),
       },
       'Results of the deliveries queued so far',
@@ -206,7 +211,7 @@ export const replayPlanResource = named(
       'Number of events by delivery state. For a state that is not selected: how many events a replay of only that ' +
         'state would send',
     ),
-    isComplete: boolean('`false` if more than 50,000 deliveries match: the counts are then lower bounds'),
+    isComplete: boolean('`false` if 50,000 deliveries or more match: the counts are then lower bounds'),
   }),
   {
     since: QUEUED,

@@ -18,7 +18,7 @@ const whole = object({
     choice(
       KEY_CONCERNS,
       '`unused`: not used for 90 days; `expires_soon`: expires within 14 days, or within the last fifth of its lifetime ' +
-        'if that is shorter. `null` if neither',
+        'if that is shorter. `null` if neither, or if the key is revoked or expired',
     ),
   ),
 });

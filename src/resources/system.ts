@@ -3,7 +3,7 @@ import { CHECK_GROUPS, type Examination, FINDING_STATUSES, SETTING_ORIGINS } fro
 import { boolean, choice, integer, list, named, nullable, number, object, text, time } from '../std/shape.ts';
 import { QUEUED } from './examples.ts';
 
-const complete = boolean('`false` if counting stopped early because there are more than 10,000');
+const complete = boolean('`false` if counting stopped early because there are 10,000 or more');
 
 export const systemResource = named(
   'System',

@@ -43,7 +43,8 @@ export const usageResource = withExample(
               dead: integer('Number of deliveries that were given up'),
               latencyMs: object(
                 { p50: milliseconds, p95: milliseconds },
-                'Response times of the endpoints for successful deliveries, accurate to about 10 %',
+                'Response times of the endpoints for successful deliveries, estimated from a histogram with the bounds ' +
+                  '1, 2, 5, 10, 20, 50 ms and so on',
               ),
             },
             'Deliveries in this period. Missing in the usage of a workflow',

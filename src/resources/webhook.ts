@@ -55,7 +55,7 @@ const breaker = object(
   {
     state: choice(
       ['closed', 'open', 'half_open'],
-      '`closed`: due deliveries are sent immediately; `open`: only an occasional probe is sent; `half_open`: a few ' +
+      '`closed`: due deliveries are sent, unless the endpoint asked for a pause (`Retry-After`); `open`: only an occasional probe is sent; `half_open`: a few ' +
         'requests test whether the endpoint has recovered',
     ),
     since: nullable(time('Time since which deliveries have been held back. `null` if they are not')),

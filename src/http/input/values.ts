@@ -91,6 +91,14 @@ export const IDEMPOTENCY_KEY: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
 };
 
+/** For operations that take no body. */
+export const IDEMPOTENCY_KEY_WITHOUT_BODY: Parameter = {
+  ...IDEMPOTENCY_KEY,
+  description:
+    'Unique key of the call. Repeating the call with the same key within 24 hours returns the result of the first call ' +
+    'and creates nothing',
+};
+
 /**
  * The key, or null if there is none. For operations of the contract, an empty key counts as none.
  *

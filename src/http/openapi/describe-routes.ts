@@ -205,7 +205,7 @@ const SHARED: readonly SharedRefusal[] = [
     name: 'Unavailable',
     refusal: {
       description:
-        'Service starting, stopping, overloaded, or without its database. Retry shortly, with the same `idempotency-key` if any',
+        'Service starting, stopping or overloaded, or its database or disk not available. Retry shortly, with the same `idempotency-key` if any',
       headers: { 'retry-after': RETRY_AFTER },
     },
   },
@@ -278,7 +278,7 @@ function describeWebhooks(): object {
           responses: {
             '2XX': {
               description:
-                'Event received. After any other status the request is retried, for about three days',
+                'Event received. After any other status except 410, the request is retried for about three days',
             },
             '4XX': {
               description:

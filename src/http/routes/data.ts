@@ -23,7 +23,7 @@ import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.t
 import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_LIMIT = 1_000;
-/** The most records that a search with `q` returns. */
+/** The most records per page of a search with `q`. */
 const MAX_HITS = 1_000;
 const MAX_FIELDS = 200;
 
@@ -46,12 +46,13 @@ const DATA = {
   since: numberParameter('since', 'Only records added or changed after this version'),
   q: textParameter(
     'q',
-    `Only records that contain this text (case-insensitive for ASCII), at most ${grouped(MAX_HITS)}`,
+    `Only records whose JSON contains this text (case-insensitive for ASCII), at most ${grouped(MAX_HITS)} per page`,
     200,
   ),
   limit: numberParameter(
     'limit',
-    'Maximum number of records per page; fewer if they are large. By default the whole version is returned',
+    'Maximum number of records per page; fewer if they are large. Default: the whole version, or 1,000 records with `q` or ' +
+      '`cursor`',
     { least: 1, most: 10_000 },
   ),
   cursor: textParameter(
@@ -78,7 +79,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
       ETag: 'Entity tag of the content, for `If-None-Match`',
       Link: NEXT_PAGE,
       'x-data-version': 'Version of the data',
-      'x-total-count': 'Number of records in the version',
+      'x-total-count': 'Number of records in the version. Missing with `q` or `since`',
     },
     { 'application/x-ndjson': textContent(), 'text/csv': textContent() },
   ),
@@ -268,7 +269,8 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
   summary: 'List changes since a version',
   description:
     'Returns net changes: a record that was added and removed in between does not appear. Added and changed records ' +
-    'come first, removed records last. Pass the header `x-data-version` as `since` in the next call.',
+    'come first, removed records last. Pass the header `x-data-version` as `since` in the next call. `If-None-Match` ' +
+    'may return 304.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
     { ...SINCE, required: true },
@@ -278,7 +280,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
   answer: jsonResponse(
     'Net changes between the two versions',
     list(changeResource),
-    { 'x-data-version': 'Last version included' },
+    { ETag: 'Entity tag of the content, for `If-None-Match`', 'x-data-version': 'Last version included' },
     { 'application/x-ndjson': textContent() },
   ),
   errors: {

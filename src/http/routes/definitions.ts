@@ -76,14 +76,20 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
         },
         mode: { enum: MODES },
         onInvalid: { enum: ON_INVALID },
-        schedule: { type: 'object', description: '`cron` with `timezone`, or `every` (only for `http`)' },
+        schedule: {
+          type: 'object',
+          description: '`cron` with `timezone`, or `every`; and `missed` (only for `http`)',
+        },
         overlap: { enum: OVERLAPS },
         priority: {
           type: 'integer',
           description: 'Priority among the waiting jobs of the team: jobs with a higher number start first',
         },
         retries: { type: 'object', description: '`max` and `backoff` (only for `http`)' },
-        guards: { type: 'object', description: '`minRecords` and `maxDropPercent`' },
+        guards: {
+          type: 'object',
+          description: '`minRecords` and `maxDropPercent`; for `http` also `required` and `minFilledPercent`',
+        },
         limits: { type: 'object', description: '`timeout`, `memory`, `output` and `records`' },
       },
     },

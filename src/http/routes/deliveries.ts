@@ -28,6 +28,7 @@ import { byId, listOperation, PERIOD } from '../input/list-page.ts';
 import { choicesParameter } from '../input/query.ts';
 import {
   IDEMPOTENCY_KEY,
+  IDEMPOTENCY_KEY_WITHOUT_BODY,
   idempotencyKeyFrom,
   idFrom,
   invalid,
@@ -86,7 +87,8 @@ export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Get a curl command for a delivery',
   description:
     'Returns a shell command that sends the event to the webhook again, with a new signature. Flowhook does not count ' +
-    'that request as an attempt. `***` replaces the values of custom headers and the password in the URL.',
+    'that request as an attempt. `***` replaces the values of custom headers, and of `authorization` if the URL contains a ' +
+    'password.',
   parameters,
   answer: jsonResponse('Shell command', deliveryCommandResource),
   errors: { delivery_not_found: 'No delivery found, or its webhook was unsubscribed' },
@@ -105,7 +107,7 @@ export const replayDelivery: Operation<KeyedCall> = {
     'Sends the event to the same webhook again. If a delivery of the event is still waiting, it becomes due ' +
     'immediately, and the request counts as its next attempt; otherwise a new delivery is created. A webhook that is ' +
     'held back because its endpoint fails is tried immediately; a paused webhook is not.',
-  parameters: [...parameters, IDEMPOTENCY_KEY],
+  parameters: [...parameters, IDEMPOTENCY_KEY_WITHOUT_BODY],
   answer: jsonResponse(
     'Delivery queued. `message` says if the webhook is held back',
     object({

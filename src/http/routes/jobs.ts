@@ -10,7 +10,13 @@ import { boolean, integer, object, type Shape } from '../../std/shape.ts';
 import { sendWithETag } from '../caching.ts';
 import { byId, listOperation, PERIOD, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
 import { choiceParameter, choicesParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom, keyOfPath, workflowIdFrom } from '../input/values.ts';
+import {
+  IDEMPOTENCY_KEY,
+  IDEMPOTENCY_KEY_WITHOUT_BODY,
+  idempotencyKeyFrom,
+  keyOfPath,
+  workflowIdFrom,
+} from '../input/values.ts';
 import { jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
@@ -105,7 +111,7 @@ export const countJobs: Operation<KeyedCall> = {
         JobState,
         Shape<number>
       >),
-      complete: boolean('`true` if all ended jobs are counted'),
+      complete: boolean('`false` if there may be older ended jobs, which are not counted'),
     }),
   ),
   errors: { field_invalid: 'A parameter has an invalid value', workflow_not_found: 'No workflow found' },
@@ -165,13 +171,16 @@ export const rerunJob: Operation<KeyedCall> = {
   group: 'Jobs',
   summary: 'Rerun a job',
   description: 'Queues a new job of the same workflow, under the same rules as `queue`.',
-  parameters: [...parameters, IDEMPOTENCY_KEY],
+  parameters: [...parameters, IDEMPOTENCY_KEY_WITHOUT_BODY],
   answer: jsonResponse('New job queued', changed, {
     'x-job-id': 'ID of the new job',
     location: 'URL of the new job',
   }),
   errors: {
+    field_invalid: 'The header `idempotency-key` is empty or too long',
+    receives_push: 'The workflow receives its records by push',
     job_already_queued: JOB_ALREADY_QUEUED,
+    workflow_paused: 'The workflow is paused',
     job_not_found: 'No job found, or its workflow was deleted',
   },
 

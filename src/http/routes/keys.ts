@@ -132,8 +132,8 @@ export const rotateKey: Operation<KeyedCall> = {
   group: 'Team',
   summary: 'Rotate an API key',
   description:
-    'Creates a new key with the same name, scopes and expiry. The old key is revoked after `overlapSeconds`. A key may ' +
-    'rotate itself.',
+    'Creates a new key with the same name, scopes and expiry. The old key is revoked immediately, or expires after ' +
+    '`overlapSeconds`. A key may rotate itself.',
   parameters,
   requestBody: jsonBody(
     {

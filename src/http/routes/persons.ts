@@ -27,8 +27,8 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
   summary: 'Erase a person',
   description:
     'Removes the records with this email address (case-insensitive) or this ID from every version of the workflow, and ' +
-    'the person from its events, errors, run states and responses of receivers. Totals are adjusted and ETags change. ' +
-    'A run in progress starts over. Repeating the call is harmless.',
+    'the person from its events, job logs, errors, run states, responses of receivers and requests to inspectors. Totals ' +
+    'are adjusted and ETags change. A run in progress starts over. Repeating the call is harmless.',
   parameters: [pathParameter('workflowId', 'Workflow ID')],
   requestBody: jsonBody({
     type: 'object',

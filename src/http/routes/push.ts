@@ -49,8 +49,9 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
   group: 'Workflows',
   summary: 'Push records',
   description:
-    'Publishes the records in the body, all or none, for workflows whose source is `push`. The body may have any length ' +
-    'and be compressed with gzip or zstd. A push waits up to 30 seconds for the previous one.',
+    'Publishes the records in the body, all or none, for workflows whose source is `push`. With `onInvalid: skip` in the ' +
+    'definition, invalid records are skipped. The body may have any length and be compressed with gzip or zstd. A push ' +
+    'waits up to 30 seconds for the previous one.',
   parameters: [
     pathParameter('workflowId', 'Workflow ID'),
     MODE,
@@ -84,13 +85,16 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     { 'x-job-id': 'ID of the job', location: 'URL of the job' },
   ),
   errors: {
-    not_push: 'The workflow does not accept pushes or is paused, or a parameter is not valid',
+    not_push: 'The workflow does not accept pushes, or a parameter is not valid',
     workflow_not_found: 'No workflow found',
     push_timeout: 'Push took longer than `limits.timeout`',
     push_busy: {
-      description: 'Another push to the workflow was not finished within 30 seconds',
-      headers: { 'x-job-id': 'ID of the unfinished job', 'retry-after': RETRY_AFTER },
+      description:
+        'Another push to the workflow did not finish within 30 seconds, or too many pushes are waiting',
+      headers: { 'x-job-id': 'ID of the unfinished or canceled job', 'retry-after': RETRY_AFTER },
     },
+    workflow_paused: 'The workflow is paused',
+    push_canceled: 'The push was canceled',
     content_unsupported: 'Body is not JSON, NDJSON or CSV, or its encoding is not supported',
     idempotency_key_reused: '`idempotency-key` already used with a different body',
     push_refused: {

@@ -37,7 +37,7 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Rotate the signing secret of a webhook',
   description:
     'Creates a new secret. Until `overlapUntil`, deliveries carry two `v1` signatures: with the new and with the old ' +
-    'secret.',
+    'secret. During the overlap of an earlier rotation, the second signature remains that of the oldest secret.',
   parameters,
   requestBody: jsonBody(
     {

@@ -112,15 +112,15 @@ export const readMetrics: Operation<
   summary: 'Read metrics',
   description:
     'Returns the metrics of this node in the Prometheus text format 0.0.4. Requires a key with the scope `operator`, in ' +
-    '`x-api-key` or as `authorization: Bearer`, or a client address that `FLOWHOOK_METRICS_ALLOW` names. ' +
-    'docs/reference/metrics.md lists all metrics.',
+    '`x-api-key` or as `authorization: Bearer`, or a client address that `FLOWHOOK_METRICS_ALLOW` names and a `Host` that ' +
+    'is an IP address, a local name or `FLOWHOOK_PUBLIC_URL`. docs/reference/metrics.md lists all metrics.',
   weight: 'light',
   answer: {
     description: 'Metrics, one per line',
     content: { 'text/plain': { schema: { type: 'string' } } },
   },
   errors: {
-    unauthorized: 'Client address not allowed without a key, and no valid key sent',
+    unauthorized: 'Client address or `Host` not allowed without a key, and no valid key sent',
     scope_missing: 'The key does not have the scope `operator`',
     route_not_found: '`FLOWHOOK_METRICS` is off',
   },

@@ -75,7 +75,7 @@ const FROM = timeParameter(
 );
 const TO = timeParameter(
   'to',
-  `Time after the last bucket (default: now), at most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
+  `End of the period, rounded up to a whole bucket (default and maximum: now), at most ${PERIODS.hour.most} hours or ${PERIODS.day.most} days after \`from\``,
 );
 const WEBHOOK = textParameter('webhookId', 'Filter by webhook ID');
 
@@ -151,7 +151,7 @@ export const listAudit = listOperation({
   summary: 'List the audit log',
   description:
     'Returns changes made over the API, in the dashboard, at a shell and by workflow files, and sign-ins, newest first. ' +
-    'Queued jobs are not included: list the jobs instead. With `action`, `actor` or `target`, a page may be short or ' +
+    'Queued jobs and pushes are not included: list the jobs instead. With `action`, `actor` or `target`, a page may be short or ' +
     'empty although `Link` names a next page.',
   name: 'lines',
   resource: auditLineResource,

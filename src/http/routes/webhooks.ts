@@ -25,7 +25,7 @@ import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
 import { choicesParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY, idempotencyKeyFrom, invalid, keyOfPath } from '../input/values.ts';
+import { IDEMPOTENCY_KEY_WITHOUT_BODY, idempotencyKeyFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { eventsSchema, urlSchema } from './subscriptions.ts';
@@ -204,7 +204,7 @@ export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Send a test event',
   description: 'Sends a `webhook_test` event to this webhook only, whichever events it is subscribed to.',
-  parameters: [...parameters, IDEMPOTENCY_KEY],
+  parameters: [...parameters, IDEMPOTENCY_KEY_WITHOUT_BODY],
   answer: jsonResponse(
     'Test event queued. `message` says if the webhook is held back',
     object({ message: text(), eventId: text(), deliveryId: text() }),
@@ -230,8 +230,8 @@ export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Pause a webhook',
   description:
-    'Holds back the deliveries of the webhook, including those of new events, until it is resumed. Repeating the call ' +
-    'is harmless.',
+    'Holds back the deliveries of the webhook, including those of new events, until it is resumed. Deliveries that have ' +
+    'waited for about four days are given up. Repeating the call is harmless, and keeps the first `reason`.',
   parameters,
   requestBody: jsonBody(
     {
