@@ -44,6 +44,10 @@ const server = createServer(async (request, response) => {
   print(request, body, mistake);
   response.writeHead(mistake === undefined ? 204 : 401).end(mistake);
 });
+server.on('error', ({ message }) => {
+  process.stderr.write(`The receiver cannot listen: ${message}. Choose another port with --port\n`);
+  process.exitCode = 1;
+});
 server.listen(Number(options.port), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`receiver listening on http://127.0.0.1:${port}\n`);

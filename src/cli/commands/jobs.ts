@@ -109,7 +109,9 @@ export function addJobs(program: Command): void {
     if (!isEnded) say(`The run is being stopped. To wait for its end, run \`flowhook jobs watch ${id}\``);
   });
   one('rerun', 'queue a new job of the same workflow as an earlier job', async ({ client }, id, options) => {
-    const { job } = await client.jobs.rerun(id).catch((error) => explain(client, error));
+    const { job } = await client.jobs
+      .rerun(id)
+      .catch(async (error) => explain(client, error, await client.jobs.get(id)));
     printQueued(job, options);
   });
   one('run-now', 'start the next attempt of a retrying job now', async ({ client }, id, options) => {
@@ -227,7 +229,7 @@ async function run(target: Target, workflow: string, options: Options): Promise<
         (
           await client.workflows
             .queue(workflowId)
-            .catch((error) => explain(client, error, { workflowId, isOwned: local?.owned }))
+            .catch((error) => explain(client, error, { workflowId, isOwned: local?.owned === true }))
         ).jobId;
       const following = { client, lookMs, signal, logs: options.logs === true };
       if (local?.owned) {
@@ -272,7 +274,7 @@ function printQueued(job: Job, options: Options): void {
 async function explain(
   client: Flowhook,
   error: FlowhookError,
-  { workflowId = 'WORKFLOW', isOwned = false } = {},
+  { workflowId, isOwned = false }: { workflowId: string; isOwned?: boolean },
 ): Promise<never> {
   const { jobId } = error;
   if (error.code === 'workflow_paused') {
