@@ -102,7 +102,7 @@ function originOf(url: string): string | undefined {
   return URL.parse(withoutPlaces(url))?.origin;
 }
 
-/** All strings of a source, each with its setting as the definition file names it. */
+/** All strings of a source, each with the path of its setting in the definition file. */
 function* textsOf({
   urls,
   body,

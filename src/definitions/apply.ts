@@ -135,7 +135,7 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
       });
     for (const { name, outcome } of await Promise.all(outcomes)) {
       if (outcome === 'unchanged') report.unchanged++;
-      // `stale`: the workflow exceeds a quota, which is already a mistake.
+      // `stale`: the workflow exceeds a quota, which is already reported as a mistake.
       else if (outcome !== 'stale') report[outcome].push(name);
     }
   }
@@ -198,7 +198,7 @@ export async function applyAtStart(
   if (!isNamed && !existsSync(directory)) {
     log.warn(
       { directory },
-      'workflows.none: put definitions into <team>/<id>.yaml in this directory, or set another one with --workflows',
+      'workflows.none: put definitions into <team>/<id>.yaml in this directory, or set another directory with --workflows',
     );
     return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
   }

@@ -1,4 +1,4 @@
-/** The thread that checks definitions, one at a time, as `checks.ts` sends them. */
+/** The thread that checks definitions, one at a time, in the order in which `checks.ts` sends them. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { firstRunAt } from '../model/schedule.ts';
 import type { Definition } from '../model/workflow.ts';

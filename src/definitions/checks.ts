@@ -56,7 +56,7 @@ export class DefinitionChecks {
     }
   }
 
-  /** Checks a file of the operator, who takes turns like a team. */
+  /** Checks a file of the operator. All files share one queue, which takes turns with the queues of the teams. */
   checkFile(given: Extract<ToCheck, { yaml: string }>): Promise<Checked> {
     return this.#turns.run('', () => this.#ask(given, FILE_LIMIT_MS));
   }
@@ -106,7 +106,7 @@ export class DefinitionChecks {
     worker.once('error', ended.reject);
     worker.once('exit', () => ended.reject(new Error('The thread that checks definitions has ended')));
     const thread = { worker, ready, ended: ended.promise };
-    // `#ask` handles these rejections. Without a check in progress they must not count as unhandled.
+    // `#ask` handles these rejections. If no check is in progress, Node must not report them as unhandled.
     ready.catch(() => undefined);
     ended.promise.catch(() => {
       if (this.#thread === thread) this.#thread = undefined;

@@ -101,7 +101,7 @@ function asScalar(value: unknown): string | number | boolean | undefined {
   return isScalar ? value : undefined;
 }
 
-/** Returns false, which turns the conversion off, as it is. */
+/** Returns `false` unchanged, because it turns the conversion off. */
 function asDate(value: unknown): string | false | undefined {
   if (value === false) return false;
   if (value === true) return 'auto';

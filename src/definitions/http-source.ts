@@ -166,7 +166,7 @@ function checkState(settings: Section, parse: Parse | null): HttpSource['remembe
   for (const name of Object.keys(states.values)) {
     if (!/^\w{1,100}$/.test(name)) states.wrong(name, 'must be a name of letters, digits and _');
     if (states.read(name, 'must be a map such as { from: $.updated_at, take: max }', asMap) === undefined) {
-      // Defined nevertheless, so that requests that use the state are not mistakes too.
+      // Define the state anyway, so that requests that use it are not reported as well.
       remember[name] = { take: 'start', initial: null };
       continue;
     }

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 import { needsFiles, storedWorkflows } from './apply.ts';
 import { findWorkflowFiles, isBroken } from './files.ts';
 
-/** A node notices changed files after this time at the latest. */
+/** A node notices a changed file within this time. */
 const COMPARE_EVERY_MS = 5_000;
 
 /** Workflows are named `team/id`. */
@@ -87,7 +87,7 @@ export class LocalFiles {
   }
 
   /**
-   * Whether the local file of a workflow equals the applied one. If it did not at the last comparison, this compares
+   * Whether the local file of a workflow equals the applied one. If the last comparison found a difference, compares
    * again, because the file may have been updated since. Concurrent calls share one comparison.
    */
   async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
@@ -131,7 +131,7 @@ export class LocalFiles {
           missing,
           jobsLeftToOthers: found.foreign.map(({ workflowId }) => workflowId),
         },
-        'workflows.differ: the files of this node are not the applied ones; `flowhook apply` applies them',
+        'workflows.differ: the files of this node differ from the applied ones; `flowhook apply` applies the files',
       );
     } else if (before !== undefined) {
       this.#log.info({ workflows: same }, 'workflows.same');

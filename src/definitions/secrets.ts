@@ -127,9 +127,9 @@ function markedSecret(said: unknown): FiledSecret | string {
     );
   }
   if (value !== undefined && typeof value !== 'string') return 'has a `value` that is not a string';
-  if (api !== true) return 'has an `api` that is not true. Otherwise remove `api` and `hosts`';
+  if (api !== true) return 'has an `api` that is not true. Set it to true, or remove `api` and `hosts`';
   if (!Array.isArray(hosts) || hosts.length === 0) {
-    return 'needs `hosts`: workflows made over the API send it only to these, such as hosts: [api.example.com]';
+    return 'needs `hosts`, the only hosts that workflows made over the API may send it to, such as hosts: [api.example.com]';
   }
   const origins = hosts.map(originOf);
   const wrong = origins.indexOf(undefined);

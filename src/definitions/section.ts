@@ -15,7 +15,10 @@ export type Path = readonly (string | number)[];
 /** Finds the line of a setting. */
 export type LineOf = (path: Path) => number | null;
 
-/** Further mistakes are only counted: each one costs looking up its line and the most similar setting. */
+/**
+ * Maximum number of mistakes reported in full: each one requires looking up its line and the most similar setting.
+ * Further mistakes are only counted.
+ */
 const MAX_MISTAKES = 100;
 /** Names longer than this are shortened in messages. */
 const MAX_NAME = 200;

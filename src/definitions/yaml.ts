@@ -8,7 +8,7 @@ const MAX_ALIASES = 100;
 /** Maximum number of syntax errors to return. */
 const MAX_ERRORS = 100;
 
-/** Errors that do not affect how the rest is parsed. Any other one causes further errors, which are not reported. */
+/** Errors that do not affect how the rest is parsed. Any other error causes further errors, which are not reported. */
 const INDEPENDENT = ['DUPLICATE_KEY', 'TAG_RESOLVE_FAILED', 'TAB_AS_INDENT'];
 
 /** The next step, by the code of the parser's error. */

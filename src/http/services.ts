@@ -19,7 +19,7 @@ import type { WebhookDeps } from '../webhooks/sealed.ts';
 import type { EventWaits, LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
 
-/** The type of each operation names the ones that it needs: see `Call`. */
+/** All services. The type of an operation lists those that it needs: see `Call`. */
 export interface Services {
   store: Store;
   log: Logger;

@@ -117,7 +117,7 @@ export type AttemptEnd = (
   | { outcome: 'interrupted'; reason: Interruption }
 ) & { unwritten?: { error: unknown; write(): Promise<unknown> } };
 
-/** For a source that reports no changes: the published records have already passed the guards. */
+/** The guards for a run whose source reports no changes: the published records have already passed the real ones. */
 const NO_GUARDS: Definition['guards'] = { minRecords: 0, maxDropPercent: null };
 
 /** Runs an attempt and records how it ended. No process of the attempt is left when this resolves. Never rejects. */
@@ -156,7 +156,7 @@ export async function runAttempt(
     if (published.outcome === 'canceled') return over({ outcome: 'canceled' }, { ingested });
     return over({ outcome: 'finished', published, ingested }, { ingested, published });
   } catch (error) {
-    // Fenced because the publication succeeded and only the response of the store was lost.
+    // The attempt is fenced because publishing succeeded, and only the response of the store was lost.
     if (error instanceof FencedError && (await isFinished())) return over({ outcome: 'finished' });
     if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
     if (signals.cancel.aborted) return await canceled();
@@ -244,7 +244,7 @@ export async function runAttempt(
     });
   }
 
-  /** Whether the job is finished, by this attempt and not a later one. */
+  /** Whether this attempt, and not a later one, finished the job. */
   async function isFinished(): Promise<boolean> {
     const stored = await deps.store.jobs.get({ teamId: held.teamId, id: held.jobId }).catch(() => undefined);
     return stored?.state === 'finished' && stored.attempt === held.attempt;

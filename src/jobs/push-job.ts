@@ -218,7 +218,7 @@ async function attempt(
   const lease = deps.leases.hold(held, begun.sentAt);
   try {
     const end = await runAttempt(deps, claimed, pushProducer(push, claimed, outer), lease.signals);
-    // Written before the next push, unless the lease expires first and the job fails as lost.
+    // The end is written before the next push, unless the lease expires first and the job fails as lost.
     if (end.unwritten?.error instanceof Problem) deps.unended.add(end.unwritten.write);
     switch (end.outcome) {
       case 'finished':
@@ -279,7 +279,8 @@ function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSig
     },
     async confirm({ store }) {
       await push.confirm?.();
-      // Before publishing: afterwards a request with this key returns the result of this push if its body is the same.
+      // Stored before publishing, so that a later request with this key and the same body returns the result of this
+      // push.
       if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
     },
   };
@@ -299,7 +300,10 @@ function canceledPush(job: Job): Problem {
 
 const UNHELD = 'The push was stopped because the database could not renew its lease. Push again shortly';
 
-/** The result for a job that this node no longer holds: it failed as lost, or a retry came after publishing had succeeded. */
+/**
+ * The result for a job that this node no longer holds: the job failed as lost, or publishing succeeded and was then
+ * retried.
+ */
 async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
   if (job?.state === 'finished') return pushedBy(job);

@@ -66,7 +66,7 @@ export class Reporter {
       this.#headBytes += bytes;
       this.#writtenSeq = line.seq;
     } else {
-      // So that a later, shorter line cannot overtake this one.
+      // Ends the first MiB here, so that a shorter line that follows is not written before this one.
       this.#headBytes = HEAD_BYTES;
       this.#ring.push(line, bytes);
     }

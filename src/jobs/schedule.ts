@@ -63,7 +63,10 @@ async function correct({ store, log }: SchedulerOptions, signal: AbortSignal): P
       const nextAt = nextAtOf(log, due, store.now());
       if (nextAt === undefined) continue;
       await store.schedules.fire({ teamId, workflowId, dueAt, nextAt, run: false });
-      log.warn({ workflowId, dueAt, nextAt }, 'schedule.corrected: the clock was ahead when it was last set');
+      log.warn(
+        { workflowId, dueAt, nextAt },
+        'schedule.corrected: the clock was ahead when the next run was computed',
+      );
     }
     after = page.at(-1) ?? null;
     if (page.length < PAGE) return;
@@ -89,7 +92,7 @@ async function fireDue(
   signal: AbortSignal,
 ): Promise<void> {
   const { store } = options;
-  // Schedules that could not be fired are still due, so the next page must be longer by their number.
+  // Schedules that could not be fired are still due and appear again, so the next page must be larger by their number.
   const left = new Set<string>();
   for (let page = 0; page < MAX_PAGES && !signal.aborted; page++) {
     const limit = PAGE + left.size;

@@ -178,7 +178,9 @@ export function createHostTurns(now: () => number = () => performance.now()): {
   };
 }
 
-/** The team that may send next, and when: the earliest; of several, the team whose last request is oldest. */
+/**
+ * The team that may send first, and when. Of several teams with the same time, the one whose last request is oldest.
+ */
 function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   let first: Visitor | undefined;
   let firstAt = Number.POSITIVE_INFINITY;

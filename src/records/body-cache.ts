@@ -10,14 +10,20 @@ import type { BodyWriter } from './body-writer.ts';
 import { type Body, checkStillThere, mostBytes, nameOf, sameWorkflow, VersionGoneError } from './read.ts';
 import { SmallBodyCache } from './small-body.ts';
 
-/** Bodies being built or waiting for it, shared by teams. Beyond this, requests read from the database. */
+/**
+ * Maximum number of bodies that are being built or waiting to be built, shared by teams. Requests for further bodies
+ * read from the database.
+ */
 const MAX_BUILDING = 16;
-/** With this many running builds, none is started ahead of time: requests wait for them, or need the next one. */
+/**
+ * With this many builds in progress, none is started ahead of time, so that the bodies of waiting requests are built
+ * first.
+ */
 const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
-/** How long no body is built after one could not be written … */
+/** How long no body is built after one could not be written. */
 const PAUSE_MS = 60_000;
-/** … or if the process had too many open files, which is over as soon as other requests end. */
+/** Shorter if the process had too many open files, because other requests soon close theirs. */
 const HANDLES_PAUSE_MS = 1_000;
 
 /** A body that can be read while it is being built: its file stays readable if it is evicted. */

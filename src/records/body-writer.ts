@@ -9,7 +9,7 @@ import { type Body, VersionGoneError } from './read.ts';
 
 /** Bodies written at the same time; a single team may have three. In the thread, teams take turns page by page. */
 const MAX_WRITING = 4;
-/** The thread uses about 10 MB, and takes 50 ms to start. */
+/** The thread ends after this idle time, because it uses about 10 MB and takes only 50 ms to start. */
 const IDLE_MS = 60_000;
 
 interface Writing {

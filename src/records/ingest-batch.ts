@@ -6,7 +6,7 @@ import { isSuppressed, type Suppression } from './suppress.ts';
 /** Limits for one transaction, and for one turn on the ingest thread, so that other teams do not wait long. */
 const MAX_BATCH_RECORDS = 250;
 const MAX_BATCH_BYTES = 1_048_576;
-/** Fields cost more than their bytes: without this limit, a batch could take ten times as long. */
+/** Each field takes time besides its bytes: without this limit, a batch could take ten times as long. */
 const MAX_BATCH_FIELDS = 5_000;
 /** Limits of the field names that a run collects; further and longer ones are omitted. */
 const MAX_FIELDS = 1_000;

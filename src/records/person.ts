@@ -131,7 +131,7 @@ export function createRedactor(person: Person): Redactor {
       : text;
 
   /**
-   * Numbers stay, because a state may count with them.
+   * Numbers are kept, because a state may use them as counters.
    *
    * @param by patterns that match the person
    * @param theirs whether the value is inside an object about the person

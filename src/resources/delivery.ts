@@ -228,7 +228,7 @@ export function shownDelivery(of: DeliverySummary) {
 }
 
 export function shownDeliveryDetail(of: DeliverySummary & { body: string; attempts: Attempt[] }) {
-  // Older attempts may have been deleted: numbers count back from the last.
+  // Older attempts may have been deleted, so attempt numbers are counted back from the last attempt.
   const before = Math.max(0, of.attempt - of.attempts.length);
   return deliveryDetailResource.of({
     ...deliveryFields(of),

@@ -95,7 +95,7 @@ export const inspectedRequestResource = named(
   },
 );
 
-/** @param refusal why deliveries are blocked: equal for all inspectors, which share a host */
+/** @param refusal why deliveries are blocked: the same for all inspectors, because they share a host */
 export function shownInspector(inspection: Inspection, of: Inspector, refusal: string | null) {
   return inspectorResource.of({ ...of, url: inspection.urlOf(of.id), refusal });
 }

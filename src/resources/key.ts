@@ -1,4 +1,4 @@
-/** An API key, as the API returns it: without the key itself. */
+/** An API key, as the API returns it: never with the key value. */
 import { type ApiKey, KEY_CONCERNS, keyConcern, SCOPES } from '../model/team.ts';
 import { choice, integer, list, named, nullable, object, text, time } from '../std/shape.ts';
 import { ENDED, IDS, QUEUED } from './examples.ts';

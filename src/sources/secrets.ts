@@ -36,7 +36,7 @@ interface Mask {
   longest: number;
   /** Replaces each secret with `***`. */
   apply(text: string): string;
-  /** The same, and removes terminal control characters. */
+  /** Like `apply`, and removes terminal control characters. */
   clean(text: string): string;
 }
 

@@ -198,7 +198,10 @@ test('an invalid message fails the run with its position and the reason', async 
       /`key_properties` that are not a list of at most 100 names/,
     ],
     [{ type: 'STATE' }, /\(STATE\) has no `value`/],
-    [{ type: 'BATCH', stream: 'a', manifest: [] }, /is a BATCH, which names files: remove `batch_config`/],
+    [
+      { type: 'BATCH', stream: 'a', manifest: [] },
+      /is of the type BATCH, which is not supported. Remove `batch_config`/,
+    ],
   ];
   for (const [message, sentence] of cases) {
     const { end } = await tap(t, [record('a', { id: 1 }), message, record('a', { id: 2 })]);

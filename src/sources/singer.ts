@@ -1,15 +1,15 @@
 /**
  * Reads the messages of a Singer tap: the records of the selected streams, and the state for the next run.
  *
- * - SCHEMA names the key of a stream, which becomes the id of its records unless the definition has a `key`. Without a
- *   key, records must have an `id`. An `id` that is replaced by another one is kept as `_id`.
- * - RECORD is a record. If the definition selects one stream, the record is kept as it is. Otherwise it gets the name of
- *   its stream in `_stream`, and `<stream>:<key>` as its id.
+ * - SCHEMA defines the key of a stream, which becomes the id of its records unless the definition has a `key`. Without
+ *   a key, records must have an `id`. An `id` that is replaced by another one is kept as `_id`.
+ * - RECORD is a record. If the definition selects one stream, the record is kept as it is. Otherwise it gets the name
+ *   of its stream in `_stream`, and `<stream>:<key>` as its id.
  * - STATE is the state for the next run. The last one is stored, and only if this run publishes.
- * - ACTIVATE_VERSION says that records of a stream from earlier runs are gone. Mode `replace` removes them anyway; `upsert`
- *   and `append` keep them and log a warning.
- * - BATCH names files instead of records. Taps send it only if configured to. It is refused, because otherwise its records
- *   would be lost silently. The specification has no other types; unknown types are ignored.
+ * - ACTIVATE_VERSION reports that records of a stream from earlier runs are gone. Mode `replace` removes them anyway;
+ *   `upsert` and `append` keep them and log a warning.
+ * - BATCH lists files that contain records. Taps send it only if configured to. It is refused, because otherwise its
+ *   records would be lost silently. The specification has no other types; unknown types are ignored.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -207,7 +207,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
           return void activate(message);
         case 'BATCH':
           return wrong(
-            'is a BATCH, which names files: remove `batch_config` from the configuration of the tap',
+            'is of the type BATCH, which is not supported. Remove `batch_config` from the configuration of the tap',
           );
         default:
           return undefined;

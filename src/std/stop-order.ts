@@ -7,12 +7,12 @@ export class StopOrder {
   readonly #running = new Set<string>();
   #stopping: Promise<void> | undefined;
 
-  /** @param name reported if the part does not stop in time */
+  /** @param name is reported if the part does not stop in time */
   push(stop: () => unknown, name = 'work in the background'): void {
     this.#steps.push({ name, stop });
   }
 
-  /** Runs a part of a step under its own name. */
+  /** Runs a part of a step. If the part does not stop in time, it is reported under its own name. */
   readonly part = async <Result>(name: string, stop: () => Promise<Result>): Promise<Result> => {
     this.#running.add(name);
     try {

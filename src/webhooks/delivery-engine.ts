@@ -39,7 +39,7 @@ const MAX_UNSETTLED = 512;
 /** Characters of bodies in all queues; beyond this, a lane loads only what it can send immediately. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const CONCURRENT_LOADS = 8;
-/** Limit for queued names of lanes from commits; with more, a look over all lanes is cheaper. */
+/** Maximum number of lanes that wait to be checked one by one after commits. With more, one check of all is cheaper. */
 const MAX_NAMED = 1_000;
 /** Maximum delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -227,7 +227,7 @@ export class DeliveryEngine {
       if (due !== undefined) await this.#loadDue(due, askedMs);
       else if (queuedBefore) this.#drop(known);
     } catch (error) {
-      // The next check of all lanes finds the lane.
+      // Nothing is lost: the next check of all lanes includes this one.
       this.#log.warn({ err: error, webhookId: name.webhookId }, 'delivery.look_failed');
     }
   }
@@ -244,7 +244,8 @@ export class DeliveryEngine {
       return;
     }
     const named = new Set(due.map((found) => found.webhookId));
-    // Queued deliveries are due in the table too, unless the webhook was unsubscribed or paused in the meantime.
+    // A lane with queued deliveries is due in the table too, unless the webhook was unsubscribed or paused in the
+    // meantime.
     for (const lane of waitingBefore) {
       if (!named.has(lane.due.webhookId)) this.#drop(lane);
     }

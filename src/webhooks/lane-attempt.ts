@@ -98,7 +98,7 @@ export function createAttemptDelivery(input: {
 
   function createOpener({ userAgent }: { userAgent: string }) {
     const keyOf = createTeamSigner(store, sealer);
-    /** Cached by the store's object for the lane, which is replaced every half second, or when the lane changes. */
+    /** The key is the store's object for the lane, which is replaced every half second, or when the lane changes. */
     const opened = new WeakMap<DueLane, { to: Destination; keys: SigningKeys }>();
     return async (due: DueLane): Promise<{ to: Destination; keys: SigningKeys }> => {
       const known = opened.get(due);

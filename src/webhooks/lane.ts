@@ -114,12 +114,15 @@ export class Lane {
     return this.#queues.live.length + this.#queues.retry.length + this.#queues.replay.length;
   }
 
-  /** Whether the lane should be loaded: the queue has room, and the table may contain more. */
+  /** Whether to load more: the queue has room, and the table may contain more. */
   get wantsMore(): boolean {
     return this.#wanted(Number.POSITIVE_INFINITY) !== undefined && !(this.ordered && this.#isSending);
   }
 
-  /** Whether requests were sent since the last response: while slots are scarce, the lane gets no further one. */
+  /**
+   * Whether requests were sent since the last response. If so, the lane sends no further request while slots are
+   * scarce.
+   */
   get awaitsResponse(): boolean {
     return this.#withoutResponse > 0;
   }
@@ -256,7 +259,7 @@ export class Lane {
     }
   }
 
-  /** The webhook stores its last request permanently: stop looking once its delivery is no longer in the table. */
+  /** Drops the request to send a delivery next, once the delivery is neither in memory nor in the table. */
   #forgetFirst(id: string, found: readonly DueDelivery[]): void {
     if (!this.#held.has(id) && !found.some((delivery) => delivery.id === id)) this.#first = undefined;
   }

@@ -57,7 +57,7 @@ function contextOf(teamId: string): string {
 
 const MAX_HEADERS = 20;
 const MAX_CHARACTERS = 4_096;
-/** Names that frame the message, that the service sets itself, or that a proxy would act on. */
+/** Headers that cannot be set: they frame the message, the service sets them itself, or a proxy would act on them. */
 const DENIED =
   /^(?:host|connection|keep-alive|transfer-encoding|trailer|expect|te|upgrade|(?:content|webhook|proxy|flowhook)-.*)$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;

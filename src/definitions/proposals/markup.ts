@@ -103,7 +103,7 @@ function parentOf(element: Element): Element | null {
   return parent !== null && parent.type === 'tag' ? (parent as Element) : null;
 }
 
-/** Names that are too general for a field: it is then named after its block. */
+/** Names that are too general for a field, which is then named after its block. */
 const STATES = /^(?:now|current|value|text|amount|content|inner|body|link)$/;
 
 /** A possible field, before its values are known. */

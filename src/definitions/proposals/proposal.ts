@@ -98,7 +98,7 @@ export function wordOf(text: string): string {
 
 const GERMAN: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' };
 
-/** The last name of a path, with the previous one in front if the last one is too general. */
+/** The last name of a path. If it is too general, the previous name is put in front of it. */
 export function propertyName(steps: readonly string[]): string {
   const last = steps.at(-1) ?? 'value';
   const before = steps.at(-2);

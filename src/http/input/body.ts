@@ -26,7 +26,8 @@ export type Body =
 /**
  * Reads the whole body as JSON.
  *
- * @param most size in bytes; small where no key is needed, because each connection holds that much memory
+ * @param most maximum size in bytes; small for operations without a key, because each connection may use that much
+ *   memory
  * @throws Problem `body_too_large` beyond `most`, which also closes the connection after the response;
  *   `request_malformed` when the client disconnected
  */
@@ -62,8 +63,8 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
  * Reads a JSON object whose fields the operation declares.
  *
  * @param needs describes the body in the error for a missing body; without `needs`, no body counts as an empty object
- * @param most as for `readBody`
- * @throws Problem `body_invalid`; `content_unsupported`; `field_invalid` as `refuseUnknownFields`; as `readBody`
+ * @param most see `readBody`
+ * @throws Problem `body_invalid`; `content_unsupported`; the errors of `refuseUnknownFields` and `readBody`
  */
 export async function bodyFields(
   { request, operation }: Pick<Call, 'request' | 'operation'>,
@@ -83,9 +84,10 @@ export async function bodyFields(
 }
 
 /**
- * Refuses a body, for an operation that takes none. Empty bodies pass, and `{}`, which some clients send with every POST.
+ * Refuses a body that the operation does not take. An empty body is accepted, and so is `{}`, which some clients send
+ * with every POST.
  *
- * @throws Problem `body_invalid`; `field_invalid` as `refuseUnknownFields`; as `readBody`
+ * @throws Problem `body_invalid`; the errors of `refuseUnknownFields` and `readBody`
  */
 export async function refuseBody(call: Pick<Call, 'request' | 'operation'>): Promise<void> {
   const { headers } = call.request.raw;

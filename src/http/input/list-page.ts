@@ -31,7 +31,7 @@ export const PERIOD = {
   until: timeParameter('until', 'Only items created at or before this time'),
 };
 
-/** The parameters of a paginated list, and how they are read. @param example a cursor */
+/** The parameters of a paginated list, and a function that reads `limit`. @param example a cursor */
 export function pageParameters(example: string, { usual, most }: PageSize = PAGE_SIZE) {
   const limit = numberParameter('limit', `Maximum number of items per page (default: ${usual})`, {
     least: 1,
@@ -44,14 +44,17 @@ export function pageParameters(example: string, { usual, most }: PageSize = PAGE
   return { described: [limit, cursor], limitOf: (query: string) => limit.read(query) ?? usual };
 }
 
-/** How a list marks the position after a row, and the name of that position in the input of the store. */
+/**
+ * The order of a list: `as` is the name of the position in the input of the store, `of` makes the cursor after a row,
+ * and `from` reads a cursor.
+ */
 export interface Order<Row, As extends string, At> {
   as: As;
   of(last: Row): string;
   from(query: string): At | undefined;
 }
 
-/** By ID. @param isId the prefix of the IDs, or a check */
+/** Orders a list by ID. @param isId the prefix of the IDs, or a check */
 export function byId<As extends string>(
   as: As,
   isId: string | ((text: string) => boolean),
@@ -74,7 +77,7 @@ interface List<Row, Json, P, As extends string, At, C extends KeyedCall>
   resource: NamedShape<Json, never>;
   order: Order<NoInfer<Row>, As, At>;
   parameters?: readonly Parameter[];
-  /** By their names in the input of the store. */
+  /** Query parameters that filter the list, by the names of the fields in the input of the store. */
   filters?: P;
   size?: PageSize;
   /**
@@ -99,7 +102,7 @@ export function listOperation<
 >(list: List<Row, Json, P, As, At, C>): Operation<C> {
   const { name, resource, order, rows, show, size, parameters = [], errors, ...described } = list;
   const { filters = {} as P, ...operation } = described;
-  // A row and its JSON have the same ID or number.
+  // The example is JSON and not a row, but both have the same ID or number.
   const page = pageParameters(order.of(resource.example as unknown as Row), size);
   return {
     ...operation,
@@ -130,7 +133,7 @@ function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): 
   return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
 }
 
-/** Every row of a list of the store. The pages of all calls take turns, and so do their teams. */
+/** Yields all rows of a list. Concurrent calls take turns after every page, and so do teams. */
 export function everyRowInTurn<Input extends { teamId: string }, Row extends { id: string }>(
   list: (input: Input & Page) => Promise<Row[]>,
   input: Input,
@@ -201,7 +204,7 @@ export function idCursorFrom(query: string, isId: (text: string) => boolean): st
   return id;
 }
 
-/** A `link` header for the request with another cursor. @param name the parameter that holds the cursor */
+/** A `link` header: the URL of the request with another cursor. @param name the parameter that holds the cursor */
 export function nextLink(path: string, query: string, cursor: string, name = 'cursor'): string {
   const others = query.split('&').filter((pair) => pair !== '' && nameOf(pair) !== name);
   return `<${path}?${[...others.map(uriSafe), `${name}=${cursor}`].join('&')}>; rel="next"`;

@@ -31,7 +31,8 @@ export function queryValues(query: string, name: string): string[] {
 /**
  * The value of an optional parameter.
  *
- * @throws Problem `field_invalid` if it is empty or repeated; `path_invalid` as `queryValues`. All functions below do so.
+ * @throws Problem `field_invalid` if it is empty or repeated; `path_invalid`, as for `queryValues`. All functions below
+ *   throw these errors.
  */
 export function queryValue(query: string, name: string): string | undefined {
   const values = queryValues(query, name);

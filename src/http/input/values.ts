@@ -115,7 +115,8 @@ export function idempotencyKeyFrom({
 }
 
 /**
- * The key with a hash of the fields of the body, in any order. A key is refused for other fields.
+ * The key, and a hash of the fields of the body, whose order does not matter. Reusing a key with other fields is
+ * refused.
  *
  * @throws Problem as `idempotencyKeyFrom`
  */

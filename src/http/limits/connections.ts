@@ -36,7 +36,8 @@ export class ConnectionLimits {
   /** Limits the connections of a server. */
   follow(server: Server): void {
     server.maxConnections = this.#most;
-    // No limit: the bytes of headers are limited, and Node would silently drop headers after the 2,000th, even the key.
+    // 0 means no limit. The size of headers is limited already, and Node would silently drop headers after the 2,000th,
+    // even the key.
     server.maxHeadersCount = 0;
     server.on('connection', (socket: Socket) => this.#begin(socket));
     server.on('drop', () => {
@@ -82,7 +83,7 @@ export class ConnectionLimits {
 const REFUSAL = refusalBytes(
   new Problem('overloaded', {
     sentence:
-      'Too many connections are open from this address. Close some, or send several requests over one',
+      'Too many connections are open from this address. Close some, or send several requests over one connection',
   }),
 );
 

@@ -55,7 +55,7 @@ export class RateLimits {
     this.#count('key', () => keyId, reply);
   }
 
-  /** Counts a request with an invalid key again, to slow down guessing. */
+  /** Counts a request with an invalid key as several requests, to slow down guessing. */
   countWrongKey(request: Request, reply: Reply): void {
     const window = this.#windows.address;
     if (window === undefined) return;
@@ -81,7 +81,7 @@ function quotaItem(policy: Policy, { left, untilMs }: WindowQuota): string {
   return `"${policy}";r=${left};t=${secondsOf(untilMs)}`;
 }
 
-/** Adds to a header that lists the items of both policies. */
+/** Appends an item to a header, which may already have the item of the other policy. */
 function append(reply: Reply, field: string, item: string): void {
   const before = reply.getHeader(field);
   reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);
@@ -123,7 +123,7 @@ export class RateLimitWindow {
   }
 
   /**
-   * Counts a request, as several if `count` says so. The count never exceeds the rate.
+   * Counts one request as `count` requests. The total never exceeds the rate.
    *
    * @param nowMs of a monotonic clock
    */

@@ -54,7 +54,7 @@ interface Entry {
 }
 
 const LOOK_MS = 100;
-/** Memory use is read at every tenth look. */
+/** Memory use is read once in this many looks. */
 const MEMORY_EVERY = 10;
 /** How long after a refusal the node counts as under pressure. */
 const PRESSED_MS = 1_000;
@@ -133,7 +133,8 @@ export class InFlight {
     };
     if (admits(weight, load)) return true;
     this.#shed += 1;
-    // `long` requests are refused because others were. Counting their refusals would prolong the overload indefinitely.
+    // A `long` request is refused if others were refused recently. Counting its refusal would prolong the overload
+    // indefinitely.
     if (weight !== 'long') {
       this.#shedAt = nowMs;
       this.#shedOf.set(team, nowMs);
@@ -196,8 +197,8 @@ export class InFlight {
   }
 
   /**
-   * Counts a request for the team of its caller, once the team is known. Returns false if the request is refused. It does
-   * not count while this is decided.
+   * Counts a request for the team of its caller, once the team is known. Returns false if the request is refused. The
+   * decision does not count the request itself.
    */
   count(response: ServerResponse, weight: Weight, team: string): boolean {
     const entry = this.#responses.get(response);
@@ -242,7 +243,7 @@ export class InFlight {
     return responses.length;
   }
 
-  /** Resolves when nothing is in flight. For one caller at a time. */
+  /** Resolves when nothing is in flight. Only one caller may wait at a time. */
   async empty(): Promise<void> {
     if (this.#responses.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -280,7 +281,7 @@ export class InFlight {
   }
 }
 
-/** Jitter, so that clients that were refused together do not retry together. */
+/** Upper bound of the random delay, so that clients that were refused together do not retry together. */
 const MAX_RETRY_AFTER_S = 3;
 
 /** A value for the header `retry-after`, in seconds. */

@@ -3,7 +3,7 @@ import { type JsonSchema, list, type NamedShape, object, type Shape, text } from
 import { closed } from '../input/strict.ts';
 import type { Answer, Contents, Operation } from '../route.ts';
 
-/** A time in a request, which `timeFrom` reads. */
+/** The schema of a time in a request. `timeFrom` reads the value. */
 export const requestTime = { type: 'string', format: 'date-time' };
 
 /** Descriptions of headers that several operations share. */

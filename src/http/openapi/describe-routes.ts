@@ -112,7 +112,7 @@ function describe(route: Route, names: SchemaNames): object {
       ),
       ...(operation.etag
         ? {
-            304: withHeaders({ description: 'Unchanged since the response that `If-None-Match` names' }, TAG),
+            304: withHeaders({ description: 'Not changed: `If-None-Match` has the current `ETag`' }, TAG),
           }
         : {}),
       ...(operation.otherAnswers?.default === undefined
@@ -122,7 +122,7 @@ function describe(route: Route, names: SchemaNames): object {
   };
 }
 
-/** The errors of a route that may also return any status as a success. */
+/** The errors of a route that may also return each of these statuses as a success, with the content of both. */
 function anyOf(answer: Answer, errors: Record<number, Answer>): Record<string, Answer> {
   return Object.fromEntries(
     Object.entries(errors).map(([status, error]) => [
@@ -210,7 +210,7 @@ const SHARED: readonly SharedRefusal[] = [
     },
   },
 ];
-/** A path returns this error, none of its operations. */
+/** This error belongs to a path: none of its operations returns it. */
 const METHOD_NOT_ALLOWED: SharedRefusal = {
   code: 'method_not_allowed',
   name: 'MethodNotAllowed',

@@ -45,7 +45,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     signingKeyResource,
     logLineResource,
     workflowResource,
-    // Last: parts that events share with the schemas above are named after those schemas.
+    // Last, because parts that events share with the schemas above are named after those schemas.
     eventResource,
     ...eventResources,
   ].map(({ name, definition }) => [name, definition]),

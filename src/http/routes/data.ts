@@ -221,7 +221,7 @@ function bytesOf({ call, place, version, query, encoding }: DataResponse): Async
   return encoded(readSelected(store, place, version, selection, format), encoding);
 }
 
-/** Made in memory, since the `link` header depends on where the page ends. */
+/** The page is built in memory, because the `link` header depends on where the page ends. */
 async function sendPage({ call, place, version, query, encoding }: DataResponse): Promise<unknown> {
   const format = formatter({ format: query.format, columns: version.fields, only: query.only });
   const { pages, next } = await select(
@@ -251,7 +251,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Identifies the content: only erasures change a published version, and they are counted. */
+/** Identifies the content: only erasures change a published version, and the tag contains their number. */
 function dataTag(version: DataVersion, format: Format, encoding: Encoding): string {
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }

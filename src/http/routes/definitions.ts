@@ -33,7 +33,7 @@ const parameters = [pathParameter('workflowId', 'Workflow ID')];
 const NO_ID =
   'Invalid workflow ID: use 1 to 200 characters without slashes, backslashes or control characters';
 const errors = {
-  precondition_failed: 'Workflow changed since the response that `If-Match` names',
+  precondition_failed: 'Workflow changed: `If-Match` does not have the current `ETag`',
   workflow_of_file: 'Workflow defined in a file by the operator, which the API cannot change',
 };
 

@@ -143,7 +143,7 @@ export const listEventHistory: Operation<KeyedCall> = {
   summary: 'List event history',
   description:
     'Returns the events of the team, newest first, exactly as webhooks receive them. With `type` or `jobId`, each page ' +
-    'searches a limited number of events: a page may be short or empty although `Link` names a next page.',
+    'searches a limited number of events: a page may be short or empty although `Link` has a next page.',
   parameters: [WORKFLOW_FILTER, JOB, ...Object.values(historyFilters), ...historyPage.described],
   answer: pageResponse('events', eventResource),
   errors: {

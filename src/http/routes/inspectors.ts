@@ -80,7 +80,7 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
     });
     if (made === undefined) {
       throw new Problem('inspector_limit', {
-        sentence: `The team has as many inspectors as it may have (${MAX_INSPECTORS}). Remove one first`,
+        sentence: `The team has reached its limit of ${MAX_INSPECTORS} inspectors. Delete one first`,
       });
     }
     reply.header('location', `/v1/inspectors/${made.id}`);
@@ -243,7 +243,7 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
         onWait: () => services.inFlight.rest(reply.raw),
         gone: disconnectSignal(call),
       });
-      // Nothing is echoed, so that nobody can build a page on this origin.
+      // The response contains nothing from the request: otherwise anybody could build a page on this origin.
       return reply
         .code(status)
         .headers({ 'cache-control': 'no-store', 'content-security-policy': "default-src 'none'; sandbox" })

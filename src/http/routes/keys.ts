@@ -38,7 +38,7 @@ export const listKeys = listOperation({
   group: 'Team',
   summary: 'List API keys',
   description:
-    'Returns the keys of the team, oldest first, including revoked ones, without the keys themselves.',
+    'Returns the keys of the team, oldest first, including revoked ones, but never the key values.',
   name: 'keys',
   resource: keyResource,
   order: byId('after', 'key'),

@@ -22,7 +22,9 @@ const FORMATS: Readonly<Record<string, PushFormat>> = {
   'text/csv': 'csv',
   ...Object.fromEntries(NDJSON_TYPES.map((name) => [name, 'ndjson'])),
 };
-/** How long input is discarded after an early response. The length is not limited, because the sender is authenticated. */
+/**
+ * How much input is discarded after an early response. Only the time is limited, because the sender is authenticated.
+ */
 const LINGER = { ms: 10_000, bytes: Number.POSITIVE_INFINITY };
 
 const NDJSON = `One JSON object per line. Also accepted as ${NDJSON_TYPES.slice(1).join(', ')}`;

@@ -74,7 +74,7 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Subscribe a webhook',
   description:
     'Creates a webhook for events of one workflow. Repeating the call creates nothing, and resumes the webhook if it ' +
-    'was paused. `message` names the webhook, and any events that never occur.',
+    'was paused. `message` has the ID of the webhook, and a warning for each event name that Flowhook never sends.',
   requestBody: jsonBody(
     {
       type: 'object',
@@ -220,7 +220,7 @@ async function bodyIds(request: IncomingMessage): Promise<string[]> {
   return [typeof id === 'string' ? id : ''];
 }
 
-/** The ID that all places agree on; undefined if there is none. */
+/** The ID, which must be the same in all places that have one; undefined if there is none. */
 function idFrom(ids: readonly string[]): string | undefined {
   if (ids.includes('') || new Set(ids).size > 1) throw new Problem('field_invalid', { sentence: THREE_WAYS });
   return ids[0];

@@ -112,7 +112,7 @@ export const readMetrics: Operation<
   summary: 'Read metrics',
   description:
     'Returns the metrics of this node in the Prometheus text format 0.0.4. Requires a key with the scope `operator`, in ' +
-    '`x-api-key` or as `authorization: Bearer`, or a client address that `FLOWHOOK_METRICS_ALLOW` names and a `Host` that ' +
+    '`x-api-key` or as `authorization: Bearer`, or a client address in `FLOWHOOK_METRICS_ALLOW` and a `Host` that ' +
     'is an IP address, a local name or `FLOWHOOK_PUBLIC_URL`. docs/reference/metrics.md lists all metrics.',
   weight: 'light',
   answer: {
@@ -198,8 +198,8 @@ export const readSystemChecks: Operation<KeyedCall<'examine'>> = {
   summary: 'Run health checks',
   description:
     'Returns what `flowhook doctor` finds on the node that responds. Requires the scope `operator`. Takes a few seconds, ' +
-    'or half a minute on a large database. Checks run once at a time, and their findings are cached for 30 seconds. No ' +
-    'check sends requests to other hosts.',
+    'or half a minute on a large database. Concurrent calls share one run of the checks, and findings are cached for ' +
+    '30 seconds. No check sends requests to other hosts.',
   answer: jsonResponse('Findings', systemChecksResource),
 
   async handle({ services }) {

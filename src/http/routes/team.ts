@@ -141,7 +141,7 @@ const EVERY_TEAM = '*';
 
 const TEAM = textParameter(
   'team',
-  'Slug of a team, or `*` for all teams and the instance (default: the own team). Requires the scope `operator`',
+  'Slug of a team, or `*` for all teams and the instance (default: your team). Requires the scope `operator`',
 );
 
 /** GET /v1/audit */
@@ -150,9 +150,9 @@ export const listAudit = listOperation({
   group: 'Team',
   summary: 'List the audit log',
   description:
-    'Returns changes made over the API, in the dashboard, at a shell and by workflow files, and sign-ins, newest first. ' +
+    'Returns changes made over the API, in the dashboard, in a shell and by workflow files, and sign-ins, newest first. ' +
     'Queued jobs and pushes are not included: list the jobs instead. With `action`, `actor` or `target`, a page may be short or ' +
-    'empty although `Link` names a next page.',
+    'empty although `Link` has a next page.',
   name: 'lines',
   resource: auditLineResource,
   order: byId('before', 'aud'),

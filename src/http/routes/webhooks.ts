@@ -183,7 +183,7 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
   errors: {
     field_invalid: 'A field is not valid',
     ...errors,
-    precondition_failed: 'Settings changed since the response that `If-Match` names',
+    precondition_failed: 'Settings changed: `If-Match` does not have the current `ETag`',
   },
 
   async handle(call) {

@@ -142,7 +142,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   function setCommonHeaders(exchange: Exchange): void {
     const { request, reply, route } = exchange;
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
-    // Responses with an `ETag`, which clients may cache, replace this.
+    // Responses with an `ETag` replace this header, because clients may cache them.
     if (route?.scope) {
       reply.header('cache-control', 'private, no-store');
       // After a change of key or session, the cache must not return responses to the previous one.
@@ -251,7 +251,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   function fail(exchange: Exchange, error: unknown): void {
     const { request, reply, route, match: found, traced } = exchange;
     const problem = toProblem(error);
-    // When the client has disconnected, the error is only a consequence of that.
+    // If the client has disconnected, the disconnection caused the error.
     if (isServerError(problem) && !isLoggedElsewhere(problem) && !request.socket.destroyed) {
       const err = problem.cause ?? problem;
       const { traceId } = traced.trace ?? {};

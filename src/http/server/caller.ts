@@ -54,9 +54,9 @@ export function clientAddress({ ip = '', socket }: { ip: string | undefined; soc
 const COUNTED: ReadonlySet<string> = new Set(['queueWorkflowJob', 'pushWorkflowRecords']);
 
 /**
- * How many webhooks led to a request, as `flowhook-hops` of a delivery says; 0 for requests that are not deliveries.
- * This ends loops through the service's own webhooks. Deliveries may make no other changes, because hops caused by them
- * could not be counted. The other operations of the contract ignore the header.
+ * How many webhooks led to a request, from the header `flowhook-hops` of a delivery; 0 for requests that are not
+ * deliveries. This ends loops through the service's own webhooks. Deliveries may make no other changes, because hops
+ * caused by them could not be counted. The other operations of the contract ignore the header.
  *
  * @throws Problem `webhook_loop`
  */

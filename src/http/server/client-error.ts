@@ -38,7 +38,7 @@ export function createClientErrorHandler(input: {
   return (raised, socket) => {
     const error = raised as ParserError;
     const current = input.responseOn(socket);
-    // The parser reports every error in the bytes after the first error.
+    // After the first error, the parser reports an error for every further chunk.
     if (closing.has(socket)) return;
     // Operations with `streamsBody` have their own time limit. Node reports the timeout once per request.
     if (error.code === TOO_SLOW && current !== undefined && input.streamsBody(socket)) return;

@@ -17,7 +17,7 @@ export function hasAllowedAddress(
 ): boolean {
   if (allowed === undefined) return false;
   const isForwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
-  // `x-forwarded-for` is the only header of trusted proxies that is evaluated.
+  // Of the headers that trusted proxies send, only `x-forwarded-for` is used.
   const isKnown = trustProxy && !trustProxy.isEverybody && request.headers['x-forwarded-for'] !== undefined;
   return (!isForwarded || isKnown) && request.ip !== undefined && allowed.contains(request.ip);
 }

@@ -278,7 +278,7 @@ function looksLike(text: string): Parse | undefined {
 
 function compatible(said: Parse, looks: Parse): boolean {
   if (said === looks) return true;
-  // A single object is JSON and NDJSON, XHTML starts like XML, and CSV may start with anything except HTML.
+  // A single JSON object is also valid NDJSON, XHTML starts like XML, and CSV may start with anything except HTML.
   if (said === 'ndjson' || said === 'json')
     return looks === 'json' || (looks === 'ndjson' && said === 'ndjson');
   if (said === 'html' || said === 'xml') return looks === 'html' || looks === 'xml';

@@ -225,7 +225,7 @@ async function excerptOf({ body, headers }: HttpResponse, redactor: Redactor): P
       }
     }
   } catch {
-    // The part before the connection broke is enough.
+    // The part that arrived before the connection broke is enough.
   } finally {
     discard({ body });
   }
@@ -250,7 +250,9 @@ const PASSING = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524];
 
 export type Retry =
   | { again: false; sentence: string }
-  /** `rests`: whose requests to the host must wait, because the host asked for it; undefined: only this one. */
+  /**
+   * `rests`: whose requests to the host must wait, because the host asked for a pause; undefined: only this request.
+   */
   | { again: true; sentence: string; waitMs: number; rests?: 'team' | 'all' };
 
 function retryOf(input: {

@@ -131,7 +131,7 @@ async function* readPages(
     const accepted = pager.numbered && count > 1 ? [404, 410] : [];
     const page = yield* readPage(request, { digests: pager.digests, accepted }, deps);
     if (page === 'unchanged' && count > 1) {
-      // Only a header of the definition can have made this request conditional.
+      // Flowhook never makes this request conditional, so a header in the definition did.
       throw new SourceError(
         `${request.url} returned 304 Not Modified after the previous page was read. Remove the conditional header from \`source.headers\``,
       );

@@ -144,7 +144,7 @@ function addressOf(url: string, values: Values): string {
   const [path = ''] = address.split(/[?#]/, 1);
   if (address !== url && /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) {
     throw new SourceError(
-      `The state of this workflow makes the URL ${address}, whose path contains . or .. and leads elsewhere. Check that state`,
+      `With the state of this workflow, the URL is ${address}, whose path contains . or .. and leads elsewhere. Check the state`,
     );
   }
   return address;

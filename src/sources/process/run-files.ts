@@ -56,10 +56,11 @@ export async function handOver({ temporary }: RunDirectory, runAs: RunAs | undef
 export async function removeRunDirectory(path: string): Promise<void> {
   const isHandedOver = ((await lstat(path).catch(() => undefined))?.mode ?? 0) % 0o1000 === HANDED_OVER;
   for (const { entry, uid, gid } of isHandedOver ? await entriesOfOthers(path) : []) {
-    // As its owner: a remaining process of that user could replace a directory with a link while root removes it.
+    // Run as the owner of the entry: a remaining process of that user could replace a directory with a link while root
+    // removes it.
     const remover = spawn('/bin/rm', ['-rf', '--', entry], { uid, gid, cwd: '/', env: {}, stdio: 'ignore' });
     await once(remover, 'exit');
-    // It cannot remove the entry itself, because the directory around it belongs to the service.
+    // The child cannot remove the entry itself, because the directory around the entry belongs to the service.
     await rmdir(entry).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     });
