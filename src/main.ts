@@ -1,5 +1,6 @@
 /** The entry point: loads the called command, runs it, prints its error and sets the exit code. */
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
+import { Command } from './cli/command.ts';
 import { exitCodeOf, sentenceOf } from './cli/exit.ts';
 import { finishCommands, rejectHelpOnNothing, rejectVerbWithoutNoun } from './cli/help.ts';
 import { endedEarly, warn } from './cli/terminal.ts';

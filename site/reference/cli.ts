@@ -1,8 +1,9 @@
 /** Generates the reference of all commands from commander's definitions. */
 import type { EventEmitter } from 'node:events';
-import type { Command, Option } from 'commander';
+import type { Option } from 'commander';
+import type { Command } from '../../src/cli/command.ts';
 import { EXIT_CODES } from '../../src/cli/exit.ts';
-import { EXAMPLES, leavesOf, wholeExample } from '../../src/cli/help.ts';
+import { leavesOf, wholeExample } from '../../src/cli/help.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { flagName } from '../../src/config/sources.ts';
 import { programOf } from '../../src/main.ts';
@@ -52,7 +53,7 @@ export async function cliReference(): Promise<string> {
       taken.length === 0 ? '' : table(['Argument or option', 'Description'], taken),
       isOfServe ? 'Every [setting](settings.md) except secrets is also an option.' : '',
       shared.length === 0 ? '' : `Also: ${shared.map(({ long }) => `\`${long}\``).join(', ')}.`,
-      textBlock((EXAMPLES[path] ?? []).map(wholeExample).join('\n')),
+      textBlock(command.examples.map(wholeExample).join('\n')),
       textBlock(notesOf(command)),
     ]
       .filter((part) => part !== '')

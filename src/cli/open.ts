@@ -2,7 +2,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
-import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
 import { InUseError } from '../model/error.ts';
@@ -12,6 +11,7 @@ import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { explainFailure, openStore, readSchema } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
+import type { Command } from './command.ts';
 import { NotFoundError } from './exit.ts';
 import { addSettings, configOf, type Options } from './options.ts';
 import { say } from './terminal.ts';

@@ -1,10 +1,11 @@
 /** The flags of commands: settings as flags, and checks of the values of flags. */
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
 import { environmentName, flagName } from '../config/sources.ts';
 import { parseIsoTime } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
+import type { Command } from './command.ts';
 import { UsageError } from './exit.ts';
 
 /** The options of a command, as commander passes them. */

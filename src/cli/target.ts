@@ -2,12 +2,12 @@
  * The target of a command: the teams of a database, or the team of an API key on a server. Commands are written once,
  * against the client. On a database, this process handles the client's calls itself.
  */
-import type { Command } from 'commander';
 import { Flowhook, type FlowhookError, type Job, type Workflow } from 'flowhook-client';
 import type { Config } from '../config/config.ts';
 import { nearest } from '../std/nearest.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
+import type { Command } from './command.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { localClient } from './local-server.ts';
 import { addStoreOptions, withStore } from './open.ts';

@@ -9,6 +9,11 @@ export interface Mistake {
   message: string;
 }
 
+/** A mistake as printed: `acme/people.yaml:3: …`. */
+export function mistakeLine({ file, line, message }: Mistake): string {
+  return `${file}${line === null ? '' : `:${line}`}: ${message}`;
+}
+
 /** The path of a setting: `['limits', 'timeout']`, with list positions as numbers. */
 export type Path = readonly (string | number)[];
 

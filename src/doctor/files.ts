@@ -6,6 +6,7 @@ import { storedWorkflows } from '../definitions/apply.ts';
 import { isBroken } from '../definitions/files.ts';
 import { loadWorkflows } from '../definitions/load.ts';
 import { readSecretsFile } from '../definitions/secrets.ts';
+import { mistakeLine } from '../definitions/section.ts';
 import { silentLogger } from '../observe/log.ts';
 import { mayAccess, requireRunAs } from '../sources/process/environment.ts';
 import { countWords, listed } from '../std/amounts.ts';
@@ -187,11 +188,8 @@ export const workflowFiles: Check = {
       signal,
     });
     if (mistakes.length > 0) {
-      const places = mistakes.map(
-        ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
-      );
       return error({
-        what: `Invalid workflow files: ${listed(places)}`,
+        what: `Invalid workflow files: ${listed(mistakes.map(mistakeLine))}`,
         why: 'These workflows keep their last valid definition, or do not exist',
         fix: 'Correct the files, check them with `flowhook workflows validate`, and run `flowhook apply`',
       });

@@ -1,7 +1,6 @@
 /** `flowhook backup create|verify|restore|list`: backups of an SQLite database. */
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { localAuthor } from '../../model/audit.ts';
 import { bytesWords, grouped } from '../../std/amounts.ts';
@@ -25,6 +24,7 @@ import {
   verifyDatabase,
 } from '../../store/open.ts';
 import { keyFile, keyFingerprint } from '../../teams/encryption-key.ts';
+import type { Command } from '../command.ts';
 import { ConflictError, NotFoundError, UsageError } from '../exit.ts';
 import { addStoreOptions, databaseFile, isMissing, systemUser } from '../open.ts';
 import { configOf, type Options } from '../options.ts';
@@ -43,6 +43,7 @@ export function addBackup(program: Command): void {
     backup
       .command('create')
       .description('write and verify a backup, also while a server is running')
+      .withExamples('backup create', 'backup create --to /mnt/elsewhere --json')
       .option(
         '--to <directory>',
         'directory for the backup (default: FLOWHOOK_BACKUP_DIRECTORY, else backups in the data directory)',
@@ -53,6 +54,11 @@ export function addBackup(program: Command): void {
     backup
       .command('verify')
       .description('verify a backup: its checksum, its tables, and the counts in its manifest')
+      .withExamples(
+        'backup verify',
+        'backup verify flowhook-2026-11-21T040503Z-v8.db',
+        'backup verify --database postgres://db.example.com/restored',
+      )
       .argument('[backup]', 'file, or name of a file in the backup directory (default: the newest there)')
       .addHelpText(
         'after',
@@ -64,6 +70,7 @@ export function addBackup(program: Command): void {
     backup
       .command('restore')
       .description('replace the database with a backup; stop the server first')
+      .withExamples('backup restore flowhook-2026-11-21T040503Z-v8.db --force')
       .argument('<backup>', 'file, or name of a file in the backup directory')
       .option('--force', 'replace an existing database, which is kept under another name')
       .addHelpText('after', `\n${WITHOUT_KEY}.`),
@@ -72,6 +79,7 @@ export function addBackup(program: Command): void {
     backup
       .command('list')
       .description('list backups, newest first')
+      .withExamples('backup list', 'backup list /mnt/elsewhere')
       .argument('[directory]', 'directory to list (default: the backup directory)'),
   ).action(list);
 }

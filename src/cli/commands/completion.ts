@@ -1,5 +1,5 @@
 /** `flowhook completion`: prints a shell script that completes commands, flags and values. */
-import type { Command, Option } from 'commander';
+import type { Option } from 'commander';
 import { PUSH_FORMATS } from '../../jobs/push-records.ts';
 import { DELIVERY_STATES } from '../../model/delivery.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
@@ -7,6 +7,7 @@ import { JOB_ORIGINS, JOB_STATES } from '../../model/job.ts';
 import { TEAM_SCOPES } from '../../model/team.ts';
 import { MODES } from '../../model/workflow.ts';
 import { FORMATS } from '../../records/formats.ts';
+import type { Command } from '../command.ts';
 import { type Options, oneOf } from '../options.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -30,6 +31,11 @@ export function addCompletion(program: Command): void {
   program
     .command('completion')
     .description('print a completion script for a shell')
+    .withExamples(
+      'completion bash >> ~/.bashrc',
+      'completion zsh > ~/.zfunc/_flowhook',
+      'completion fish > ~/.config/fish/completions/flowhook.fish',
+    )
     .argument('<shell>', SHELLS.join(', '))
     .addHelpText('after', WHERE)
     .action((name: string, _options: Options) => {

@@ -2,7 +2,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { Command } from 'commander';
 import { InterruptedError } from '../../jobs/attempt.ts';
 import { PUSH_FORMATS, type PushFormat } from '../../jobs/push-records.ts';
 import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/planned-writes.ts';
@@ -10,6 +9,7 @@ import { MODES, type Mode } from '../../model/workflow.ts';
 import { FORMATS, type Format } from '../../records/formats.ts';
 import { countWords } from '../../std/amounts.ts';
 import { createProgressBar } from '../../std/progress-bar.ts';
+import type { Command } from '../command.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import { type Options, oneOf } from '../options.ts';
 import { onTarget, onWorkflow, type Target } from '../target.ts';
@@ -40,6 +40,10 @@ export function addData(program: Command): void {
   const importing = data
     .command('import')
     .description('publish the records of a file in a workflow whose source is `push`')
+    .withExamples(
+      'data import people.csv --workflow inbox',
+      'zcat people.ndjson.gz | flowhook data import - --format ndjson --workflow inbox',
+    )
     .argument(
       '<file>',
       `a ${Object.keys(ENDINGS).join(', ')} file, also with .gz or .zst; - reads standard input`,
@@ -66,6 +70,7 @@ export function addData(program: Command): void {
     'get',
     'print the records of a workflow, one JSON object per line (with --json: one array)',
   )
+    .withExamples('data get people', 'data get people --format csv > people.csv')
     .option('--format <format>', `${FORMATS.join(', ')} (default: ndjson)`)
     .option('--at <version>', 'version to read (default: the newest)');
   onTarget(get, getRecords, {
@@ -79,6 +84,7 @@ export function addData(program: Command): void {
     'changes',
     'print the changes of records, one JSON object per line (with --json: one array)',
   )
+    .withExamples('data changes people --since 3')
     .requiredOption('--since <version>', 'changes after this version')
     .option('--until <version>', 'changes up to this version (default: the newest)');
   onTarget(changes, getChanges, {
@@ -88,7 +94,12 @@ export function addData(program: Command): void {
     },
   });
 
-  onTarget(command('versions', 'list the readable versions of a workflow, newest first'), listVersions);
+  onTarget(
+    command('versions', 'list the readable versions of a workflow, newest first').withExamples(
+      'data versions people',
+    ),
+    listVersions,
+  );
   addErase(data);
 }
 

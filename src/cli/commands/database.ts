@@ -1,7 +1,6 @@
 /** `flowhook database copy` and `flowhook migrate`: copies a whole database, and migrates its schema. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { InUseError } from '../../model/error.ts';
 import { createLogger } from '../../observe/log.ts';
@@ -10,6 +9,7 @@ import { createProgressBar, type ProgressBar } from '../../std/progress-bar.ts';
 import { type CopyReport, copyTables, type OnCopied } from '../../store/copy/copy.ts';
 import { databaseUrlMistake } from '../../store/database-url.ts';
 import { explainFailure, openStore, openTables, readSchema } from '../../store/open.ts';
+import type { Command } from '../command.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import { addStoreOptions, prepareDataDirectory } from '../open.ts';
 import { addSettings, configOf, type Options } from '../options.ts';
@@ -27,6 +27,10 @@ export function addDatabase(program: Command): void {
     .description(
       'copy a whole database (sqlite:/path/to/file or postgres://…) into an empty one, and compare them at the end. ' +
         'Stop all servers on both first. An interrupted copy must start again',
+    )
+    .withExamples(
+      'database copy --from sqlite:/srv/data/flowhook.db --to postgres://db.example.com/flowhook',
+      'database copy --to sqlite:/srv/data/flowhook.db --json',
     )
     .option('--from <url>', 'database to copy (default: FLOWHOOK_DATABASE)')
     .option('--to <url>', 'empty database to copy into (default: FLOWHOOK_DATABASE)')
@@ -155,9 +159,14 @@ export function addMigrate(program: Command): void {
       'after',
       '\nExit codes of status: 0 up to date, 1 migrations are pending, or the schema is newer than this flowhook',
     );
-  addStoreOptions(migrate.command('status').description('show which migrations are pending')).action(status);
   addStoreOptions(
-    migrate.command('up').description('run pending migrations; back up a PostgreSQL database first'),
+    migrate.command('status').description('show which migrations are pending').withExamples('migrate status'),
+  ).action(status);
+  addStoreOptions(
+    migrate
+      .command('up')
+      .description('run pending migrations; back up a PostgreSQL database first')
+      .withExamples('migrate up'),
   ).action(up);
 }
 

@@ -1,10 +1,8 @@
 /** `flowhook teams delete`: exports the data of a team, retires the team, and deletes its rows. */
-
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { Team } from '../../model/team.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
@@ -18,6 +16,7 @@ import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
 import { openSealer } from '../../teams/encryption-key.ts';
 import type { WebhookDeps } from '../../webhooks/sealed.ts';
+import type { Command } from '../command.ts';
 import { ConflictError, UsageError } from '../exit.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import type { Options } from '../options.ts';
@@ -35,6 +34,7 @@ export function addDeleteTeam(teams: Command): void {
   const command = teams
     .command('delete')
     .description('permanently delete a team with all its data, after exporting them')
+    .withExamples('teams delete acme', 'teams delete acme --yes --export /backups/acme')
     .argument('<slug>', 'slug of the team, as `flowhook teams list` shows it')
     .option('--export <directory>', 'new directory for the export (default: the slug and the time)')
     .option('--no-export', 'skip the export')

@@ -1,6 +1,5 @@
 /** `flowhook webhooks test|deliveries|delivery|replay`: sends test events, shows deliveries and replays them. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Command } from 'commander';
 import {
   type Delivery,
   type DeliveryDetail,
@@ -14,6 +13,7 @@ import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/de
 import { countWords, durationWords, grouped } from '../../std/amounts.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
 import { planWords, statesWords } from '../../webhooks/replay.ts';
+import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { inWords, oneLine } from '../job-words.ts';
 import { dateFrom, type Options, someOf, wholeNumber } from '../options.ts';
@@ -43,6 +43,7 @@ export function addDeliveries(webhooks: Command): void {
   const test = webhooks
     .command('test')
     .description('send a webhook_test event to a webhook, whether or not it subscribes to that event')
+    .withExamples('webhooks test WEBHOOK --wait')
     .argument('<webhook>', 'id or URL of the webhook')
     .option('--wait', 'wait for the attempt and print its outcome (requires a running server)');
   onTarget(test, sendTest, { own: isWaitedFor });
@@ -50,6 +51,7 @@ export function addDeliveries(webhooks: Command): void {
   const deliveries = webhooks
     .command('deliveries')
     .description('list the deliveries of a webhook, newest first')
+    .withExamples('webhooks deliveries WEBHOOK --state waiting,dead')
     .argument('<webhook>', 'id or URL of the webhook')
     .option('--state <states>', `only deliveries in these states: comma-separated, ${STATES}`)
     .option('--since <time>', 'only deliveries created at or after this time, such as 2026-11-20T10:00Z')
@@ -63,6 +65,7 @@ export function addDeliveries(webhooks: Command): void {
   const delivery = webhooks
     .command('delivery')
     .description('show a delivery with every attempt and its timing')
+    .withExamples('webhooks delivery DELIVERY --body')
     .argument('<delivery>', 'id of the delivery')
     .option('--body', 'also print the event and the response bodies');
   onTarget(delivery, showDelivery);
@@ -70,6 +73,11 @@ export function addDeliveries(webhooks: Command): void {
   const replay = webhooks
     .command('replay')
     .description('send a delivery again, or all deliveries of a webhook since a time that have not arrived')
+    .withExamples(
+      'webhooks replay DELIVERY',
+      'webhooks replay WEBHOOK --since 2026-11-20T10:00Z --dry-run',
+      'webhooks replay WEBHOOK --since 2026-11-20T10:00Z --wait',
+    )
     .argument('<id>', 'id of a delivery; with --since, id or URL of a webhook')
     .option(
       '--since <time>',

@@ -1,6 +1,6 @@
 /** `flowhook doctor`: checks the installation, and prints the effect and the fix of every problem. */
 import { type InspectColor, styleText } from 'node:util';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import type { Flowhook } from 'flowhook-client';
 import { ConfigError } from '../../config/config.ts';
 import { misspelledVariables } from '../../config/sources.ts';
@@ -12,6 +12,7 @@ import { countWords, durationWords } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { printable } from '../../std/printable.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
+import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { addStoreOptions } from '../open.ts';
 import { addSettings, configOf, type Options } from '../options.ts';
@@ -51,6 +52,7 @@ export function addDoctor(program: Command): void {
       'check the machine, settings, files, database, backups, network and recent failures, also while a server is ' +
         'running, and print the effect and the fix of every problem, without changing anything',
     )
+    .withExamples('doctor', 'doctor --full --online', 'doctor --json')
     .option('--full', 'read the whole database, without a time limit')
     .option(
       '--online [urls...]',

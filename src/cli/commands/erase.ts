@@ -1,7 +1,6 @@
 /** `flowhook data erase|export`: erases a person from all data of a team, or exports all data about a person. */
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import {
   type ErasureReport,
@@ -12,6 +11,7 @@ import {
 } from '../../records/erase.ts';
 import { countWords } from '../../std/amounts.ts';
 import { openSealer } from '../../teams/encryption-key.ts';
+import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { databaseFile } from '../open.ts';
 import type { Options } from '../options.ts';
@@ -22,6 +22,7 @@ export function addErase(data: Command): void {
   const erasing = data
     .command('erase')
     .description('erase a person from records, old versions, events, delivery logs and errors')
+    .withExamples('data erase --team acme --email ada@example.com --dry-run')
     .option('--team <slug>', 'team that holds the data (on a server: the team of the API key)')
     .option('--email <address>', 'email address of the person, case-insensitive')
     .option('--id <id>', 'id of a record, in every workflow unless --workflow is set')
@@ -40,6 +41,7 @@ export function addErase(data: Command): void {
   const exporting = data
     .command('export')
     .description('print all data about a person, one JSON object per line')
+    .withExamples('data export --email ada@example.com > ada.ndjson')
     .requiredOption('--email <address>', 'email address of the person, case-insensitive')
     .option('--team <slug>', 'only data of this team (on a server: the team of the API key)');
   onTarget(exporting, exportData, { check: ({ email }) => refuseNoAddress(String(email)) });

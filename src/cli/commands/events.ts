@@ -1,7 +1,7 @@
 /** `flowhook events list` and `flowhook audit list`: lists events, and the changes in the audit log. */
-import type { Command } from 'commander';
 import type { AuditLine, FlowhookEvent } from 'flowhook-client';
 import { parseExactly } from '../../model/record.ts';
+import type { Command } from '../command.ts';
 import { localClient } from '../local-server.ts';
 import { dateFrom, type Options, wholeNumber } from '../options.ts';
 import { onTarget, soleTeam, type Target } from '../target.ts';
@@ -20,6 +20,7 @@ export function addEvents(program: Command): void {
     .description('list the events of workflows and jobs')
     .command('list')
     .description('list events of a team, oldest first (with --json: their bodies as sent to webhooks)')
+    .withExamples('events list', 'events list --after 0 --json')
     .option('--team <slug>', 'team, if there are several')
     .option('--after <sequence>', 'only events after this sequence number (default: the newest events)')
     .option('--limit <number>', `maximum number of events, up to ${MAX_EVENTS} (default: ${DEFAULT_EVENTS})`);
@@ -32,6 +33,7 @@ export function addAudit(program: Command): void {
     .description('read the audit log: who changed what, when, and from where')
     .command('list')
     .description('list changes, newest first')
+    .withExamples('audit list', 'audit list --team acme --action keys.create --since 2026-11-01 --json')
     .option('--team <slug>', 'only changes in this team (default: all teams and the instance)')
     .option('--action <name>', 'only changes by this operation, such as `webhooks.subscribe`')
     .option('--actor <key-id>', 'only changes made with this API key')

@@ -1,11 +1,11 @@
 /** `flowhook init` and `flowhook config`: creates the files of a new installation, and shows the settings. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { commentedSettings } from '../../config/commented-file.ts';
 import { ConfigError } from '../../config/config.ts';
 import { settingsByGroup } from '../../config/settings.ts';
 import { misspelledVariables } from '../../config/sources.ts';
+import type { Command } from '../command.ts';
 import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
 import { columns, print, say } from '../terminal.ts';
@@ -30,6 +30,7 @@ export function addInit(program: Command): void {
       'create the files of a new installation: flowhook.yaml with all settings as comments, an example workflow, ' +
         'compose.yaml and a systemd unit; existing files are kept',
     )
+    .withExamples('init', 'init /etc/flowhook')
     .argument('[directory]', 'directory for the files, created if missing', '.')
     .option('--force', 'overwrite existing files')
     .option('--json', 'print JSON')
@@ -100,6 +101,7 @@ export function addConfig(program: Command): void {
     .description(
       'print the settings that a server started with these flags and variables would use; secrets are masked',
     )
+    .withExamples('config print --show-origin', 'config print --port 9000 --json')
     .option('--show-origin', 'print the source of each value: a flag, a variable or a file')
     .option('--json', 'print JSON');
   addAllSettings(printing).action(printConfig);
@@ -108,6 +110,7 @@ export function addConfig(program: Command): void {
     .description(
       'check the settings that a server started with these flags and variables would use; exit code 2 if any is invalid',
     )
+    .withExamples('config check', 'config check --host 0.0.0.0 --json')
     .option('--json', 'print JSON');
   addAllSettings(checking).action(checkConfig);
 }

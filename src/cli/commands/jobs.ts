@@ -1,10 +1,10 @@
 /** `flowhook run` and `flowhook jobs`: queues, lists, shows, follows, cancels and reruns jobs. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Command } from 'commander';
 import type { Flowhook, FlowhookError, Job } from 'flowhook-client';
 import { JOB_ORIGINS, JOB_STATES } from '../../model/job.ts';
 import { countWords, parseDuration } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
+import type { Command } from '../command.ts';
 import { ConflictError, UsageError } from '../exit.ts';
 import { followJob, logTail, report } from '../follow-job.ts';
 import { cellsOf, JOB_HEADS, jobLines, logText, oneLine, resultWords, stateWords } from '../job-words.ts';
@@ -28,6 +28,7 @@ export function addRun(program: Command): void {
     .description(
       'run a workflow on the server that uses this database, or if no server is running, in this process',
     )
+    .withExamples('run people --wait', 'run acme/people --wait --logs')
     .argument('<workflow>', 'id of the workflow')
     .option('--team <slug>', 'team of the workflow, if several teams have a workflow with this id')
     .option('--wait', 'wait until the job has ended (always on when the job runs in this process)')
@@ -50,6 +51,7 @@ export function addJobs(program: Command): void {
   const list = jobs
     .command('list')
     .description('list jobs, newest first')
+    .withExamples('jobs list', 'jobs list --workflow people --state failed --limit 5')
     .option('--workflow <id>', 'only jobs of this workflow')
     .option('--team <slug>', 'only jobs of this team')
     .option('--state <states>', `only jobs in these states: comma-separated, of ${JOB_STATES.join(', ')}`)
@@ -63,7 +65,11 @@ export function addJobs(program: Command): void {
     action: (team: TargetTeam, id: string, options: Options) => Promise<void>,
   ) =>
     onTarget(
-      jobs.command(name).description(description).argument('<job>', 'id of the job'),
+      jobs
+        .command(name)
+        .description(description)
+        .withExamples(`jobs ${name} JOB`)
+        .argument('<job>', 'id of the job'),
       (target, id: string, options: Options) =>
         onJob(target, id, (team, jobId) => action(team, jobId, options)),
     );
@@ -80,6 +86,7 @@ export function addJobs(program: Command): void {
   const logs = jobs
     .command('logs')
     .description('print the log of a job (with --json: one JSON object per line)')
+    .withExamples('jobs logs JOB', 'jobs logs JOB --follow')
     .argument('<job>', 'id of the job')
     .option('--attempt <number>', 'number of the attempt (default: the last)')
     .option('--follow', 'keep printing until the job has ended, including further attempts');
@@ -88,6 +95,7 @@ export function addJobs(program: Command): void {
   const watch = jobs
     .command('watch')
     .description('follow a job until it ends; without a job, print every change of every job until Ctrl-C')
+    .withExamples('jobs watch', 'jobs watch JOB')
     .argument('[job]', 'id of the job')
     .option('--team <slug>', 'only jobs of this team');
   onTarget(watch, async (target, id: string | undefined, options: Options) => {

@@ -1,5 +1,4 @@
 /** `flowhook keys`: creates, lists and revokes API keys. */
-import type { Command } from 'commander';
 import type { Key } from 'flowhook-client';
 import {
   DEFAULT_SCOPES,
@@ -13,6 +12,7 @@ import {
 import { nearest } from '../../std/nearest.ts';
 import type { Store } from '../../store/store.ts';
 import { mintKey } from '../../teams/keys.ts';
+import type { Command } from '../command.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import type { Options } from '../options.ts';
 import { findTeams, onTarget, type Target, teamNotFound } from '../target.ts';
@@ -28,6 +28,10 @@ export function addKeys(program: Command): void {
   const create = keys
     .command('create')
     .description('create an API key and print it once; a running server accepts it immediately')
+    .withExamples(
+      'keys create --team default',
+      'keys create --team acme --scopes read --expires-in 90 --name dashboard',
+    )
     .option(
       '--team <slug>',
       `team of the key; "${DEFAULT_TEAM}" is created if it does not exist (on a server: the team of the calling key)`,
@@ -51,6 +55,7 @@ export function addKeys(program: Command): void {
   const list = keys
     .command('list')
     .description('list API keys, without their secret values')
+    .withExamples('keys list', 'keys list --team acme')
     .option('--team <slug>', 'only keys of this team');
   onTarget(list, async (target, options: Options) => {
     const rows = await keysOf(target);
@@ -60,6 +65,7 @@ export function addKeys(program: Command): void {
   const revoke = keys
     .command('revoke')
     .description('permanently revoke an API key; a running server rejects it within a second')
+    .withExamples('keys revoke KEY')
     .argument('<id>', 'id of the key, as `flowhook keys list` shows it');
   onTarget(addYes(revoke), revokeKey);
 }

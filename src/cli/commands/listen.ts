@@ -1,7 +1,6 @@
 /** `flowhook webhooks listen`: forwards the events of a server to a local URL, signed, for development. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Command } from 'commander';
 import { type Call, Flowhook, FlowhookError } from 'flowhook-client';
 import { canonicalEvent, type EventType, eventNamesMistake } from '../../model/event.ts';
 import { parseExactly } from '../../model/record.ts';
@@ -10,6 +9,7 @@ import { serviceUrl } from '../../net/host.ts';
 import { durationWords } from '../../std/amounts.ts';
 import { VERSION } from '../../std/version.ts';
 import { signatureHeaders } from '../../webhooks/sign.ts';
+import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { configOf, type Options } from '../options.ts';
 import { keyOf, type Profile, serverOf } from '../profiles.ts';
@@ -29,6 +29,7 @@ export function addListen(webhooks: Command): void {
   webhooks
     .command('listen')
     .description('forward the events of a server to a local URL, signed, until Ctrl-C')
+    .withExamples('webhooks listen --forward-to http://127.0.0.1:9000/hook --print')
     .requiredOption('--forward-to <url>', 'URL of your receiver, such as http://127.0.0.1:9000/hook')
     .option(
       '--url <url>',

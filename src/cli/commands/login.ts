@@ -1,6 +1,5 @@
 /** `flowhook login|logout|profiles|dashboard`: saves servers with their keys, and signs users in to the dashboard. */
 import { createInterface } from 'node:readline/promises';
-import type { Command } from 'commander';
 import { type ApiKey, allows, isUsable, type Team } from '../../model/team.ts';
 import { urlMistake } from '../../model/webhook.ts';
 import { browsableUrl } from '../../net/host.ts';
@@ -8,6 +7,7 @@ import { toIso } from '../../std/clock.ts';
 import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
 import { linkUrl, makeLink } from '../../teams/sessions.ts';
+import type { Command } from '../command.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import { addSettings, configOf, type Options } from '../options.ts';
@@ -19,6 +19,10 @@ export function addLogin(program: Command): void {
   program
     .command('login')
     .description('save a server and an API key as a profile; commands use it where there is no database')
+    .withExamples(
+      'login https://flowhook.example.com',
+      'login http://127.0.0.1:8080 --profile local < key.txt',
+    )
     .argument('<url>', 'URL of the server')
     .option('--key <key>', 'API key (default: FLOWHOOK_KEY, else standard input)')
     .option('--profile <name>', `name of the profile (default: ${DEFAULT_PROFILE})`)
@@ -27,12 +31,14 @@ export function addLogin(program: Command): void {
   program
     .command('logout')
     .description('delete a saved server with its API key')
+    .withExamples('logout', 'logout --profile local')
     .option('--profile <name>', `name of the profile (default: ${DEFAULT_PROFILE})`)
     .option('--json', 'print JSON')
     .action(logout);
   program
     .command('profiles')
     .description('list saved servers, without their API keys')
+    .withExamples('profiles')
     .option('--json', 'print JSON')
     .action(listProfiles);
 }
@@ -91,6 +97,7 @@ export function addDashboard(program: Command): void {
   const command = program
     .command('dashboard')
     .description('print a one-time link that signs in to the dashboard, valid for 30 minutes')
+    .withExamples('dashboard', 'dashboard --team acme --public-url https://flowhook.example.com')
     .option('--team <slug>', 'team to sign in to (default: default)')
     .option('--key-id <id>', 'API key to sign in with (default: the key of the team with the most scopes)');
   addSettings(addStoreOptions(command), ['host', 'port', 'publicUrl']).action(printLink);

@@ -8,6 +8,7 @@ import { EXTENSIONS } from '../../definitions/files.ts';
 import { loadWorkflowFile } from '../../definitions/load.ts';
 import { type Proposal, proposalText } from '../../definitions/proposals/proposal.ts';
 import { teamSecrets } from '../../definitions/secrets.ts';
+import { mistakeLine } from '../../definitions/section.ts';
 import type { HttpSource } from '../../model/http-source.ts';
 import { silentLogger } from '../../observe/log.ts';
 import type { Preview } from '../../sources/http/preview.ts';
@@ -50,11 +51,8 @@ async function sourceOfFile(
 ): Promise<{ source: HttpSource; secrets: string[] }> {
   const loaded = await loadWorkflowFile(path, { runAs: configOf(options).runAs, log: silentLogger, signal });
   if ('mistakes' in loaded) {
-    throw new UsageError(
-      loaded.mistakes
-        .map(({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`)
-        .join('\n'),
-    );
+    const lines = loaded.mistakes.map((mistake) => mistakeLine({ ...mistake, file: path }));
+    throw new UsageError(lines.join('\n'));
   }
   const { directory, team, definition } = loaded;
   if (definition.source.type !== 'http') {

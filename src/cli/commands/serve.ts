@@ -1,12 +1,11 @@
 /** `flowhook serve`: runs the service until a signal or an uncaught exception. */
-
 import { writeSync } from 'node:fs';
-import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
 import { misspelledVariables } from '../../config/sources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { type Service, startService } from '../../service/service.ts';
 import { countWords } from '../../std/amounts.ts';
+import type { Command } from '../command.ts';
 import { sentenceOf } from '../exit.ts';
 import { prepareDataDirectory } from '../open.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from '../options.ts';
@@ -18,7 +17,10 @@ const LINGER_MS = 1_000;
 const ECHO_MS = 500;
 
 export function addServe(program: Command): void {
-  const command = program.command('serve').description('run the service: API, jobs and webhooks');
+  const command = program
+    .command('serve')
+    .description('run the service: API, jobs and webhooks')
+    .withExamples('serve', 'serve --port 9000 --data /var/lib/flowhook --workflows /etc/flowhook/workflows');
   addAllSettings(command);
   command.addHelpText('after', secretSettingsHelp());
   command.action(async (options: Options) => {

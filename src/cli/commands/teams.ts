@@ -1,10 +1,10 @@
 /** `flowhook teams`: lists and creates teams, and sets their quotas. */
-import type { Command } from 'commander';
 import { type OwnQuotas, parseQuota, QUOTAS, type Quota } from '../../model/quota.ts';
 import { isTeamSlug, type Team } from '../../model/team.ts';
 import { bytesWords, countWords, grouped, parseSize } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import { everyRow } from '../../store/page.ts';
+import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import type { Options } from '../options.ts';
@@ -15,12 +15,16 @@ import { addDeleteTeam } from './delete-team.ts';
 export function addTeams(program: Command): void {
   const teams = program.command('teams').description('list, create and delete teams, and set their quotas');
   addStoreOptions(
-    teams.command('list').description('list teams with their numbers of workflows and usable API keys'),
+    teams
+      .command('list')
+      .description('list teams with their numbers of workflows and usable API keys')
+      .withExamples('teams list'),
   ).action(listTeams);
   addStoreOptions(
     teams
       .command('create')
       .description('create a team; an existing team is not changed')
+      .withExamples('teams create acme')
       .argument(
         '<slug>',
         'slug of the team (a–z, 0–9 and -), which also names the directory of its workflow files',
@@ -72,12 +76,18 @@ export function addTeamQuotas(teams: Command): void {
     teams
       .command('quotas')
       .description('show the quotas of teams and their usage')
+      .withExamples('teams quotas', 'teams quotas acme')
       .argument('[slug]', 'slug of a team, as `flowhook teams list` shows it (default: all teams)'),
   ).action(showQuotas);
   addStoreOptions(
     teams
       .command('set-quota')
       .description('set a quota of a team; a running server applies it immediately')
+      .withExamples(
+        'teams set-quota acme records 1000000',
+        'teams set-quota acme storedBytes 10GB',
+        'teams set-quota acme workflows default',
+      )
       .argument('<slug>', 'slug of the team, as `flowhook teams list` shows it')
       .argument('<quota>', `one of ${QUOTAS.join(', ')}`)
       .argument(

@@ -1,9 +1,9 @@
 /** `flowhook workflows test`: runs the source of a file without publishing, and shows what a job would change. */
-
 import { existsSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';
 import { teamSecrets } from '../../definitions/secrets.ts';
+import { mistakeLine } from '../../definitions/section.ts';
 import { type TriedRun, tryRun } from '../../jobs/try-run.ts';
 import { type Difference, differenceOf } from '../../model/same-json.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
@@ -29,9 +29,7 @@ export async function testFile(path: string, options: Options): Promise<void> {
       signal,
     });
     if ('mistakes' in loaded) {
-      const lines = loaded.mistakes.map(
-        ({ line, message }) => `${path}${line === null ? '' : `:${line}`}: ${message}`,
-      );
+      const lines = loaded.mistakes.map((mistake) => mistakeLine({ ...mistake, file: path }));
       throw new UsageError(lines.join('\n'));
     }
     if (loaded.definition.source.type === 'push') {

@@ -1,9 +1,9 @@
 /** `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` have the other subcommands. */
-import type { Command } from 'commander';
 import type { WebhookDetail, WebhookSettings } from 'flowhook-client';
 import { reasonMistake, urlMistake } from '../../model/webhook.ts';
 import { grouped } from '../../std/amounts.ts';
 import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/subscribe.ts';
+import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { type Options, repeated } from '../options.ts';
@@ -26,6 +26,7 @@ export function addWebhooks(program: Command): void {
   const list = webhooks
     .command('list')
     .description('list webhooks, oldest first')
+    .withExamples('webhooks list', 'webhooks list --workflow people')
     .option('--workflow <id>', 'only webhooks of this workflow')
     .option('--team <slug>', 'only webhooks of this team');
   onTarget(list, listWebhooks);
@@ -37,7 +38,11 @@ export function addWebhooks(program: Command): void {
     check?: (options: Options) => void,
   ) =>
     onTarget(
-      webhooks.command(name).description(description).argument('<webhook>', 'id or URL of the webhook'),
+      webhooks
+        .command(name)
+        .description(description)
+        .withExamples(`webhooks ${name} WEBHOOK`)
+        .argument('<webhook>', 'id or URL of the webhook'),
       (target, webhook: string, options: Options) =>
         onWebhook(target, webhook, (team, id) => action(team, id, options)),
       { check: (_webhook: string, options) => check?.(options) },
@@ -49,6 +54,10 @@ export function addWebhooks(program: Command): void {
   const subscribing = webhooks
     .command('subscribe')
     .description('subscribe a URL to the events of a workflow; repeating the command ends a pause')
+    .withExamples(
+      'webhooks subscribe people https://example.com/hook --events job.finished,job.failed',
+      'webhooks subscribe https://example.com/all',
+    )
     .usage('[options] [workflow] <url>')
     .argument(
       '<workflow>',
@@ -70,11 +79,19 @@ export function addWebhooks(program: Command): void {
   });
 
   addYes(
-    one('unsubscribe', 'delete a webhook permanently; its waiting deliveries are not sent', unsubscribe),
+    one(
+      'unsubscribe',
+      'delete a webhook permanently; its waiting deliveries are not sent',
+      unsubscribe,
+    ).withExamples('webhooks unsubscribe WEBHOOK', 'webhooks unsubscribe https://example.com/hook'),
   );
   one('set', 'change settings of a webhook; all others keep their values', async (team, id, options) =>
     printWebhook(await team.client.webhooks.update(id, settingsFrom(options)), team, options),
   )
+    .withExamples(
+      'webhooks set WEBHOOK --ordered --rate 5 --timeout 10',
+      'webhooks set WEBHOOK --header "x-token: abc"',
+    )
     .option('--ordered', 'send one delivery at a time, in the order of the events')
     .option('--no-ordered', 'send several deliveries at the same time')
     .option('--rate <number>', 'maximum number of requests per second, or none for no limit')
@@ -96,7 +113,9 @@ export function addWebhooks(program: Command): void {
       const mistake = reason === undefined ? undefined : reasonMistake(String(reason));
       if (mistake !== undefined) throw new UsageError(mistake.replace('`reason`', '--reason'));
     },
-  ).option('--reason <text>', 'reason of the pause, which `webhooks show` prints');
+  )
+    .withExamples('webhooks pause WEBHOOK --reason "moving house"')
+    .option('--reason <text>', 'reason of the pause, which `webhooks show` prints');
   one(
     'resume',
     'end the pause of a webhook and send its waiting deliveries',
@@ -112,10 +131,12 @@ export function addWebhooks(program: Command): void {
       'give a webhook a new signing secret and print it; for some hours, the old secret also signs',
       rotate,
       (options) => void overlapHoursFrom(options),
-    ).option(
-      '--overlap-hours <hours>',
-      `hours during which the old secret also signs, 0 to ${MAX_OVERLAP_HOURS}; 0 requires confirmation (default: ${DEFAULT_OVERLAP_HOURS})`,
-    ),
+    )
+      .withExamples('webhooks rotate WEBHOOK --overlap-hours 24')
+      .option(
+        '--overlap-hours <hours>',
+        `hours during which the old secret also signs, 0 to ${MAX_OVERLAP_HOURS}; 0 requires confirmation (default: ${DEFAULT_OVERLAP_HOURS})`,
+      ),
   );
   addDeliveries(webhooks);
   addListen(webhooks);

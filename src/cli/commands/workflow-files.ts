@@ -1,14 +1,13 @@
 /** `flowhook apply` and `flowhook workflows validate`: applies and checks the files of workflows. */
-
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { applyWorkflows } from '../../definitions/apply.ts';
 import { findWorkflowFiles, strayMessage } from '../../definitions/files.ts';
 import { loadWorkflowFile, loadWorkflows } from '../../definitions/load.ts';
-import type { Mistake } from '../../definitions/section.ts';
+import { type Mistake, mistakeLine } from '../../definitions/section.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { countWords } from '../../std/amounts.ts';
+import type { Command } from '../command.ts';
 import { addStoreOptions, withStore } from '../open.ts';
 import { addSettings, configOf, type Options } from '../options.ts';
 import { print, say, warn } from '../terminal.ts';
@@ -17,6 +16,7 @@ export function addApply(program: Command): void {
   const command = program
     .command('apply')
     .description('apply the workflow files to the database; a running server uses them immediately')
+    .withExamples('apply', 'apply --prune')
     .option('--prune', 'archive workflows whose file is missing')
     .option('--force', 'allow --prune to archive more than half of the workflows');
   addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
@@ -35,9 +35,7 @@ export function addApply(program: Command): void {
         report[what].map((name) => `${what.padEnd(9)} ${name}`),
       );
       print(options, report, [...changes, `unchanged ${report.unchanged}`]);
-      for (const { file, line, message } of report.mistakes) {
-        warn(`${file}${line === null ? '' : `:${line}`}: ${message}`);
-      }
+      for (const mistake of report.mistakes) warn(mistakeLine(mistake));
       if (report.missing.length > 0) {
         say(
           'Workflows whose file is missing were not changed. To archive them, run `flowhook apply --prune`',
@@ -51,10 +49,7 @@ export function addApply(program: Command): void {
 export async function validate(files: readonly string[], options: Options): Promise<void> {
   const { checked, mistakes } =
     files.length === 0 ? await checkDirectory(options) : await checkFiles(files, options);
-  const lines = mistakes.map(
-    ({ file, line, message }) => `${file}${line === null ? '' : `:${line}`}: ${message}`,
-  );
-  print(options, { checked, mistakes }, lines);
+  print(options, { checked, mistakes }, mistakes.map(mistakeLine));
   const found = mistakes.length === 0 ? 'no mistakes' : countWords(mistakes.length, 'mistake');
   say(`${countWords(checked, 'file')}, ${found}`);
   if (mistakes.length > 0) process.exitCode = 1;

@@ -1,8 +1,8 @@
 /** `flowhook workflows`: lists, shows, pauses and resumes workflows. Subcommands on files are in files next to this one. */
-import type { Command } from 'commander';
 import { Forbidden, type Job, type Workflow } from 'flowhook-client';
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
+import type { Command } from '../command.ts';
 import { oneLine, resultWords, stateWords } from '../job-words.ts';
 import { addStoreOptions } from '../open.ts';
 import { addSettings, type Options, repeated } from '../options.ts';
@@ -17,6 +17,7 @@ export function addWorkflows(program: Command): void {
   const list = workflows
     .command('list')
     .description('list workflows with their schedules and last jobs')
+    .withExamples('workflows list', 'workflows list --team acme --json')
     .option('--team <slug>', 'only workflows of this team');
   onTarget(list, listWorkflows);
 
@@ -29,6 +30,7 @@ export function addWorkflows(program: Command): void {
       workflows
         .command(name)
         .description(description)
+        .withExamples(`workflows ${name} people`)
         .argument('<workflow>', 'id of the workflow')
         .option('--team <slug>', 'team of the workflow, if several teams have a workflow with this id'),
       (target, workflow: string, options: Options) =>
@@ -56,6 +58,7 @@ function addFileCommands(workflows: Command): void {
   const validate = workflows
     .command('validate')
     .description('check workflow files without a database, and list every mistake with its file and line')
+    .withExamples('workflows validate', 'workflows validate workflows/acme/people.yaml')
     .argument('[files...]', 'files <team>/<id>.yaml or .mts (default: all files in the workflows directory)')
     .option('--json', 'print JSON');
   addSettings(validate, ['workflows']).action(async (files: string[], options: Options) =>
@@ -67,6 +70,7 @@ function addFileCommands(workflows: Command): void {
     .description(
       'run the source of a workflow file without publishing, and show the first records, the changes and the timing',
     )
+    .withExamples('workflows test workflows/acme/people.yaml')
     .argument('<file>', 'file <team>/<id>.yaml or .mts, applied or not')
     .action(async (file: string, options: Options) =>
       (await import('./try-workflow.ts')).testFile(file, options),
@@ -80,6 +84,10 @@ function addFileCommands(workflows: Command): void {
   const preview = workflows
     .command('preview')
     .description('test the paths of an http source on its first page, or on a saved response')
+    .withExamples(
+      'workflows preview workflows/acme/people.yaml',
+      'workflows preview workflows/acme/people.yaml --from saved.html',
+    )
     .argument('<file>', 'file <team>/<id>.yaml')
     .option('--from <file>', 'saved response to read instead of sending requests')
     .option('--pages <number>', 'number of pages to read of each URL', '1')
@@ -91,6 +99,10 @@ function addFileCommands(workflows: Command): void {
   const propose = workflows
     .command('new')
     .description('propose a workflow file for a web page or an API, and show its first records')
+    .withExamples(
+      'workflows new https://example.com/people',
+      'workflows new https://example.com/api/people --out workflows/acme/people.yaml',
+    )
     .argument('<url>', 'URL of a list: a web page, a JSON response, a CSV or NDJSON file')
     .option('--header <name: value>', 'header to send with requests (repeatable)', repeated)
     .option('--out <file>', 'write the proposal to this new file (default: print it)')

@@ -1,0 +1,18 @@
+/** The commands of the program: those of commander, with examples. */
+import { Command as PlainCommand } from 'commander';
+
+export class Command extends PlainCommand {
+  declare readonly commands: readonly Command[];
+  /** Calls without `flowhook` in front, unless another program comes before it. The help of a noun shows the first. */
+  examples: readonly string[] = [];
+
+  override createCommand(name?: string): Command {
+    return new Command(name);
+  }
+
+  /** Every command without subcommands needs at least one example. */
+  withExamples(...examples: string[]): this {
+    this.examples = examples;
+    return this;
+  }
+}
