@@ -370,7 +370,7 @@ export interface System {
   jobs: SystemJobs;
   /** Waiting deliveries of all teams. */
   deliveries: SystemDeliveries;
-  /** Event loop delay of this node in the last full minute, in milliseconds. */
+  /** Event loop delay of this node in the last full minute, or since its start, in milliseconds. */
   eventLoop: SystemEventLoop;
   /** Memory of this node in bytes, without the processes of its jobs. */
   memory: SystemMemory;

@@ -45,7 +45,7 @@ export const systemResource = named(
         p99Ms: number('99th percentile of the delay'),
         maxMs: number('Longest delay'),
       },
-      'Event loop delay of this node in the last full minute, in milliseconds',
+      'Event loop delay of this node in the last full minute, or since its start, in milliseconds',
     ),
     memory: object(
       {

@@ -70,7 +70,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
   summary: 'Read all data of a workflow',
   description:
     'Returns all records of the last published version, or an empty array before the first run. `If-None-Match` may ' +
-    'return 304. `Range` may return 206 if the whole version has been read before.',
+    'return 304. `Range` may return 206 for a whole version of more than 256 KiB.',
   parameters: [pathParameter('workflowId', 'Workflow ID'), ...Object.values(DATA)],
   answer: jsonResponse(
     'Data records',

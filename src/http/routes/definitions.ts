@@ -102,6 +102,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
   errors: {
     definition_invalid: 'Invalid definition: the error lists the mistakes by setting',
     field_invalid: 'A parameter has an invalid value',
+    quota_reached: 'Maximum number of workflows reached',
     workflow_not_found: 'Invalid workflow ID',
     ...errors,
   },

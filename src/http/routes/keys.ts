@@ -95,6 +95,7 @@ export const createKey: Operation<KeyedCall> = {
   errors: {
     field_invalid:
       'A field is not valid, or the new key would expire later than the key that makes this call',
+    quota_reached: 'Maximum number of keys reached',
     key_made_before: 'Key already created with this `idempotency-key`',
     idempotency_key_reused: '`idempotency-key` already used with a different body',
   },
@@ -154,6 +155,7 @@ export const rotateKey: Operation<KeyedCall> = {
   errors: {
     field_invalid:
       '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the key that makes this call',
+    quota_reached: 'Maximum number of keys reached',
     key_not_found: 'No key found, or the key is revoked or expired',
   },
 

@@ -99,7 +99,11 @@ export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
     'x-webhook-id': 'ID of the webhook',
     location: 'URL of the webhook',
   }),
-  errors: { field_invalid: 'Bad request: a field is not valid', workflow_not_found: 'No workflow found' },
+  errors: {
+    field_invalid: 'Bad request: a field is not valid',
+    webhook_limit: 'Maximum number of webhooks reached',
+    workflow_not_found: 'No workflow found',
+  },
 
   async handle(call) {
     const { services, caller, reply } = call;

@@ -86,7 +86,13 @@ export const listWebhookDetails = listOperation({
   // The webhook of the cursor may be gone; its ID still marks the position.
   order: byId('after', 'wh'),
   parameters: [WORKFLOW_FILTER],
-  filters: { standings: choicesParameter('state', STANDINGS, 'Filter by state') },
+  filters: {
+    standings: choicesParameter(
+      'state',
+      STANDINGS,
+      'Filter by state, where `active` excludes `failing`: webhooks whose last attempt failed',
+    ),
+  },
   errors: { workflow_not_found: 'No workflow found' },
   async rows(call, { standings, limit, after }) {
     const { services, caller } = call;
@@ -132,7 +138,7 @@ export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
     'x-webhook-id': 'ID of the webhook',
     location: 'URL of the webhook',
   }),
-  errors: { field_invalid: 'A field is not valid' },
+  errors: { field_invalid: 'A field is not valid', webhook_limit: 'Maximum number of webhooks reached' },
 
   async handle(call) {
     const {
