@@ -51,6 +51,11 @@ const JOBS = [
   ],
 ];
 
+test('a time after `until` is not made relative', () => {
+  const until = 'read until 2026-12-22T10:00:00.000Z';
+  assert.equal(table([[until]], 120, [], NOW)[0], until);
+});
+
 test('at 80 columns a list of jobs has whole ids, workflows and times, and drops other columns', () => {
   assert.deepEqual(table(JOBS, 80, JOB_HEADS, NOW), [
     `JOB${' '.repeat(29)}WORKFLOW                 STATE     QUEUED`,

@@ -243,8 +243,8 @@ export function table(
   return fitted(withoutDropped(shown, width, heads), width);
 }
 
-/** An ISO time, alone in a cell or after a few words: `expires 2026-11-22T10:00:00.000Z`. */
-const TIME = /(?<=^[a-z ]*)\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+/** An ISO time, alone in a cell or after a few words: `expires 2026-11-22T10:00:00.000Z`. Not `until in 3 days`. */
+const TIME = /(?<=^[a-z ]*)(?<!until )\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const LEAST_WIDTH = 12;
 /** The minimum width of a column that can be dropped: fewer characters are useless. */
 const WORTH_SHOWING = 20;

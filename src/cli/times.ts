@@ -9,6 +9,11 @@ export function relativeWords(iso: string, nowMs: number): string {
   return ms > 0 ? `in ${rounded}` : `${rounded} ago`;
 }
 
+/** `3 min ago`, for a time in the past. The clock of a server may be ahead of this one: such a time is `1 s ago`. */
+export function agoWords(iso: string, nowMs: number): string {
+  return relativeWords(iso, Math.max(nowMs, Date.parse(iso)));
+}
+
 /** `2026-11-22 10:00:05 UTC (3 min ago)`; null for null. */
 export function dateWords<T extends string | null>(iso: T, nowMs: number): string | Extract<T, null> {
   if (iso === null) return null as Extract<T, null>;

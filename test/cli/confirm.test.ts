@@ -88,6 +88,10 @@ test('a confirmation does not wait for a pipe that stays open', async (t) => {
 test('y on a terminal confirms, and a dry run and a rotation with overlap do not ask', async () => {
   assert.equal((await place.run(...ERASE, '--dry-run')).code, 0);
   assert.equal((await place.run('webhooks', 'rotate', webhook)).code, 0);
+  const rotated = await place.run('webhooks', 'rotate', webhook, '--overlap-hours', '0', '--yes');
+  assert.equal(rotated.code, 0);
+  // No old secret signs any more.
+  assert.equal(rotated.stderr, '');
   for (const args of [ERASE, ['keys', 'revoke', key], ['webhooks', 'unsubscribe', webhook]]) {
     const ended = await answer(args, 'y\n');
     assert.equal(ended.code, 0, ended.stderr);

@@ -52,7 +52,7 @@ export function addData(program: Command): void {
   addTeam(importing)
     .option(
       '--mode <mode>',
-      `${MODES.join(', ')}: the mode of the workflow, or a stricter one (default: the mode of the workflow)`,
+      `${MODES.join(', ')}: the mode of the workflow, or one after it in this list (default: the mode of the workflow)`,
     )
     .option(
       '--allow-drop',

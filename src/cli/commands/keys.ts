@@ -17,7 +17,7 @@ import { NotFoundError, UsageError } from '../exit.ts';
 import type { Options } from '../options.ts';
 import { findTeams, onTarget, type Target, teamNotFound } from '../target.ts';
 import { addYes, confirm, type Head, print, say, table } from '../terminal.ts';
-import { relativeWords } from '../times.ts';
+import { agoWords } from '../times.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 36_500;
@@ -204,5 +204,5 @@ function cellsOf(key: KeyRow): string[] {
 }
 
 function usedWords({ lastUsedAt }: Key, nowMs: number): string {
-  return lastUsedAt === null ? 'never used' : `last used ${relativeWords(lastUsedAt, nowMs)}`;
+  return lastUsedAt === null ? 'never used' : `last used ${agoWords(lastUsedAt, nowMs)}`;
 }

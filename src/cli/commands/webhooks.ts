@@ -9,7 +9,7 @@ import { oneLine } from '../job-words.ts';
 import { type Options, repeated } from '../options.ts';
 import { onTarget, onWebhook, onWorkflow, soleTeam, type Target, type TargetTeam } from '../target.ts';
 import { addYes, confirm, fields, type Head, print, say, table } from '../terminal.ts';
-import { dateWords, elapsedWords, relativeWords } from '../times.ts';
+import { agoWords, dateWords, elapsedWords } from '../times.ts';
 import { addDeliveries } from './deliveries.ts';
 import { addListen, eventNames } from './listen.ts';
 
@@ -248,7 +248,7 @@ async function rotate({ client }: TargetTeam, id: string, options: Options): Pro
   }
   const { secret, overlapUntil } = await client.webhooks.rotate(id, { overlapHours });
   print(options, { id, secret, overlapUntil }, [secret]);
-  if (overlapUntil !== null) say(`The old secret also signs until ${dateWords(overlapUntil, Date.now())}`);
+  if (overlapHours > 0) say(`The old secret also signs until ${dateWords(overlapUntil, Date.now())}`);
 }
 
 /** @throws UsageError if a webhook cannot have this URL */
@@ -294,7 +294,7 @@ function headersFrom(lines: unknown): Record<string, string> {
 function stateWords({ state, failingSince, lastSuccessAt }: WebhookDetail, nowMs: number): string {
   if (state === 'paused') return 'paused';
   if (failingSince !== null) return `failing for ${elapsedWords(failingSince, nowMs)}`;
-  return lastSuccessAt === null ? 'active' : `active, last success ${relativeWords(lastSuccessAt, nowMs)}`;
+  return lastSuccessAt === null ? 'active' : `active, last success ${agoWords(lastSuccessAt, nowMs)}`;
 }
 
 function headerWords(names: readonly string[] | null): string | null {

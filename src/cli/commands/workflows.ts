@@ -8,7 +8,7 @@ import { addStoreOptions } from '../open.ts';
 import { addSettings, type Options, repeated } from '../options.ts';
 import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { fields, type Head, print, say, table } from '../terminal.ts';
-import { dateWords, elapsedWords, relativeWords } from '../times.ts';
+import { agoWords, dateWords, elapsedWords } from '../times.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
@@ -216,7 +216,7 @@ function jobWords(job: Job): string {
   const nowMs = Date.now();
   const state = stateWords(job);
   if (job.finishedAt === null) return [state, oneLine(resultWords(job, nowMs), 60)].join(' ').trim();
-  const ago = `${state} ${relativeWords(job.finishedAt, nowMs)}`;
+  const ago = `${state} ${agoWords(job.finishedAt, nowMs)}`;
   return job.state === 'failed' ? `${ago}: ${oneLine(resultWords(job, nowMs), 60)}` : ago;
 }
 

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import {
   type Draft,
   definitionFrom,
+  ID_PATTERN,
   isDue,
   lineDiff,
   parsedDefinition,
@@ -22,6 +23,13 @@ const draft: Draft = {
   mode: 'upsert',
   every: '',
 };
+
+test('refuses ids that would change the path of a URL', () => {
+  // Browsers match the whole value, and forms send it trimmed.
+  const isAllowed = (id: string) => new RegExp(`^(?:${ID_PATTERN})$`, 'v').test(id);
+  for (const id of ['', ' ', '.', '..', ' . ', '.. ', 'a/b', 'a\\b']) assert.equal(isAllowed(id), false, id);
+  for (const id of ['people', '...', '.a', 'a.b', 'two words', ' people ', 'ä']) assert.ok(isAllowed(id), id);
+});
 
 test('defines a workflow that receives pushes', () => {
   assert.deepEqual(definitionFrom(draft), { key: ['email'], mode: 'upsert', source: { type: 'push' } });

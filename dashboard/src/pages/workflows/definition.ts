@@ -20,6 +20,9 @@ export interface Draft {
   every: string;
 }
 
+/** HTML pattern of workflow ids. A URL with the id `.` or `..` would lead to another path, so the service refuses both. */
+export const ID_PATTERN = String.raw`\s*(?!\.{1,2}\s*$)[^\/\\\s][^\/\\]*`;
+
 /** The definition of a draft, without its empty fields. @throws Error that names a field that cannot be parsed */
 export function definitionFrom(draft: Draft): Definition {
   const key = partsOf(draft.key);

@@ -8,7 +8,7 @@ import { ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { Note, Prose } from '../../parts/values.tsx';
 import { useSession } from '../../session.tsx';
-import { type Draft, definitionFrom } from './definition.ts';
+import { type Draft, definitionFrom, ID_PATTERN } from './definition.ts';
 
 const EMPTY: Draft = {
   id: '',
@@ -118,8 +118,8 @@ function DraftForm({ onClose }: { onClose: () => void }) {
           data-autofocus
           required
           maxLength={200}
-          pattern="[^\/\\]+"
-          title="Slashes are not allowed"
+          pattern={ID_PATTERN}
+          title="An id without slashes, other than . and .."
           {...text('id')}
         />
         <TextInput label="Name" description="Default: the id" placeholder="People" {...text('name')} />
