@@ -8,7 +8,7 @@ import { loadSuppression } from '../records/suppress.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 
-/** The node id of every owner of an SQLite database: each owner recovers the jobs of the previous one. */
+/** All owners of an SQLite database share this node id, so that each owner recovers the jobs of the previous one. */
 const NODE_ID = 'local';
 
 export interface CommandEngine {

@@ -1,4 +1,4 @@
-/** Adds to every command what all share: examples at the top of the help, `--quiet`, and a note on exit codes. */
+/** Adds the common parts of every command: examples at the top of the help, `--quiet`, and a note on exit codes. */
 import type { EventEmitter } from 'node:events';
 import { nearest } from '../std/nearest.ts';
 import type { Command } from './command.ts';
@@ -77,7 +77,7 @@ function continued(example: string): string {
   return `${example.slice(0, at)} \\\n      ${continued(example.slice(at + 1))}`;
 }
 
-/** Wraps the notes that a command adds to its help: commander does not. */
+/** Wraps the notes that a command adds to its help, because commander does not. */
 function wrapNotes(command: Command): void {
   const emitter = command as unknown as EventEmitter;
   const width = () => command.configureOutput().getOutHelpWidth?.() ?? WIDTH;

@@ -154,11 +154,11 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
         reply,
       };
       try {
-        // The call has the parts of a request, reply and services that an operation needs without a network.
+        // `call` has only the parts of a request, reply and services that operations use without a network.
         return responseOf(await operation.handle(call as unknown as KeyedCall), reply);
       } catch (error) {
         const problem = toProblem(error);
-        // The user of a database may see the cause.
+        // Anyone who can open the database may see the cause.
         if (isServerError(problem)) throw error;
         const { status, headers, body } = renderProblem(problem, { isFrozen: operation.frozen === true });
         return localResponse({ status, headers, body });
@@ -227,7 +227,7 @@ async function pushServices(store: Store, config: Config) {
     nodeId: `cli-${randomBytes(6).toString('hex')}`,
     random: Math.random,
   });
-  // A call may take as long as it needs.
+  // Calls in this process have no time limit.
   const long = { signal: new AbortController().signal, confirm: async () => {}, end: () => {} };
   return {
     pushes,

@@ -120,7 +120,7 @@ export async function withStore(
       poolSize: config.databasePool,
       quotas: config.quotas,
       listen: config.databaseListen,
-      // The message above covers the info lines: log only problems.
+      // The command prints its own messages: log only problems.
       log: createLogger({
         level: config.logLevel === 'info' ? 'warn' : config.logLevel,
         pretty: config.logPretty,

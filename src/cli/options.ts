@@ -37,7 +37,7 @@ function optionOf(setting: NamedSetting): Option {
   return new Option(`${flagName(setting.name)} <${setting.placeholder}>`, descriptionOf(setting));
 }
 
-/** The sentence of a setting in the style of flags: without a capital letter at its start and a period at its end. */
+/** The description of a setting in the style of flags: it starts in lowercase and has no final period. */
 function descriptionOf({ sentence, byDefault, ...setting }: NamedSetting): string {
   const text = sentence.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()).replace(/\.$/, '');
   return `${text} (default: ${setting.default ?? byDefault})`;

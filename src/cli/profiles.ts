@@ -11,7 +11,10 @@ import { say } from './terminal.ts';
 
 export const DEFAULT_PROFILE = 'default';
 
-/** The server from flags, environment or a profile. Without these, and without a database, the default profile. */
+/**
+ * The server from flags, environment or a named profile. If none is given and there is no local database, the server of
+ * the default profile.
+ */
 export function serverOf(options: Options): Profile | undefined {
   const config = configOf(options);
   const { environment } = config;
@@ -25,7 +28,7 @@ export function serverOf(options: Options): Profile | undefined {
     if (mistake !== undefined) throw new UsageError(mistake);
     return { url: String(url), key: keyOf(options, environment) };
   }
-  // A user who has logged in and has no database means that server.
+  // Without a local database, the user probably means the server of `flowhook login`.
   const database = databaseFile(config);
   if (database === undefined || existsSync(database)) return undefined;
   const profile = readProfiles(file)[DEFAULT_PROFILE];

@@ -286,7 +286,10 @@ export async function onDelivery<T>(
   );
 }
 
-/** The teams that may have the thing. A single team is not asked: the action fails if the team does not have it. */
+/**
+ * The teams that may have the thing. With a single team, no request is sent: the action itself fails if the team does
+ * not have it.
+ */
 async function candidates(
   teams: readonly TargetTeam[],
   id: string,
@@ -314,17 +317,20 @@ async function having(
   return found;
 }
 
-/** Whether a URL can contain the id: an empty one, `.` and `..` would lead to another path, even percent-encoded. */
+/**
+ * Whether the id can be a segment of a URL's path. An empty id, `.` and `..` would change the path, even
+ * percent-encoded.
+ */
 function isSegment(id: string): boolean {
   return !/^\.{0,2}$/.test(id);
 }
 
 /**
- * Runs the action, and replaces a "not found" error by one with advice.
+ * Runs the action, and replaces its "not found" error with one that gives advice.
  *
  * @param found undefined if no team has the thing
- * @param code the error code for a missing thing: a single team was not asked before
- * @param missing returns the message; if the key may not read what this needs, the original message is used
+ * @param code the error code with which the action fails if the thing is missing: a single team was not searched before
+ * @param missing returns the message; if the key lacks the scope for that, the original message is used
  */
 async function actIn<Found, T>(
   found: Found | undefined,

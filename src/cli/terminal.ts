@@ -42,7 +42,8 @@ export const screen: Screen = {
 
 /**
  * Prints the value with `--json`, otherwise the lines. Lines may contain text from others (event names, responses of
- * receivers), so control characters, which a terminal would obey, are removed; from JSON only on a terminal.
+ * receivers), so control characters, which a terminal would obey, are removed. From JSON they are removed only on a
+ * terminal.
  */
 export function print(options: Options, value: unknown, lines: readonly string[]): void {
   const text = options.json === true ? [forTerminal(JSON.stringify(value))] : lines.map(printable);
@@ -104,7 +105,7 @@ export async function confirm(options: Options, { what, otherwise, name }: Quest
     );
   }
   const how = name === undefined ? 'Continue? [y/N] ' : `Type ${name} to continue: `;
-  // Not with `say`: the user must see the question even with --quiet.
+  // Not with `say`, which prints nothing with --quiet.
   process.stderr.write(printable(`${what}. ${how}`));
   const answer = await readAnswer();
   // If nobody pressed Enter, the next message would continue this line.
@@ -225,8 +226,8 @@ export interface Head {
 
 /**
  * Formats rows as a table for a terminal: with headings, with relative times instead of ISO times, and no wider than
- * the terminal. On a narrow one, columns with `drop` are dropped first; then the widest columns are cut, but not ids,
- * which people copy, and no column below `LEAST_WIDTH`. Without a terminal the rows stay unchanged, for programs.
+ * the terminal. On a narrow terminal, columns with `drop` are dropped first; then the widest columns are cut, but not
+ * ids, which people copy, and no column below `LEAST_WIDTH`. Without a terminal the rows stay unchanged, for programs.
  *
  * @param width the width of the terminal in characters; undefined if there is no terminal
  */
@@ -287,7 +288,7 @@ function withoutDropped(
   return kept;
 }
 
-/** Cuts a text at its end, but a URL in its middle, because URLs differ in their ends. */
+/** Cuts a text at its end, but a URL in its middle, because URLs usually differ at the end. */
 function cut(cell: string, most: number): string {
   if (cell.length <= most) return cell;
   if (!/^https?:/.test(cell)) return `${cell.slice(0, most - 1)}…`;

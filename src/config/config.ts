@@ -177,7 +177,9 @@ function derive(values: SettingValues, isGiven: (name: SettingName) => boolean):
   };
 }
 
-/** Settings that are valid alone but contradict each other: the one to change, and what it must be. */
+/**
+ * Finds settings that are valid alone but contradict each other. Returns which setting to change, and what it must be.
+ */
 function contradictions(
   { role, backupEveryMs, tlsCert, tlsKey }: SettingValues,
   { databaseUrl }: Derived,
@@ -194,7 +196,10 @@ function contradictions(
   return found;
 }
 
-/** The settings shown differently from their text: absolute paths, derived values, URLs without passwords. */
+/**
+ * The values of settings that are not shown as they were written: absolute paths, derived values, URLs without
+ * passwords.
+ */
 function shownValues(derived: Derived): Partial<Record<SettingName, string | undefined>> {
   return {
     data: derived.dataDirectory,

@@ -19,7 +19,7 @@ interface Reading<T> {
    * @param directory an absolute path, which relative paths start from
    */
   read(text: string, directory: string): T | undefined;
-  /** A more precise end of the error sentence than "must be <expected>". */
+  /** Returns a more precise end of the error sentence than "must be <expected>". */
   mistake?(text: string): string;
   /** The value when the setting is not set. */
   absent?: T;
@@ -38,7 +38,10 @@ export interface Setting<T> extends Reading<T> {
   example: string;
   /** The value is never shown, has no flag, and may also come from the file named by `<variable>_FILE`. */
   secret?: true;
-  /** The value may contain a secret: errors do not quote it, and it may come from such a file. It has a flag. */
+  /**
+   * The value may contain a secret: errors do not quote it, and it may come from the file named by `<variable>_FILE`.
+   * Unlike a secret, it has a flag.
+   */
   mayHoldSecret?: true;
 }
 
@@ -56,7 +59,7 @@ export function unset(byDefault: string, example: string): Unset {
   return { byDefault, example };
 }
 
-/** A setting with the given reading; every kind below calls this. */
+/** Makes a setting. Every kind below calls this. */
 export function setting<T, P extends string | Unset>(
   reading: Reading<T>,
   preset: P,
@@ -86,7 +89,7 @@ export function whole<P extends number | Unset>(least: number, most: number, pre
 /**
  * One of several words.
  *
- * @param placeholder replaces the list of words after the flag when the list is too long; the sentence must then name them
+ * @param placeholder shown after the flag if there are too many words to list; the sentence must then list them
  */
 export function oneOf<T extends string>(
   words: readonly T[],

@@ -111,12 +111,12 @@ export interface ExaminedDatabase {
   schema: SchemaState | undefined;
   /** The error from opening the database. */
   mistake: string | undefined;
-  /** The reason why there is no store, if it is not an error or another check reports it. */
+  /** Why there is no store, if that is not an error or another check reports it. */
   without: string | undefined;
 }
 
 export interface Subject {
-  /** Undefined when they are invalid: see `mistakes`. */
+  /** Undefined if the settings are invalid: see `mistakes`. */
   settings: ExaminedSettings | undefined;
   mistakes: readonly string[];
   /** Sentences about probable mistakes, such as a misspelled variable. */

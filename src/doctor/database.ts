@@ -185,7 +185,7 @@ export const notifications: Check = ofStore('database', 'notifications', async (
 const DAY_MS = 24 * 3_600_000;
 /** The maximum age of the newest backup, or of a database without backups, if there is no schedule. */
 const OLD_MS = 7 * DAY_MS;
-/** Time for a backup that is being made or retried. */
+/** Extra time for a backup that is being made or retried. */
 const PATIENCE_MS = 3_600_000;
 const POSTGRES_TOOLS = 'PostgreSQL has its own backup tools (docs/operate/backup.md)';
 

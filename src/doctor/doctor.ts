@@ -1,4 +1,4 @@
-/** Examines a running node, or an installation from another process, also while a server is running. */
+/** Examines an installation: a running node examines itself; a command examines it with or without a running server. */
 import { statSync } from 'node:fs';
 import { Problem } from '../model/error.ts';
 import type { Examination } from '../model/finding.ts';
@@ -119,7 +119,7 @@ async function subjectOf({
   if ('mistakes' in settings) {
     return { ...common, settings: undefined, mistakes: settings.mistakes, database: NONE, isServed: null };
   }
-  // Before this process opens the database itself.
+  // Checked before this process opens the database itself.
   const served = await isServed(settings);
   return { ...common, settings, mistakes: [], isServed: served, database: await openDatabase(settings) };
 }

@@ -11,7 +11,7 @@ import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warni
 
 /** The memory of the service with its threads, under load. */
 const SERVICE_BYTES = 300_000_000;
-/** Smaller differences can result from the duration of the query, and have no effect. */
+/** Smaller differences between clocks may come from the duration of the query, and do no harm. */
 const CLOCK_MS = 2_000;
 
 export const versions: Check = {

@@ -108,7 +108,7 @@ async function stuckJobs(store: Store): Promise<string[]> {
 }
 
 const HOUR_MS = 3_600_000;
-/** A delivery has had four attempts by this time. */
+/** At this age a delivery has had four attempts. */
 const LONG_MS = HOUR_MS;
 /** The maximum number of webhooks and deliveries that are examined. */
 const MOST = 10_000;
@@ -149,7 +149,7 @@ export const webhookEvents: Check = ofStore('work', 'webhook-events', async (sto
 
 export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>[]): Result {
   const words = all.flatMap(({ id, events }) => {
-    // Without the name itself, which is data of the team.
+    // Leaves out the unknown name, which is data of the team.
     const unknown = canonicalEvents(events).unknown;
     const meant = unknown.flatMap((name) => nearestEvent(name) ?? []);
     const advice = meant.length === 0 ? '' : ` (probably ${listed(meant)})`;

@@ -55,9 +55,9 @@ export interface Change {
   target: Target | null;
   /** A short summary without secrets, addresses or record contents. */
   summary: string;
-  /** Of erasures: keyed hash of the erased person. */
+  /** For erasures: keyed hash of the erased person. */
   subject?: string;
-  /** Of erasures: what was found, and where. */
+  /** For erasures: what was found, and where. */
   details?: unknown;
 }
 

@@ -17,7 +17,7 @@
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead', 'canceled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** What a replay sends by default: all undelivered events. The webhook of a canceled delivery is gone. */
+/** Deliveries that a replay sends again by default. Not canceled ones: their webhooks are gone. */
 export const NOT_ARRIVED: readonly DeliveryState[] = ['waiting', 'dead'];
 
 /** Replays and tests are sent to one webhook, even if it does not subscribe to the event type. */

@@ -75,7 +75,7 @@ export function nearestEvent(name: string): string | undefined {
 }
 
 /**
- * Says that a name never fires, and suggests a similar one: `"job.finishd" never fires here; did you mean
+ * The error for a name that never fires, with a similar name: `"job.finishd" never fires here; did you mean
  * "job.finished"?`. Undefined for a name that fires.
  */
 export function eventNameMistake(name: string): string | undefined {
@@ -102,7 +102,7 @@ export interface JobFacts {
   finishedAt: number | null;
 }
 
-/** The `data` of an event about a job. Times are in ISO 8601, and missing rather than null. */
+/** The `data` of an event about a job. Times are in ISO 8601; times that are still null are left out. */
 export function jobData(facts: JobFacts): Record<string, unknown> {
   return {
     workflowId: facts.workflowId,
@@ -170,8 +170,8 @@ function withoutLogin(url: string): string {
 }
 
 /**
- * The exact body of an event: what is stored, signed and sent. `type` is where Standard Webhooks 1.0 has the name,
- * `eventType` where existing receivers of this family of APIs read it; the flat ids serve receivers of later variants.
+ * The exact body of an event: what is stored, signed and sent. Standard Webhooks 1.0 puts the name in `type`. Existing
+ * receivers of this family of APIs read `eventType`, and receivers of later variants read the flat ids.
  */
 export function eventBody(input: {
   id: string;

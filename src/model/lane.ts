@@ -185,7 +185,7 @@ export function restAfter(retryAfterMs: number | null, waitMs: number): number {
   return retryAfterMs === null ? 0 : Math.min(Math.max(waitMs, retryAfterMs), MAX_RETRY_AFTER_MS);
 }
 
-/** Why a webhook must be paused after a failed attempt, as a sentence; null if it need not be. */
+/** Why a webhook must be paused after a failed attempt, as a sentence; null if there is no reason. */
 export function pauseReason(
   { failingSince, failures }: LaneHealth,
   nowMs: number,

@@ -44,10 +44,10 @@ export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: num
 }
 
 /**
- * How much a route costs, which decides when its requests are rejected. `light`: never (health and readiness).
- * `whole`: reads of whole data sets, at a share of the limit. `long`: streams, long polls and pushes, which mostly
- * wait and whose clients reconnect by themselves; as soon as any other request is rejected. `brief`: everything else,
- * at the limit.
+ * How much a route costs, which decides when its requests are rejected. `light`: never (health and readiness). `whole`:
+ * reads of whole data sets, at a share of the limit. `long`: streams, long polls and pushes, which mostly wait and
+ * whose clients reconnect by themselves; rejected as soon as any other request is. `brief`: everything else, at the
+ * limit.
  */
 export type Weight = 'light' | 'brief' | 'whole' | 'long';
 
@@ -80,7 +80,9 @@ export interface LoadNow {
   /** Number of running requests of this team. */
   held: number;
   limit: number;
-  /** Requests of this team were rejected a moment ago, or any requests because all places were in use. */
+  /**
+   * Whether requests of this team were rejected a moment ago, or any team's requests because all places were in use.
+   */
   isPressed: boolean;
   isShortOfMemory: boolean;
 }

@@ -18,7 +18,7 @@ import type { RecordCounts } from './job.ts';
 import { sameJson } from './same-json.ts';
 import type { Definition, Mode } from './workflow.ts';
 
-/** A current row, or one that this run has written, with an id of the batch. */
+/** A row that has an id of the batch, and is current or was written by this run. */
 export interface ComparedRecord {
   id: string;
   seq: number;

@@ -31,7 +31,7 @@ export const NO_QUOTAS: Quotas = {
 export const PUBLISHED = ['records', 'storedBytes'] as const satisfies readonly Quota[];
 export type PublishedQuota = (typeof PUBLISHED)[number];
 
-/** Sizes of a workflow before a run publishes, and after; null: unknown. */
+/** Sizes of a workflow before and after a run publishes; null: unknown. */
 export type PublishedSizes = Readonly<
   Record<PublishedQuota, { before: number | null; after: number | null }>
 >;

@@ -120,7 +120,7 @@ function countAtMost(text: string, what: RegExp, bound: number): number {
 /** Matches numbers that a double may change: 16 digits in a row or around a point, or a large exponent. */
 export const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
 
-/** Keeps the text of such a number (JSON.rawJSON). */
+/** A reviver for `JSON.parse` that preserves the text of numbers that a double would change. */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
   return JSON.stringify(value) === context.source ? value : JSON.rawJSON(context.source);

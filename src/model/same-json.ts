@@ -13,11 +13,11 @@
  */
 import { LOSES_DIGITS, parseExactly } from './record.ts';
 
-/** @param one valid JSON like `other`, written without spaces by `JSON.stringify`, as records are stored */
+/** Both texts must be valid JSON without spaces, as `JSON.stringify` writes records. */
 export function sameJson(one: string, other: string): boolean {
   if (one === other) return true;
-  // Most texts differ in value, and this avoids parsing them (5 µs per record): equal values written in a different
-  // order have the same characters, unless they contain numbers that were kept as they came.
+  // Equal values written in a different order consist of the same characters, unless they contain numbers whose text
+  // was preserved. Most texts differ in value, and this check avoids parsing them (5 µs per record).
   const mayBe = one.length === other.length && sumOf(one) === sumOf(other);
   if (!mayBe && !LOSES_DIGITS.test(one) && !LOSES_DIGITS.test(other)) return false;
   return sameValue(parseExactly(one), parseExactly(other));

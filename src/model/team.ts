@@ -35,7 +35,7 @@ export interface ApiKey {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
-  /** When the key was last used, up to a minute late; null: not since `watchedFrom`. */
+  /** When the key was last used, updated up to a minute late; null: not used since `watchedFrom`. */
   lastUsedAt: number | null;
   /** Since when the use of the key is recorded. */
   watchedFrom: number;

@@ -21,7 +21,7 @@ export interface UsageCounts {
   delivered: number;
   failedAttempts: number;
   dead: number;
-  /** Number of deliveries that took up to each of `LATENCY_BOUNDS_MS`; the last item counts slower ones. */
+  /** Number of deliveries in each bucket of `LATENCY_BOUNDS_MS`; the last item counts slower deliveries. */
   latency: number[];
 }
 

@@ -60,7 +60,7 @@ export interface Definition {
   /** `timeoutMs` limits one attempt, `memoryBytes` all processes of a run together, `outputBytes` its output. */
   limits: { timeoutMs: number; records: number; memoryBytes: number; outputBytes: number };
   retries: { max: number; backoffMs: number };
-  /** The definition as the API received it, from which changes start; undefined for files. */
+  /** The definition as the API received it, to which later changes are applied; undefined for files. */
   asSent?: Record<string, unknown>;
 }
 

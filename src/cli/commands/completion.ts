@@ -26,7 +26,7 @@ export const VALUES: Readonly<Record<string, readonly string[]>> = {
   'keys create --scopes': TEAM_SCOPES,
 };
 
-/** @param program with every command in it */
+/** @param program must already have every command */
 export function addCompletion(program: Command): void {
   program
     .command('completion')
@@ -216,7 +216,7 @@ function paths(places: readonly Place[]): string {
   return places.flatMap(({ path }) => (path === '' ? [] : [`${path}/`])).join(' ');
 }
 
-/** The cases for a last word that is a flag with a value; flags with the same values share a case. */
+/** The shell cases that complete the value of a flag. Flags with the same values share a case. */
 function valueCases(places: readonly Place[], action: (words: Words) => string): string {
   const cases = new Map<string, string[]>();
   for (const { path, flags } of places) {

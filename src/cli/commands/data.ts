@@ -154,7 +154,7 @@ async function importFile(target: Target, path: string, options: Options): Promi
   const { mode, ...form } = fileFrom(path, options);
   const total = path === '-' ? undefined : await sizeOf(path);
   const bar = createProgressBar({ screen, total, noun: 'kB read', clock: () => performance.now() });
-  // A signal makes the job of the import fail immediately, and not only when its lease expires.
+  // On a signal the job of the import fails immediately. Otherwise it would fail only when its lease expires.
   const interrupted = untilInterrupted({
     reason: new InterruptedError('Interrupted. The published records were not changed'),
   });
@@ -162,7 +162,7 @@ async function importFile(target: Target, path: string, options: Options): Promi
   try {
     await onWorkflow(target, String(options.workflow), async ({ client }, id) => {
       const input: Readable = path === '-' ? process.stdin : createReadStream(path);
-      // The cause, to report instead of the error that the receiver returns for an incomplete body.
+      // The error from reading the file. It is reported instead of the receiver's error about an incomplete body.
       let unreadable: Error | undefined;
       input.on('error', (error) => {
         unreadable = error;

@@ -25,7 +25,7 @@ import { addYes, confirm, print, say, screen } from '../terminal.ts';
 
 /** The maximum number of rows that a transaction deletes. */
 const ROWS_AT_ONCE = 500;
-/** The time that canceled runs have to end. Then their jobs are deleted, which also ends them. */
+/** How long canceled runs may take to end. After that their jobs are deleted, which also ends the runs. */
 const END_MS = 15_000;
 const LOOK_MS = 100;
 const CANCELED_BY = 'The team was deleted at the command line';
@@ -205,7 +205,7 @@ async function* recordsOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint
   );
 }
 
-/** The records of an archived workflow, which has no readable version: all that no run has removed. */
+/** The records of an archived workflow that no run has removed. An archived workflow has no readable version. */
 async function* archivedOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint8Array> {
   for (let after: string | null = null; ; ) {
     // Every text contains the empty string.

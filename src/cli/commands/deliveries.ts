@@ -204,7 +204,7 @@ async function replaySince(target: Target, name: string, options: Options): Prom
   await onWebhook(target, name, async ({ client }, webhookId) => {
     const plan = await client.webhooks.planReplay(webhookId, selection);
     if (!(await confirmReplay(options, plan, await client.webhooks.get(webhookId)))) return;
-    // Only the confirmed deliveries, without those created since.
+    // `plan.until` leaves out deliveries created after the plan that the user has confirmed.
     const replay = await client.webhooks.replaySince(webhookId, { ...selection, until: plan.until });
     if (options.wait === true && !target.local?.owned) {
       return printOutcome(await followReplay(client, replay, target.lookMs), options);
@@ -252,7 +252,7 @@ async function waitForAttempt(
   }
 }
 
-/** Says that nothing is sent if no server is running. */
+/** Warns if no server is running, because nothing is sent then. */
 function warnWithoutServer({ local }: Target): void {
   if (!local?.owned) return;
   say('No server is running on this database. Events are sent after you start one with `flowhook serve`');
@@ -325,7 +325,7 @@ const REST = 5;
 
 /**
  * Shows what a replay would send, and asks for confirmation if it is more than one event. Returns false if there is
- * nothing to send, and with `--dry-run`.
+ * nothing to send or `--dry-run` is set.
  *
  * @throws UsageError unless the user confirms
  */
@@ -347,7 +347,7 @@ async function confirmReplay(
   return true;
 }
 
-/** Why the webhook sends nothing for now; null if it does. */
+/** Why the webhook's deliveries are held back; null if they are not. */
 function heldWords({ id, state, breaker }: WebhookDetail): string | null {
   if (state === 'paused') {
     return `The webhook is paused. To send its waiting deliveries, run \`flowhook webhooks resume ${id}\``;
@@ -359,10 +359,10 @@ function heldWords({ id, state, breaker }: WebhookDetail): string | null {
 }
 
 /**
- * Follows a replay until each event was tried once, the webhook sends nothing for now, or Ctrl-C. The replay itself
- * continues on the server.
+ * Follows a replay until every event has been attempted once, deliveries are held back, or the user presses Ctrl-C. The
+ * replay itself continues on the server.
  *
- * @returns `held`: why the webhook sends nothing for now
+ * @returns `held`: why deliveries are held back; null if they are not
  */
 async function followReplay(
   client: Flowhook,

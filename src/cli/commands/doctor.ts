@@ -117,7 +117,7 @@ async function examineHere(options: Options): Promise<Shown> {
   }
 }
 
-/** The settings. If they are invalid, their mistakes, which also become a finding. */
+/** Returns the settings or, if they are invalid, the mistakes, which are also reported as a finding. */
 function settingsOf(options: Options) {
   try {
     const settings = configOf(options);

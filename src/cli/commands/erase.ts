@@ -47,7 +47,10 @@ export function addErase(data: Command): void {
   onTarget(exporting, exportData, { check: ({ email }) => refuseNoAddress(String(email)) });
 }
 
-/** A server erases from one workflow. On a database, all workflows of a team are erased from, and traces are rewritten. */
+/**
+ * On a server, erases from one workflow. On a database, erases from all workflows of a team by default, and can remove
+ * traces from the file.
+ */
 function eraseData(target: Target, options: Options): Promise<void> {
   const { local } = target;
   return local === undefined ? eraseAt(target, options) : eraseHere(local, options);
@@ -61,7 +64,8 @@ async function eraseHere({ store, config }: Local, options: Options): Promise<vo
     store,
     sealer: await openSealer(config, store),
     directories: directoriesOf(config),
-    // A running server creates missing files again, and removes files that it is still writing when they are complete.
+    // Safe while a server is running: it recreates missing files, and deletes any file that it was still writing as
+    // soon as that file is complete.
     forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
   };
   const request: ErasureRequest = {
@@ -114,9 +118,9 @@ async function eraseAt(target: Target, options: Options): Promise<void> {
 }
 
 /**
- * Asks for confirmation, with the amounts of a trial. If the trial finds nothing, it does not ask.
+ * Asks for confirmation, and shows how much a dry run has found. Does not ask if it has found nothing.
  *
- * @param trial runs a trial, and returns the findings and the slug of the team
+ * @param trial does the dry run, and returns its findings and the slug of the team
  * @throws UsageError unless the user confirms
  */
 async function ask(

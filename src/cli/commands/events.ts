@@ -60,7 +60,7 @@ async function listEvents(target: Target, options: Options): Promise<void> {
   while (events.length < limit) {
     const query = { after: String(place), limit: Math.min(PAGE, limit - events.length) };
     const response = await client.request({ path: '/v1/events', query });
-    // Keeps numbers that a double cannot represent, as webhooks receive them.
+    // Preserves numbers that a double cannot represent, so that events look exactly as webhooks receive them.
     const page = parseExactly(await response.text()) as { events: FlowhookEvent[]; next: number };
     events.push(...page.events);
     place = page.next;
@@ -100,7 +100,7 @@ async function listAudit({ teams: [first], local }: Target, options: Options): P
   const { limit, ...filter } = filterFrom(options);
   // On a database, the default is all teams and the instance.
   const team = local === undefined || options.team !== undefined ? {} : { team: '*' };
-  // The audit log remains after the last team was deleted.
+  // After the last team was deleted there is no client of a team, but the audit log can still be read.
   const client = first?.client ?? (local && localClient({ ...local, teamId: '' }));
   const audit = client?.audit({ ...filter, ...team, limit: Math.min(1_000, limit) });
   const lines = (await audit?.take(limit)) ?? [];

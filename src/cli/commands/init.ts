@@ -10,7 +10,7 @@ import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
 import { columns, print, say } from '../terminal.ts';
 
-/** The directory in the unit of `templates/`, which the directory of the installation replaces. */
+/** The directory in the template of the unit. It is replaced with the directory of the installation. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';
 
 /** The content of each file, by its path in the directory. */
@@ -136,7 +136,7 @@ function printConfig(options: Options): void {
   );
 }
 
-/** Prints mistakes, with which a server does not start, and doubts: variables that have no effect. */
+/** Checks the settings. Mistakes prevent a server from starting; doubts are variables that are probably misspelled. */
 function checkConfig(options: Options): void {
   try {
     const doubts = misspelledVariables(configOf(options).environment);

@@ -245,7 +245,7 @@ async function run(target: Target, workflow: string, options: Options): Promise<
         const { openEngine } = await import('../engine.ts');
         const engine = await openEngine(local.config, local.store);
         try {
-          // A job that was running when a server was killed would otherwise block the workflow.
+          // Recovers a job that a killed server left running: it would otherwise block the workflow.
           await engine.reap();
           const id = await queue();
           say('No server is running on this database: the job runs in this process');
@@ -277,7 +277,7 @@ function printQueued(job: Job, options: Options): void {
 /**
  * Adds the next steps, and the conflicting job if there is one, to the error.
  *
- * @param isOwned whether no server is running, so that the conflicting job waits for one
+ * @param isOwned whether this process owns the database: the conflicting job then waits for a server to start
  */
 async function explain(
   client: Flowhook,

@@ -70,7 +70,9 @@ export function addKeys(program: Command): void {
   onTarget(addYes(revoke), revokeKey);
 }
 
-/** Creates a key. Only on a database may it have the scope `operator`, which the API does not grant. */
+/**
+ * Creates a key. Keys with the scope `operator` can be created only on a database: the API does not grant that scope.
+ */
 async function createKey({ teams: [first], local }: Target, options: Options): Promise<void> {
   const wanted = { name: String(options.name), scopes: scopesFrom(options) };
   const expiresAt = expiryFrom(options);
@@ -130,7 +132,7 @@ async function keysOf({ teams }: Target): Promise<KeyRow[]> {
   return (await Promise.all(lists)).flat().sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Revokes a key. Only on a database may it have the scope `operator`. */
+/** Revokes a key. Keys with the scope `operator` can be revoked only on a database. */
 async function revokeKey(target: Target, id: string, options: Options): Promise<void> {
   const keys = await keysOf(target);
   const key = keys.find((one) => one.id === id);

@@ -18,7 +18,7 @@ import { print, say, untilInterrupted, warn } from '../terminal.ts';
 const CTRL_C = '\u0003';
 const WAIT_S = 25;
 const LIMIT = 100;
-/** The timeout of a request, longer than `WAIT_S`, for which the server may hold it. */
+/** The timeout of a request. Longer than `WAIT_S`, because the server may wait that long for events. */
 const TIMEOUT_MS = 40_000;
 /** The pause between requests while the server is unreachable. */
 const RETRY_MS = 1_000;
@@ -69,7 +69,7 @@ async function listen(options: Options): Promise<void> {
     report(event, result, options);
     return result;
   };
-  // Not with `say`: the receiver needs the secret even with --quiet.
+  // Printed even with --quiet, because the receiver needs the secret.
   warn(`Signing secret: ${secret}`);
 
   if (options.resend !== undefined) {

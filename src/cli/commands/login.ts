@@ -49,7 +49,7 @@ async function login(url: string, options: Options): Promise<void> {
   const { environment } = configOf({});
   const key = String(options.key ?? environment.get('FLOWHOOK_KEY') ?? (await askedKey()));
   const { Flowhook } = await import('flowhook-client');
-  // Fails for an invalid key, before it is saved.
+  // Fails if the key is invalid, before anything is saved.
   const { team, key: known } = await new Flowhook({ url, key }).me();
   const name = String(options.profile ?? DEFAULT_PROFILE);
   const file = profilesFile(environment);

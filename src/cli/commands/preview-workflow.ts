@@ -117,9 +117,7 @@ export async function propose(url: string, options: Options): Promise<void> {
     throw new UsageError(`${JSON.stringify(url)} is not a URL. Begin it with https://`);
   const named = ((options.header ?? []) as string[]).find((line) => line.includes('${secret.'));
   if (named !== undefined) {
-    throw new UsageError(
-      '--header needs the value itself: this command has no team whose secrets it could read',
-    );
+    throw new UsageError('This command cannot read secrets of teams. In --header, write the value itself');
   }
   const given = { type: 'http', url, headers: headersFrom(options.header) };
   const bare = checkedSource(stringify({ source: given }), 'default/new.yaml');

@@ -30,7 +30,7 @@ export function addServe(program: Command): void {
     continueWithoutReaders();
     exitOnUncaught({ pretty: config.logPretty });
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
-    // Before the start, so that a signal during the start also stops the service properly.
+    // Listens before the start, so that a signal during the start also stops the service properly.
     const signal = untilSignal();
     const service = await startService(config, log, { dashboard: { builds: true } });
     greet(service, config);

@@ -20,7 +20,7 @@ export function addApply(program: Command): void {
     .option('--prune', 'archive workflows whose file is missing')
     .option('--force', 'allow --prune to archive more than half of the workflows');
   addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
-    // Fails first in a wrong directory, before a database is created there.
+    // In a wrong directory this fails, before a database is created there.
     await findWorkflowFiles(configOf(options).workflowsDirectory);
     await withStore(options, { make: true }, async (store, config) => {
       const report = await applyWorkflows(store, {
@@ -79,7 +79,7 @@ async function checkFiles(files: readonly string[], options: Options): Promise<C
   const mistakes: Mistake[] = [];
   const directory = resolve(configOf(options).workflowsDirectory);
   for (const file of files) {
-    // Outside the workflows directory, a file without a team may be checked.
+    // A file directly in the workflows directory belongs to no team. Files elsewhere need no team.
     if (dirname(resolve(file)) === directory && existsSync(file)) {
       const teams = (await findWorkflowFiles(directory)).files.map(({ team }) => team);
       mistakes.push({ file, line: null, message: strayMessage(basename(file), [...new Set(teams)]) });
