@@ -134,7 +134,10 @@ function* textsWithin(value: unknown, place: string): Generator<{ place: string;
 /** Upper limits for the settings of a definition. */
 export type Ceilings = Definition['limits'] & { retries: number };
 
-/** For each ceiling: the setting in a definition, the end of the setting's name in the service, and its formatter. */
+/**
+ * For each ceiling: its setting in a definition, the suffix of the service's setting, and a function that formats its
+ * value.
+ */
 const BOUNDS: Readonly<
   Record<keyof Ceilings, [name: string, setting: string, words: (value: number) => string]>
 > = {

@@ -161,7 +161,7 @@ async function readDefinition(input: {
 
 /** The file name extensions of workflow files. */
 export const EXTENSIONS = ['.yaml', '.yml', '.mts'];
-/** Wrong extensions that a workflow file may have. Not `.bak` or `.off`: those are for files to be ignored. */
+/** Wrong extensions that a workflow file may have. Not `.bak` or `.off`, which people use for files to be ignored. */
 const LIKELY = ['', '.json', '.txt'];
 const SCRIPTS = ['.ts', '.cts', '.mjs', '.js'];
 /** Keys at the start of a line that are rare in other YAML. Not only `source`, because that may be misspelled. */

@@ -3,8 +3,8 @@ import { compress, type Encoding } from '../records/formats.ts';
 import type { Reply, Request } from './server/exchange.ts';
 
 /**
- * The format in `formats` that `Accept` names with a higher q-value than JSON and every wildcard that matches JSON.
- * Otherwise JSON, even if the client refuses JSON and names no other format (RFC 9110, section 12.5.1).
+ * The format in `formats` that `Accept` lists with a higher q-value than JSON and every wildcard that matches JSON.
+ * Otherwise JSON, even if the client refuses JSON and lists no other format (RFC 9110, section 12.5.1).
  */
 export function acceptedFormat<F extends string>(
   accept: string | undefined,
@@ -26,7 +26,7 @@ export function acceptedEncoding(acceptEncoding: string | undefined): Encoding {
   return acceptedOf(acceptEncoding, ENCODINGS) ?? 'identity';
 }
 
-/** The preferred encoding in `encodings`, if the client names any; the first one wins a tie. */
+/** The preferred encoding in `encodings`, if `Accept-Encoding` lists any; the first one wins a tie. */
 export function acceptedOf<E extends string>(
   acceptEncoding: string | undefined,
   encodings: readonly E[],

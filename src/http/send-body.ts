@@ -38,7 +38,7 @@ export function bodyHeaders(input: {
   };
 }
 
-/** A workflow id may contain any character: only those that are safe in every file system are kept. */
+/** The workflow id may contain any character, so characters that some file system does not allow are replaced. */
 function csvName({ workflowId, version }: { workflowId: string; version: number }): string {
   const safe = workflowId.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
   return `${safe}-v${version}.csv`;
@@ -66,7 +66,7 @@ export async function sendBody(call: Call, body: OpenBody): Promise<void> {
   let sending = pool.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   try {
     let bytes = await body.read(filling);
-    // Not written with `Reply`, which does not report when a buffer can be reused.
+    // Writes to the socket directly, because `Reply` does not report when a buffer can be reused.
     reply.hijack();
     const closed = new Promise<void>((resolve) => raw.once('close', resolve));
     body.broken.addEventListener('abort', breakOff);

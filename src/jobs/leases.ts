@@ -93,7 +93,10 @@ export class Leases {
     this.#stopKeeping = undefined;
   }
 
-  /** If this attempt runs here, renews its lease and returns true: after a clock jump it may merely look expired. */
+  /**
+   * If this attempt runs here, renews its lease and returns true: the lease may look expired only because a clock
+   * jumped.
+   */
   renew(held: AttemptLease): boolean {
     const isHere = [...this.#held].some((lease) => lease.is(held) && !lease.isAborted);
     if (isHere) this.#beatSoon();

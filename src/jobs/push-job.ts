@@ -231,7 +231,7 @@ async function attempt(
       case 'retrying':
         throw refusalOf(end.failure, job);
       case 'interrupted':
-        // Otherwise the workflow would be blocked until the lease expires.
+        // Without this, the workflow would be blocked until the lease expires.
         if (lease.isRefused) {
           const then: AfterFailure = { state: 'failed' };
           const end = { held, reason: 'lost', error: UNHELD, failures: 0, then } as const;

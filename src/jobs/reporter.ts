@@ -181,7 +181,7 @@ export class Reporter {
   }
 }
 
-/** As many of the first lines as one transaction may write: other writes get a turn before the next one. */
+/** Returns as many of the first lines as one transaction may write, so that other writes get a turn before the rest. */
 function firstOf(lines: readonly LogLine[]): readonly LogLine[] {
   let bytes = 0;
   const beyond = lines.findIndex(({ text }, place) => {

@@ -44,7 +44,7 @@ export function createScheduler(options: SchedulerOptions): Chore {
     random,
     async work(signal) {
       const nowMs = options.store.now();
-      // Also at startup: the clock may have been ahead while a previous process ran.
+      // Checked at startup too, because the clock may have been ahead while a previous process ran.
       if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) await correct(options, signal);
       latestMs = nowMs;
       await fireDue(options, schedules, signal);

@@ -157,7 +157,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
   };
 }
 
-/** What is recorded while the source runs. */
+/** What a trial records while the source runs. */
 interface Seen {
   run?: Run;
   /** Why the source could not be started. */

@@ -15,13 +15,18 @@ const require = createRequire(import.meta.url);
 const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
 const buildConnector = require('undici/lib/core/connect.js') as typeof Undici.buildConnector;
 
-/** The address policy refused a connection. The message says which address, why, and what would allow it. */
+/**
+ * The address policy refused a connection. The message contains the address, the reason, and the setting that would
+ * allow it.
+ */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
 }
 
 const CONNECT_MS = 5_000;
-/** Limited so that a change of address in DNS is noticed even if a connection is in constant use. */
+/**
+ * Maximum age of a connection, so that a change of address in DNS is noticed even if the connection is in constant use.
+ */
 const CONNECTION_LIFE_MS = 60_000;
 
 /**

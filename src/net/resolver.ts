@@ -220,7 +220,7 @@ interface Entry<T> {
   until: number | undefined;
   /** The outcome of the last lookup; undefined before the first. */
   last: 'found' | 'failed' | undefined;
-  /** Also waits in the queue of this team, until the lookup has started. */
+  /** Makes the lookup also wait in the queue of this team, until it has started. */
   join(team: string): void;
 }
 
@@ -290,7 +290,7 @@ export function createLookupCache<T>(options: {
             // The lookup still waits in the queue of another team.
             if (hasStarted || teams.size > 0) return;
             hasStarted = true;
-            // Not cached, because the next call may find room.
+            // The error is not cached, because the next call may find room.
             if (entries.get(name) === entry) entries.delete(name);
             const plain = name.replace(/\.$/, '');
             const busy = `The name ${plain} was not looked up: too many names are waiting`;

@@ -22,7 +22,7 @@ const URL_LIKE = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]{0,1000}@)?([^\s?#
 const QUERY = /(^|[\s"'(=])(\/[^\s?"'<>]{0,2000})\?[^\s"'<>]+/g;
 const KEY = /\b(fh|whsec)_[A-Za-z0-9_+/=-]{8,}/g;
 const CREDENTIALS = /\b(bearer|basic) +(?=\S*[0-9._~+/=-])[A-Za-z0-9._~+/=-]{4,}/gi;
-/** Plain or percent-encoded. All repetitions are limited, so that no text makes the match slow. */
+/** Matches plain and percent-encoded addresses. All repetitions are limited, so that no text makes the match slow. */
 const EMAIL =
   /[\p{L}\p{N}.!#$%&'*+^_~-]{1,64}(?:@|%40)(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}[\p{L}\p{N}-]{1,62}/gu;
 

@@ -49,7 +49,7 @@ function formatted({ traceId, spanId, flags }: { traceId: string; spanId: string
   return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 }
 
-/** The header of a delivery that says how many webhooks led to it, including its own. */
+/** The header of a delivery that contains the number of webhooks that led to it, including its own. */
 export const HOPS_HEADER = 'flowhook-hops';
 /** Maximum length of a chain of webhooks. Each webhook may fire for several events, so chains can multiply threefold. */
 export const MAX_HOPS = 5;

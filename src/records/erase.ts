@@ -32,7 +32,7 @@ const MAX_PASSES = 5;
 const REWRITE_BYTES = 100 * 1_048_576;
 
 export interface ErasureDeps {
-  /** With an author for the audit log: see `authoredBy`. */
+  /** A store that writes an author to the audit log: see `authoredBy`. */
   store: Store;
   sealer: Sealer;
   /** Where to look for copies of the database. */
@@ -114,7 +114,7 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
   const isLeft = left.list().length > 0;
   const isThere = found.list().length > 0;
   if (request.suppress && !dryRun && isThere) await suppress(deps, request, person);
-  // Also when nothing was found: an earlier erasure may have been interrupted before this step.
+  // Runs even if nothing was found: an earlier erasure may have been interrupted before this step.
   if (!dryRun) for (const at of scope.workflows) await deps.forget({ teamId, workflowId: at });
   const [scrubbed] = dryRun
     ? []

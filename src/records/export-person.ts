@@ -31,7 +31,7 @@ async function* find(
   for await (const { workflowId, row, theirs } of findRecords(store, scope, person)) {
     const { id, addedIn, removedIn, body } = row;
     const facts = { workflowId, id, fromVersion: addedIn, untilVersion: removedIn };
-    // Not parsed, which could change its numbers.
+    // The record is not parsed, because parsing could change its numbers.
     yield theirs
       ? `{"place":"record",${JSON.stringify(facts).slice(1, -1)},"record":${body}}`
       : JSON.stringify({ place: 'mention', ...facts });

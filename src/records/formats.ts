@@ -17,8 +17,9 @@ export interface Formatter {
   page(page: RecordPage, first: boolean): Uint8Array;
   tail: string;
   /**
-   * Set if the store's pages can be sent unchanged: what the store puts before the first page and before each further
-   * page, and what follows the last page. (Concatenating them here doubled the work of the garbage collector.)
+   * Set if the store's pages can be sent unchanged. The store puts `first` before the first page and `next` before each
+   * further page; `end` follows the last page. (Concatenating these strings here doubled the work of the garbage
+   * collector.)
    */
   asIs?: { first: string; next: string; end: string };
 }

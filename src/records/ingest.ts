@@ -73,7 +73,7 @@ export async function ingest(
     await staging;
   } finally {
     run.end();
-    // Also after an error: nothing of the run is being written once this function settles.
+    // Runs after an error too, so that nothing of the run is being written once this function settles.
     await staging.catch(() => undefined);
   }
   return total;

@@ -43,7 +43,7 @@ export function isTheirs(person: Person, at: { workflowId: string; id: string; b
 export function needlesOf(person: Person, where: 'records' | 'texts'): string[] {
   const needles: string[] = [];
   if (person.email !== null) {
-    // Without the domain: an excerpt may have been truncated within the address.
+    // Search without the domain, because an excerpt may end within the address.
     const local = person.email.trim().replace(/(?<=@)[^@]*$/su, '');
     needles.push(...spellings(local).map(asciiRun));
   }
@@ -82,9 +82,11 @@ function jsonInside(text: string): string {
 
 /** Finds and removes a person in texts. Knows only the ids that the person has when it is created. */
 export interface Redactor {
-  /** Whether the text names the person anywhere. */
+  /** Whether the text mentions the person anywhere. */
   mentions(text: string): boolean;
-  /** Plain text: each line that names the person becomes `[erased]`, because the rest of the line may be about them. */
+  /**
+   * Plain text: each line that mentions the person becomes `[erased]`, because the rest of the line may be about them.
+   */
   lines(text: string): string;
   /** JSON: the person is removed from strings, and all strings in objects about the person are erased. Numbers stay. */
   json(text: string): string;
@@ -173,7 +175,7 @@ export function createRedactor(person: Person): Redactor {
       if (Array.isArray(data?.differences)) {
         const others = data.differences.filter((one) => !isDifferenceOfTheirs(one, workflowId));
         if (others.length < data.differences.length) data.truncated = true;
-        // Only by address: in another person's record, the same id may mean anything, such as a date.
+        // Clean only by address: in another person's record, the same id may mean anything, such as a date.
         data.differences = others.map((one) => clean(one, ofAddress));
       }
       if (typeof data?.error === 'string') data.error = lines(data.error);

@@ -164,6 +164,6 @@ async function changedSince(
   const texts = rows.flatMap((row) => (row.after === null ? [] : [row.after]));
   const json = Buffer.from(texts.join(separator));
   const page = { json, count: texts.length, lastSeq: 0, done: next === null };
-  // Only removed records follow, which have no text in this version.
+  // If only removed records follow, this is the last page: they have no text in this version.
   return { page, next: next === null || next.part === 'removed' ? null : next };
 }

@@ -50,7 +50,7 @@ export function splitJsonArray(maxBytes: number): Splitter {
 }
 
 export interface ElementSplitter extends Splitter {
-  /** After `end`: the JSON text without the elements, unless `outside` took it. */
+  /** Call it after `end`. Returns the JSON text without the elements, unless `outside` received that text. */
   around(): string;
   /** Whether the array exists. */
   found(): boolean;

@@ -26,7 +26,7 @@ export class Thread<To, From> {
   #end: ThreadEndedError | undefined;
 
   /**
-   * @param what names the thread in the sentence that it has ended
+   * @param what the name of the thread in the error message when it ends
    * @param numberOf the number of the call that a message belongs to
    */
   constructor(worker: Worker, what: string, numberOf: (message: From) => number) {
@@ -41,7 +41,7 @@ export class Thread<To, From> {
     worker.on('exit', () => {
       const why = cause === undefined ? '' : `: ${cause.message}`;
       this.#end = new ThreadEndedError(`${what} has ended${why}`, { cause });
-      // Before the calls are rejected, so that their callers find a new thread.
+      // Resolve `ended` before the calls are rejected, so that their callers find a new thread.
       ended.resolve(this.#end);
       for (const call of this.#calls.values()) call.reject(this.#end);
       this.#calls.clear();

@@ -72,7 +72,7 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
-  /** Set for a command that has opened the database itself: it has no key, and `keyId` is empty. */
+  /** Set for a command that opens the database directly. Such a command has no key, and `keyId` is empty. */
   isLocal?: true;
   /**
    * Whether the credentials are still valid, for long calls. A revocation by another process takes effect after about

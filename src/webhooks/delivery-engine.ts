@@ -265,7 +265,7 @@ export class DeliveryEngine {
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
     if (lane.isStale(askedMs)) return;
-    // Another node held the lane in between, and may have sent deliveries that are queued here.
+    // Another node held the lane in the meantime, and may have sent deliveries that are queued here.
     const changedHands = lane.due.epoch !== due.epoch;
     // An erasure has rewritten events since the queue was loaded.
     const isRewritten = lane.due.rewrites !== due.rewrites;

@@ -241,7 +241,7 @@ function named(error: unknown): Failure {
   if (code === 'ECONNREFUSED' || syscall === 'connect') {
     return { outcome: 'connect', error: CONNECT_SENTENCES[code] ?? `The connection failed: ${code}` };
   }
-  // For 101, undici throws only an assertion.
+  // After a response with status 101, undici throws only an assertion error.
   if ((code === 'UND_ERR_SOCKET' && isImproper(message)) || code === 'ERR_ASSERTION') {
     return {
       outcome: 'protocol',

@@ -83,7 +83,7 @@ export function createAttemptDelivery(input: {
     return conclude({ lane, delivery, sent, traced, probe, nowMs: store.now(), random: random(), observer });
   };
 
-  /** Neither the endpoint nor the delivery is the cause, so the delivery stays due and no attempt is counted. */
+  /** The cause is neither the endpoint nor the delivery, so the delivery stays due and no attempt is counted. */
   function postponeUnsigned(
     lane: Lane,
     { id: deliveryId, teamId, webhookId }: DueDelivery,

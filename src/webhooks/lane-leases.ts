@@ -13,7 +13,7 @@ import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
 /**
- * As shares of a lease: the interval between renewals, and the age at which the lease is no longer trusted. The
+ * Shares of the lease duration: the interval between renewals, and the age at which the lease is no longer trusted. The
  * latter must not exceed the minimum time left on a lease that the store returns.
  */
 const KEEP_SHARE = 1 / 3;

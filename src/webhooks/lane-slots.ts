@@ -37,7 +37,9 @@ export class Slots<Holder> {
     return this.size >= MAX_IN_FLIGHT;
   }
 
-  /** Whether half of the slots are in use: then a lane waits for a response before it sends another request. */
+  /**
+   * Whether at least half of the slots are in use. If so, a lane waits for a response before it sends another request.
+   */
   get isScarce(): boolean {
     return this.#used >= SLOTS / 2;
   }

@@ -152,7 +152,7 @@ export class Lane {
 
   /** Updates the lane from what the store returned to a read at `askedMs`, by the monotonic clock. */
   update(due: DueLane, askedMs: number): void {
-    // Another node may have written in between.
+    // Another node may have written to the webhook in the meantime.
     if (due.epoch !== this.#due.epoch) this.#breaker = due.breaker;
     if (this.#leasedAtMs === undefined || due.epoch !== this.#due.epoch) this.#leasedAtMs = askedMs;
     this.#usedAtMs = askedMs;
@@ -164,7 +164,7 @@ export class Lane {
       this.#failingWrittenMs = undefined;
     }
     if (this.hasNewRequest(due)) {
-      // One request shows whether the rest is still needed.
+      // Send a single request, which shows whether the rest is still needed.
       const { restsUntil, limit } = this.#health;
       this.#health = { ...this.#health, restsUntil: 0, limit: restsUntil > 0 ? 1 : limit };
       this.#first = firstOf(due);

@@ -84,11 +84,13 @@ const MAX_FAILURES = 20;
 
 export interface ReplayOutcome {
   arrived: number;
-  /** Not attempted since the replay started: due, in flight, or held back because of their webhook. */
+  /**
+   * Number of deliveries not attempted since the replay started: due, in flight, or held back because of their webhook.
+   */
   underWay: number;
-  /** Their last attempt failed: they are `dead`, or will be retried. */
+  /** Number of deliveries whose last attempt failed: they are `dead`, or will be retried. */
   failed: number;
-  /** Their webhook was unsubscribed. */
+  /** Number of deliveries canceled because the webhook was unsubscribed. */
   canceled: number;
   /** The failures, most frequent first. */
   failures: ReplayFailure[];

@@ -50,7 +50,7 @@ export function openSecretKey(sealer: Sealer, input: { teamId: string; sealed: s
   return Buffer.from(secret.slice(PREFIX.length), 'base64');
 }
 
-/** A secret is bound to its team only, because the id of the webhook does not exist yet when the secret is created. */
+/** A secret is bound only to its team, because the webhook has no id yet when the secret is created. */
 function contextOf(teamId: string): string {
   return `webhook-secret/${teamId}`;
 }

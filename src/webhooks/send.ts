@@ -21,7 +21,7 @@ interface Sender {
 interface Outgoing {
   to: Destination;
   keys: SigningKeys;
-  /** From the start to the last byte of the response that is read. */
+  /** Time limit from the start of the attempt to the last byte of the response that is read. */
   timeoutMs: number;
   /** How long the delivery was due before the attempt, for the log. */
   queuedMs: number;
@@ -62,7 +62,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     [HOPS_HEADER]: String((outgoing.hops ?? 0) + 1),
   };
   const { traceparent } = outgoing;
-  // Unless a custom header has this name.
+  // A custom header with this name takes precedence.
   if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
   const headers = [...to.headers];

@@ -105,7 +105,7 @@ export interface WebhookChanges extends Partial<WebhookSettings> {
   headers?: Record<string, string> | null;
 }
 
-/** Validates the changes. @throws Problem `field_invalid`, which names the first invalid field and its valid values */
+/** Validates the changes. @throws Problem `field_invalid`, with the first invalid field and its valid values */
 export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
   const mistake = changesMistake(fields);
   if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
@@ -184,6 +184,6 @@ export async function rotateSecret(
     overlapMs,
   });
   if (webhook === undefined) throw new Problem('webhook_not_found');
-  // Read again, so that two concurrent rotations both return the valid secret.
+  // The secret is read again, so that two concurrent rotations both return the valid one.
   return { secret: await webhookSecret(deps, { teamId, id }), overlapUntil };
 }

@@ -300,7 +300,9 @@ function ancestorsOf(element: Element): Element[] {
   return above;
 }
 
-/** High for many elements with many common parts; low in navigation, footers and sidebars. */
+/**
+ * Returns a score that is high for many elements with many common parts, and low in navigation, footers and sidebars.
+ */
 function scoreOf(elements: readonly Element[]): number {
   const some = elements.slice(0, SAMPLE);
   const counts = new Map<string, number>();

@@ -40,7 +40,7 @@ export class Fields {
     const free = freeName(name, this.columns);
     this.columns.set(free, values);
     const value = Object.keys(extra).length === 0 ? path : { from: path, ...extra };
-    // Not assigned: the name may be `__proto__`.
+    // A plain assignment to the name `__proto__` would set the prototype instead.
     Object.defineProperty(this.settings, free, { value, enumerable: true });
     return free;
   }

@@ -148,7 +148,7 @@ export function everyRowInTurn<Input extends { teamId: string }, Row extends { i
 export const WORKFLOW_FILTER = textParameter('workflowId', 'Filter by workflow ID');
 
 /**
- * The filter as an input of the store; empty if the query names no workflow.
+ * The filter as an input of the store; empty if the query has no `workflowId`.
  *
  * @throws Problem `workflow_not_found`
  */

@@ -1,6 +1,6 @@
 /**
  * Refuses input that an operation does not declare: query parameters, fields of the body at any depth, and bodies of
- * operations without one. Ignoring them is dangerous: a misspelled `dryRun` would erase permanently.
+ * operations without one. Ignoring it would be dangerous: a misspelled `dryRun` would erase data permanently.
  */
 import { nearest } from '../../std/nearest.ts';
 import type { JsonSchema } from '../../std/shape.ts';
@@ -52,7 +52,7 @@ export function refuseUnknownFields(operation: Declared, fields: Readonly<Record
   refuseUnknownIn(schema, fields, '');
 }
 
-/** Adds `additionalProperties: false` to every object of a schema that names its properties and does not set it. */
+/** Adds `additionalProperties: false` to all objects that list their properties, unless they already set it. */
 export function closed({ properties, items, oneOf, ...others }: JsonSchema): JsonSchema {
   return {
     ...(properties === undefined ? {} : { additionalProperties: false }),

@@ -89,9 +89,9 @@ const REFUSAL = refusalBytes(
 
 /** In milliseconds. */
 export interface Timeouts {
-  /** For the headers of a request, and from the opening of a connection to its first request. */
+  /** Maximum time for the headers of a request, and between the opening of a connection and its first request. */
   headersMs: number;
-  /** For a request with its body, unless its operation `streamsBody`. */
+  /** Maximum time for a request with its body, unless its operation sets `streamsBody`. */
   requestMs: number;
   /** Maximum time between two requests on one connection. */
   keepAliveMs: number;

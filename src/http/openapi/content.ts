@@ -16,7 +16,7 @@ export function messageWith(name: string, resource: NamedShape<unknown, never>) 
 }
 
 /**
- * An OpenAPI request body. Objects at any depth accept only the properties that they name, unless
+ * An OpenAPI request body. Objects at any depth accept only the properties that they list, unless
  * `additionalProperties` is set.
  */
 export function jsonBody(

@@ -62,7 +62,7 @@ const waiting = {
   finishedAt: null,
 };
 
-/** By the name of a parameter or field. Examples of requests must be valid for a service with this data. */
+/** Examples by the name of a parameter or field. Examples of requests must be valid for a service with this data. */
 const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   workflowId: 'people',
   jobId: IDS.job,
@@ -99,7 +99,10 @@ const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
 const line = (value: unknown) => `${JSON.stringify(value)}\n`;
 const secondRecord = { id: '18', name: 'Grace Hopper', email: 'grace@example.com' };
 
-/** By operation: a parameter or field, or a whole `request` or `answer` (the response) by content type. */
+/**
+ * Examples by operation and parameter or field. `request` and `answer` (the response) are whole bodies, by content
+ * type.
+ */
 const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readWorkflowData.since': 16,
   'readWorkflowData.cursor': makeCursor([17, 50]),

@@ -10,7 +10,7 @@ import type { JsonSchema } from '../../std/shape.ts';
 
 export class SchemaNames {
   readonly #schemas = new Map<string, JsonSchema>();
-  /** Names by schema as text: equal parts of two schemas share a name. */
+  /** The name of each schema, by its JSON text: equal parts of two schemas share a name. */
   readonly #names = new Map<string, string>();
 
   /** @param schemas the schemas that already have names */
@@ -18,7 +18,7 @@ export class SchemaNames {
     for (const [name, schema] of Object.entries(schemas)) this.#add(name, this.below(schema, name));
   }
 
-  /** All named schemas, including those named since. */
+  /** All named schemas, including those that were named later. */
   schemas(): Record<string, JsonSchema> {
     return Object.fromEntries(this.#schemas);
   }

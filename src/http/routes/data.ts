@@ -239,7 +239,7 @@ async function sendPage({ call, place, version, query, encoding }: DataResponse)
   const parts: Uint8Array[] = [Buffer.from(format.head)];
   for (const page of pages) {
     parts.push(format.page(page, parts.length === 1));
-    // Formatting blocks the event loop: let others run in between.
+    // Formatting blocks the event loop, so other requests get a turn after every page.
     await nextTurn();
   }
   const body = Buffer.concat([...parts, Buffer.from(format.tail)]);

@@ -113,7 +113,7 @@ export const readEvent: Operation<KeyedCall> = {
   },
 };
 
-/** The event that the path names. @throws Problem `event_not_found` */
+/** The event whose ID is in the path. @throws Problem `event_not_found` */
 export async function eventOf(call: KeyedCall): Promise<StoredEvent> {
   return found(await call.services.store.events.get(keyOfPath(call, 'evt')), 'event_not_found');
 }

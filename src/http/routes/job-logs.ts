@@ -97,7 +97,7 @@ interface Place {
   seq: number;
 }
 
-/** Whether the client names server-sent events; wildcards do not count. */
+/** Whether `Accept` lists server-sent events explicitly; wildcards do not count. */
 export function wantsStream(accept: string | undefined): boolean {
   return /(^|,)\s*text\/event-stream\s*(;|,|$)/i.test(accept ?? '');
 }

@@ -220,7 +220,7 @@ export const runJobNow: Operation<KeyedCall> = {
 };
 
 /**
- * The job that the path names, if the caller's team owns it.
+ * The job whose ID is in the path, if the caller's team owns it.
  *
  * @throws Problem `job_not_found`
  */

@@ -207,7 +207,7 @@ export const revokeKey: Operation<KeyedCall> = {
 };
 
 /**
- * The team's key that the path names.
+ * The key whose ID is in the path, if the caller's team owns it.
  *
  * @throws Problem `key_not_found`; `key_of_operator`, which an `admin` may not change
  */

@@ -53,7 +53,10 @@ export const eventsSchema = {
   items: { type: 'string', minLength: 1, maxLength: MAX_EVENT_NAME },
 };
 
-/** Ignoring these fields would do the opposite of what the caller wants: without its `filter`, a webhook gets everything. */
+/**
+ * Ignoring these fields would do the opposite of what the caller wants: for example, a webhook without its `filter`
+ * would receive every event.
+ */
 const SETTINGS = [
   'filter',
   'format',

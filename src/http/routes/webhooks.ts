@@ -284,7 +284,7 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
 };
 
 /**
- * The webhook that the path names, if the caller's team owns it.
+ * The webhook whose ID is in the path, if the caller's team owns it.
  *
  * @throws Problem `webhook_not_found`
  */

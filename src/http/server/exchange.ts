@@ -160,7 +160,7 @@ export class Reply {
   write(body: Body, failed: (error: unknown) => void): void {
     const { raw, statusCode } = this;
     const headers = this.#headers;
-    // A connection keeps its latest reply until the next one.
+    // Frees the body, because a connection keeps its latest reply until the next one.
     this.body = undefined;
     if (statusCode === 204) delete headers['content-type'];
     if (body === undefined || statusCode === 204) {

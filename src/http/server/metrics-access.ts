@@ -26,8 +26,8 @@ export function hasAllowedAddress(
 const PRIVATE = /(?:^[^.]*|\.(?:localhost|local|internal|home\.arpa))$/;
 
 /**
- * Whether `Host` names this machine in a way that an attacker's DNS cannot imitate (DNS rebinding): an address, a name
- * that cannot be registered, the machine's own name or the public URL.
+ * Whether `Host` refers to this machine in a way that an attacker's DNS cannot imitate (DNS rebinding): an address, a
+ * name that cannot be registered, the machine's own name or the public URL.
  *
  * @param host the header. Undefined, as in HTTP/1.0, is fine: browsers always send it
  */

@@ -35,7 +35,7 @@ const MAX_DELIVERIES = 20;
 const COMPARE_EVERY_MS = 1_000;
 const COMPARE_SHARE = 20;
 
-/** By id: a text that changes whenever the object changes. */
+/** For each id, a text that changes whenever the object changes. */
 type Marks = Map<string, string>;
 
 /**
@@ -72,7 +72,7 @@ export class TeamNews {
   async look(): Promise<News[]> {
     const happened = await this.#happened(this.sequence);
     const compared = performance.now() < this.#compareAt ? [] : await this.#compare();
-    // Only after all reads have succeeded: otherwise the changes would never be reported.
+    // Stored only after all reads have succeeded: otherwise the changes would never be reported.
     this.sequence = happened.sequence;
     return joined([...happened.news, ...compared]);
   }

@@ -180,7 +180,7 @@ export class BackgroundBuild {
     for (let tries = 1; ; tries++) {
       await rm(old, { recursive: true, force: true });
       await rename(dist, old).catch(unlessCode('ENOENT'));
-      // Another service may have moved its build there in between.
+      // Another service may have moved its build there in the meantime.
       const done = await rename(made, dist).then(() => true, unlessCode(tries < MAX_TRIES && 'ENOTEMPTY'));
       await rm(old, { recursive: true, force: true });
       if (done) return;

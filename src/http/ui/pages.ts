@@ -97,12 +97,12 @@ export function guideRoute({ root, what, build }: Built, builds: boolean): Route
   return route('GET', '/docs/guide/*', null, readGuide);
 }
 
-/** Whether `Accept` names HTML first, as browsers do when the user types an address. */
+/** Whether `Accept` lists HTML first, as browsers do when the user types an address. */
 export function prefersHtml(accept: string | undefined): boolean {
   return /^\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
 }
 
-/** Whether `Accept` names HTML, and does not just accept it with a wildcard. */
+/** Whether `Accept` lists HTML explicitly; wildcards do not count. */
 function acceptsHtml(accept: string | undefined): boolean {
   return /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept ?? '');
 }

@@ -18,8 +18,8 @@ import { authorOf, clientAddress } from '../server/caller.ts';
 import type { Reply, Request } from '../server/exchange.ts';
 
 /**
- * As long as headers may be, so that every key fits. Anybody can send this body without a key: a larger limit would let
- * them use more memory per connection.
+ * As large as headers may be, so that every key fits. Anybody can send this body without a key: a larger limit would
+ * let them use more memory per connection.
  */
 const MAX_SIGN_IN_BYTES = 16 * 1_024;
 /** Failed sign-ins from one address. Keys cannot be guessed: the limit only bounds the cost of attempts. */

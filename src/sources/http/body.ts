@@ -152,7 +152,7 @@ async function* toUtf8(chunks: AsyncIterable<Uint8Array>, label: string): AsyncG
   if (last !== '') yield Buffer.from(last);
 }
 
-/** For text that is not UTF-8 and declares no character set. Most browsers assume the same. */
+/** The character set of text that is not UTF-8 and declares none. Most browsers assume the same. */
 const FALLBACK = 'windows-1252';
 
 interface Charset {

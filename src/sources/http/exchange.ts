@@ -217,9 +217,9 @@ function byClientCredentials(
 const MAX_ROBOTS_BYTES = 512 * 1024;
 
 interface RobotsCheck {
-  /** Call this before a request. @throws SourceError that names the rule that forbids it */
+  /** Call this before a request. @throws SourceError with the rule that forbids the request */
   before(url: string): Promise<void>;
-  /** Call this with the format of the response. @throws SourceError that names the rule that forbids it */
+  /** Call this with the format of the response. @throws SourceError with the rule that forbids the request */
   after(url: string, parse: Parse): Promise<void>;
 }
 

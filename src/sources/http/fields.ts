@@ -113,7 +113,7 @@ function compileField(
     if (field.number !== null && typeof raw === 'number') return { value: raw, outcome: 'filled' };
     let text = textOfValue(raw);
     if (absolute && text.trim() !== '') {
-      // Before `replace`, because `mailto:` is a URL too.
+      // Done before `replace`, because `mailto:` is a URL too.
       const url = URL.parse(text.trim(), base);
       if (url === null) return { value: undefined, outcome: { unread: text } };
       text = url.href;

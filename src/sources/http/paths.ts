@@ -245,7 +245,7 @@ export function baseOf(document: Document, url: string): string {
   const open: { children?: unknown[]; name?: string; attribs?: Record<string, string> }[] = [
     document as never,
   ];
-  // Only the head may contain a `<base>`, and the head comes first.
+  // Search only the head, because no other element may contain a `<base>`.
   for (let looked = 0; looked < 200; looked++) {
     const node = open.shift();
     if (node === undefined) break;

@@ -46,7 +46,7 @@ export interface Preview {
   error: string | null;
 }
 
-/** Thrown instead of the first request or record beyond the preview. */
+/** Thrown to end the preview, instead of sending one more request or yielding one more record. */
 class Enough extends Error {}
 
 /**
@@ -139,7 +139,7 @@ function limited(
   const isPage = (request: HttpRequest) => new URL(request.url).pathname !== '/robots.txt';
   return {
     async send(request, options) {
-      // With detail pages, the number of records is the limit.
+      // With detail pages, the number of records is limited instead of the number of pages.
       if (isPage(request) && (source.follow === null || input.from !== undefined)) {
         left -= 1;
         if (left < 0) {

@@ -36,7 +36,7 @@ export interface Values {
   page: number | undefined;
 }
 
-/** The names of states that a text uses. */
+/** The names of all states to which the placeholders of a text refer. */
 export function statesIn(text: string): string[] {
   return [...text.matchAll(PLACE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }

@@ -11,9 +11,9 @@ import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFile
 
 /**
  * Starts the program, without a shell, in the directory of its definition. The program gets the state of the last
- * published run on standard input, as one line of JSON (`null` before the first run), and in the file that FLOWHOOK_STATE
- * names. The content of that file after exit code 0 is the state for the next run. A Singer tap gets `{}` before its first
- * run, because taps expect an object, and returns its state in STATE messages.
+ * published run on standard input, as one line of JSON (`null` before the first run), and in the file at the path in
+ * FLOWHOOK_STATE. The content of that file after exit code 0 is the state for the next run. A Singer tap gets `{}`
+ * before its first run, because taps expect an object, and returns its state in STATE messages.
  */
 export async function startCommand(
   input: RunInput,
