@@ -119,7 +119,7 @@ export interface DeliveryDetailAttempt {
   status: number | null;
   /** Human-readable outcome. */
   message: string;
-  /** Request as sent, without the values of secret headers. */
+  /** Request as sent; `***` replaces credentials and the values of custom headers. */
   request: DeliveryDetailAttemptRequest | null;
   /** Response of the endpoint. `null` if there was none. */
   response: DeliveryDetailAttemptResponse | null;
@@ -144,7 +144,7 @@ export interface DeliveryDetail {
   /** Most recent attempt. `null` if there is none, or it is no longer stored. */
   lastAttempt: DeliveryLastAttempt | null;
   event: FlowhookEvent;
-  /** Stored attempts, oldest first. Attempts are deleted after `FLOWHOOK_KEEP_ATTEMPTS_DAYS`. */
+  /** Stored attempts, oldest first. Attempts are deleted after 14 days (`FLOWHOOK_KEEP_ATTEMPTS_DAYS`). */
   attempts: DeliveryDetailAttempt[];
 }
 

@@ -75,7 +75,10 @@ export const deliveryDetailResource = named(
         durationMs: number(),
         ...outcome,
         request: nullable(
-          object({ url: text(), headers }, 'Request as sent, without the values of secret headers'),
+          object(
+            { url: text(), headers },
+            'Request as sent; `***` replaces credentials and the values of custom headers',
+          ),
         ),
         response: nullable(
           object(
@@ -98,7 +101,7 @@ export const deliveryDetailResource = named(
           ),
         ),
       }),
-      'Stored attempts, oldest first. Attempts are deleted after `FLOWHOOK_KEEP_ATTEMPTS_DAYS`',
+      'Stored attempts, oldest first. Attempts are deleted after 14 days (`FLOWHOOK_KEEP_ATTEMPTS_DAYS`)',
     ),
   }),
   {

@@ -30,7 +30,9 @@ const LINGER = { ms: 10_000, bytes: Number.POSITIVE_INFINITY };
 const NDJSON = `One JSON object per line. Also accepted as ${NDJSON_TYPES.slice(1).join(', ')}`;
 const refusedHeaders = {
   'x-job-id': 'ID of the failed job',
-  'x-job-reason': 'Reason: `invalid_record`, `output` (the body does not match its content type) or `guard`',
+  'x-job-reason':
+    'Reason: `invalid_record`, `output` (the body does not match its content type or exceeds `limits.records`) or `guard` ' +
+    '(also for a quota)',
 };
 
 const MODE = choiceParameter(

@@ -80,18 +80,16 @@ export const listWebhookDetails = listOperation({
   id: 'listWebhookDetails',
   group: 'Integrations',
   summary: 'List webhooks with details',
-  description: 'Returns the webhooks of the team with their settings and state, oldest first.',
+  description:
+    'Returns the webhooks of the team with their settings and state, oldest first. The filter `state` distinguishes ' +
+    '`failing` webhooks, whose last attempt failed, from `active` ones.',
   name: 'webhooks',
   resource: webhookDetailResource,
   // The webhook of the cursor may be gone; its ID still marks the position.
   order: byId('after', 'wh'),
   parameters: [WORKFLOW_FILTER],
   filters: {
-    standings: choicesParameter(
-      'state',
-      STANDINGS,
-      'Filter by state, where `active` excludes `failing`: webhooks whose last attempt failed',
-    ),
+    standings: choicesParameter('state', STANDINGS, 'Filter by state'),
   },
   errors: { workflow_not_found: 'No workflow found' },
   async rows(call, { standings, limit, after }) {
