@@ -7,7 +7,7 @@ import type { OPERATIONS } from './operations/table.ts';
 
 type Calls = CallsOf<Pick<typeof OPERATIONS, 'jobs' | 'records' | 'webhooks' | 'deliveries'>>;
 
-/** Returns the groups of the table with these operations in place of its own. */
+/** Returns groups of the table, with some operations replaced by those of this file. */
 export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   const { unsubscribe, ...ofDeliveries } = cancelingRest({ webhooks, deliveries });
   return {

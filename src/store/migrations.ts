@@ -20,7 +20,10 @@ export const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url
 const TYPES: Readonly<Record<string, Readonly<Record<Driver, string>>>> = {
   /** Compared and sorted by bytes. */
   text: { sqlite: 'text', postgres: 'text collate "C"' },
-  /** Only in migrations up to 18: PostgreSQL sorts it by the database's locale, and joins it slowly with `{text}`. */
+  /**
+   * Allowed only in migrations up to 18: PostgreSQL sorts this type by the database's locale, and joins it slowly with
+   * `{text}`.
+   */
   old_text: { sqlite: 'text', postgres: 'text' },
   /** Epoch milliseconds. */
   time: { sqlite: 'integer', postgres: 'bigint' },

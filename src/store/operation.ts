@@ -72,7 +72,7 @@ const ofKind =
   <Context>(kind: Kind) =>
   <Module, Name extends NamesIn<Module, Context>>(module: Module, ...names: Name[]) =>
     Object.fromEntries<unknown>(names.map((name) => [name, { kind, run: module[name] }])) as {
-      // So that editors find the function, with its docstring, by each name.
+      // Lets editors find each function and its docstring by name.
       [Key in keyof Pick<Module, Name>]: OperationOf<Context, Module[Key]>;
     };
 

@@ -14,7 +14,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** The first step is small, because a job may have several MiB of logs. */
 const JOB_STEPS = { first: 4, max: 500 };
-/** Rows, of up to 1 MiB each. */
+/** Numbers of rows per step; a row may have 1 MiB. */
 const RECORD_STEPS = { first: 50, max: 500 };
 const TEAM_STEPS = { first: 20, max: 500 };
 const STEPS = { first: 50, max: 1_000 };

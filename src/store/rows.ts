@@ -1,4 +1,4 @@
-/** The rows of jobs and workflows, and how they become the model's. */
+/** The rows of jobs and workflows, and their conversion to the types of the model. */
 import type { AfterAttempt, FailureReason, Job } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
@@ -10,7 +10,7 @@ export interface InTeam {
   id: string;
 }
 
-/** Maximum characters of an error in an event, whose body must stay under 20 kB; the job has all of it. */
+/** Maximum characters of an error in an event, whose body must stay under 20 kB; the job's row has the whole error. */
 export const MAX_EVENT_ERROR = 2_000;
 
 /** How an attempt or a waiting job ends, other than by publishing. Counters that are not given stay unchanged. */
@@ -148,9 +148,9 @@ export function toWorkflow(row: ListedRow): Workflow {
 
 /**
  * The condition of the index `job_slot`: only statements with this text use it. SQLite's index needs the first part,
- * PostgreSQL's the rest: its planner assumes that an index of unfinished jobs is small, but during a long transaction the
- * index has entries of all jobs since, and claims would scan it from end to end. SQLite's planner would rather read all
- * jobs of a team: name the index, as in `from job /* use job_slot *\/`.
+ * and PostgreSQL's index the rest. PostgreSQL's planner assumes that an index of unfinished jobs is small, but during a
+ * long transaction this index has an entry for every job since, and claims would scan it from end to end. SQLite's
+ * planner would read all jobs of a team: name the index, as in `from job /* use job_slot *\/`.
  */
 export const UNFINISHED = new Part(
   `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`,

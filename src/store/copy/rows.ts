@@ -27,7 +27,10 @@ export interface Page {
   next: Place | null;
 }
 
-/** What SQLite reads instead of the table, and in which order. `cross` makes it read the records along their key. */
+/**
+ * What SQLite selects from instead of the table, and in which order. `cross` makes it read the records in the order of
+ * their key.
+ */
 const NUMBERED = {
   from: `(select workflow.team_id, workflow.id as workflow_id, record.*
           from record cross join workflow on workflow.number = record.workflow) as record`,
@@ -52,7 +55,7 @@ const COLUMNS = {
     order by attname`,
 };
 
-/** The columns of all tables. Of their types only numbers and texts are distinguished. */
+/** The columns of all tables, each with its type: number or text. */
 export async function readColumns(db: Sql): Promise<ColumnsOf> {
   const all = new Map<string, Columns>();
   for (const { name: table } of TABLES) {

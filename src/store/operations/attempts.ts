@@ -1,6 +1,6 @@
 /**
- * Attempts: how pushes begin them, how they end other than by publishing, and canceling or hurrying jobs. Claims begin
- * other attempts, and heartbeats renew their leases.
+ * Begins the attempts of pushes, ends attempts in every way except publishing, and cancels jobs or makes them due.
+ * Other attempts begin with a claim; heartbeats renew their leases.
  */
 
 import {
@@ -57,7 +57,9 @@ export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
   return { job, workflow: toWorkflow(workflow), state };
 }
 
-/** No job waits longer. One dated further ahead was queued before the clock was set back, and counts as due. */
+/**
+ * No job waits longer than this. A job dated further ahead was queued before the clock was set back, and counts as due.
+ */
 export const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
 /** A single team may use all places of a node. */
@@ -117,7 +119,10 @@ export async function begin(
   return { outcome: 'begun', claimed: await start(tx, input, row) };
 }
 
-/** The reaper does this where a server runs; `flowhook data import` works without one. */
+/**
+ * Ends a push whose lease has expired. On a server the reaper does that, but `flowhook data import` also works without
+ * a server.
+ */
 async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
   if (job.origin !== 'push' || !isOverdue(tx, job)) return false;
   // Checked again under the lock: the node may have renewed the lease meanwhile.
@@ -170,8 +175,9 @@ export async function setProcess(
 }
 
 /**
- * Ends a failed attempt: the job continues as `then` says (see `model/job.ts`), or is canceled if that was requested.
- * When the job ends, a buffered job takes its slot. Event, when the job ends: `workflow_failed` or `workflow_canceled`.
+ * Ends a failed attempt. `then` is the next state of the job (see `model/job.ts`). If cancellation was requested, the
+ * job is canceled instead. When the job ends, a buffered job takes its slot. Event, when the job ends:
+ * `workflow_failed` or `workflow_canceled`.
  */
 export async function fail(
   tx: Tx,
@@ -196,7 +202,7 @@ export async function release(tx: Tx, { held }: { held: AttemptLease }): Promise
   const job = (await lockRunning(tx, held))?.job;
   if (job === undefined) return;
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
-  // If the job continues, nothing went wrong: the reason and error of an earlier failure stay.
+  // A job that returns to the queue has not failed now: it keeps the reason and error of an earlier failure.
   const { reason, error } =
     follows.state === 'retrying'
       ? job
@@ -205,7 +211,7 @@ export async function release(tx: Tx, { held }: { held: AttemptLease }): Promise
 }
 
 /**
- * Running jobs whose node is gone: all those of `nodeId`, and all whose lease has expired.
+ * Running jobs whose node is gone: all running jobs of `nodeId`, and all with an expired lease.
  *
  * Uses the index `job_running`, which contains the running jobs of all nodes.
  */
@@ -305,8 +311,9 @@ export async function runNow(
 }
 
 /**
- * Ends an attempt or a waiting job as `follows` says. If cancellation was requested, the job ends as canceled instead, and
- * keeps the sentence that says who canceled it. The caller has locked the job and its workflow.
+ * Ends an attempt, or a waiting job. `end.follows` is the next state of the job, unless cancellation was requested:
+ * then the job is canceled, and its error remains the sentence about who canceled it. The caller has locked the job and
+ * its workflow.
  */
 async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow> {
   const then = unlessCanceled({ cancelRequestedAt: job.cancelRequestedAt }, end.follows);

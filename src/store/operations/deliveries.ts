@@ -70,7 +70,7 @@ export async function get(
     id,
   );
   if (found === undefined) return undefined;
-  // Without attempts settled since the row was read, which would not fit its `nextAt`.
+  // Leaves out attempts stored after the row was read, which would contradict its `nextAt`.
   const attempts = await view.db.all<Attempt & { details: string | null }>`
     select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
     from attempt where team_id = ${teamId} and delivery_id = ${id} and number <= ${found.attempt}

@@ -98,7 +98,7 @@ const UNCOUNT = `
   where team_id = $1 and workflow_id = $2 and number >= $3::bigint and number < $4::bigint`;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Subtracts records, given with all their rows, from the counts of every version. */
+/** Subtracts records from the counts of every version. `all` contains all rows of these records. */
 async function subtractFromCounts(
   tx: Tx,
   { teamId, workflowId }: WorkflowRef,

@@ -161,9 +161,9 @@ function fires({ firesFor }: Subscription, type: EventType): boolean {
 }
 
 /**
- * Looks up the number of a team's newest event. A counter in the team's row would leave a dead row per event, and during a
- * long transaction everyone who locks the row would read them all; a lock leaves none. `last_sequence` is only the number
- * at which the team started in this database: a copy may be ahead of its events.
+ * Looks up the number of a team's newest event. A counter in the team's row would leave a dead row per event, and
+ * during a long transaction everyone who locks the row would read all of these dead rows; a lock leaves no dead row.
+ * `last_sequence` is only the number at which the team started in this database: a copy may be ahead of its events.
  */
 const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
 

@@ -139,7 +139,7 @@ interface Place {
   /** Rows scanned per call. */
   rows: number;
   joins?: string;
-  /** SQL for the id of its workflow (default: its own column). */
+  /** SQL for the id of the row's workflow (default: the column `workflow_id`). */
   workflow?: string;
   /** SQL for `HeldText.about`. */
   about?: string;
@@ -214,7 +214,7 @@ function statements({ table, keys, column, joins = '', workflow = 't.workflow_id
   };
 }
 
-/** Scans texts of a place in the same way; also returns texts whose `about` contains a needle. */
+/** Like `scanRecords`, for the texts of a place. Also returns texts whose `about` contains a needle. */
 export async function scanTexts(
   view: View,
   input: {

@@ -4,9 +4,9 @@ import { Problem } from '../../model/error.ts';
 import { deletion } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 
-/** Expired keys of its team that each new key deletes; more than one, so that their number shrinks. */
+/** How many expired keys of a team each new key deletes. More than one, so that their number shrinks. */
 const FORGOTTEN_AT_ONCE = 10;
-/** The stored result of a call that has made nothing yet. */
+/** Stored in place of the result until there is one. */
 const NOTHING = '';
 
 /**
@@ -63,13 +63,15 @@ export async function forget(tx: Tx, teamId: string): Promise<void> {
 /** How long an idempotency key is remembered. */
 export const REMEMBERED_MS = 24 * 3_600_000;
 
-/** A key; with `sent`, a hash of the request, it is refused for a request with another hash. */
+/**
+ * An idempotency key, optionally with a hash of the request (`sent`). Repeating the key with another hash is refused.
+ */
 export type IdempotencyKey = string | { key: string; sent: string } | null;
 
 export interface IdempotentCall {
   teamId: string;
   operation: 'keys.create' | 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
-  /** The id of the thing that is called on: the scope of the key. */
+  /** The id of what the call acts on, to which the key is scoped. */
   target: string;
   idempotencyKey?: IdempotencyKey;
 }

@@ -21,8 +21,8 @@ export async function get(view: View, { name }: { name: string }): Promise<strin
  * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. Always true on SQLite,
  * where there is only one node.
  *
- * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for a transaction that
- * waited. A lease that ends later than any could was granted before the clock was set back, and may be taken.
+ * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for a transaction
+ * that waited. A lease that ends too far in the future was granted before the clock was set back, and may be taken.
  */
 export async function lease(
   tx: Tx,

@@ -50,7 +50,7 @@ export async function list(
 interface Search
   extends Omit<Parameters<typeof list>[1], 'since' | 'until' | 'before'>,
     ReturnType<typeof idsBetween> {
-  /** Only unfinished or ended jobs, which have an index; without it the primary key is searched. */
+  /** Limits the search to unfinished or to ended jobs. Each part has an index, which `indexed` chooses. */
   part?: 'unfinished' | 'ended';
 }
 
@@ -68,7 +68,9 @@ async function rowsOf(view: View, search: Search): Promise<JobRow[]> {
   );
 }
 
-/** Names the index that reads the fewest rows, with its condition. */
+/**
+ * The index that reads the fewest rows, with the condition that it requires; without a match, the primary key is used.
+ */
 function indexed({ part, states }: Search): string {
   if (part === 'unfinished') return `/* use job_slot */ where ${UNFINISHED}`;
   if (part === 'ended') return '/* use job_history */ where finished_at is not null';
@@ -136,8 +138,8 @@ export async function recent(
 }
 
 /**
- * The number of jobs in each state: all unfinished ones, and ended ones among the newest `among` jobs. `complete` if
- * there are no others.
+ * Counts jobs by state: all unfinished jobs, and the ended jobs among the newest `among` jobs. `complete` is true if
+ * that is every job.
  */
 export async function counts(
   view: View,
@@ -174,7 +176,7 @@ export async function counts(
 /** Maximum number of workflows per call. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** The cursor of pruning before the first workflow: the last workflow that is finished. */
+/** The first cursor of pruning. A cursor names the last workflow that was pruned completely. */
 export const PRUNE_START: WorkflowRef = { teamId: '', workflowId: '' };
 
 /**
@@ -205,7 +207,7 @@ export async function prune(
 const BEYOND_KEPT = `
   select id from job /* use job_history */
   where team_id = $1 and workflow_id = $2 and finished_at is not null order by id desc limit 1 offset $5`;
-// `(id || '')` keeps the planners from searching by this range: the first one is often empty.
+// `(id || '')` keeps the planners from searching by this bound: the first bound (`id <=`) often leaves no rows.
 const PRUNABLE = `
   select id from job /* use job_history */
   where team_id = $1 and workflow_id = $2 and finished_at is not null

@@ -83,7 +83,7 @@ function add(
   return insertAll(tx.db, 'job_log', COLUMNS, rows, APPEND);
 }
 
-/** Deletes rows from the end part of a log, up to a line. */
+/** Deletes the rows of a log's end part that start before a line. */
 async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: AttemptLease, before: number): Promise<void> {
   await tx.db.run`
     delete from job_log where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt}
@@ -123,7 +123,7 @@ interface Chunk {
   bytes: number;
 }
 
-/** Lines to append to the row of a part that starts at `seq`, which is created if it does not exist. */
+/** Lines to append to the row that starts at `seq`, in one part of a log. The row is created if it does not exist. */
 interface Addition {
   part: typeof BEGINNING | typeof END;
   seq: number;
@@ -134,8 +134,8 @@ interface Addition {
 }
 
 /**
- * Returns what to add, and then the line up to which rows of the end are deleted (0: none). Skips lines that are already
- * stored, so that a report whose result was lost can be repeated.
+ * Returns what to add, and `dropBefore`: rows of the end part that start before this line are then deleted (0: none).
+ * Skips lines that are already stored, so that a report whose result was lost can be repeated.
  */
 function plan(
   chunks: readonly Chunk[],
@@ -182,7 +182,7 @@ function fitting(items: readonly { bytes: number }[], room: number): number {
   return beyond === -1 ? items.length : beyond;
 }
 
-/** The index of the first of the last items that together fill what is kept of the end of a log. */
+/** The index from which items are kept: together they fill the end part of a log. */
 function endFrom(items: readonly { bytes: number }[]): number {
   let bytes = 0;
   const place = items.findLastIndex((item) => {

@@ -88,7 +88,7 @@ export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Pro
     where team_id = ${teamId} and workflow_id = ${workflowId} and ${UNFINISHED} order by slot`;
 }
 
-/** Writes a new job, queued or running, or leaves that to the end of the transaction. */
+/** Inserts a new job, immediately or at the end of the transaction (see `tx.jobs`). */
 export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
   if (tx.jobs === undefined) await writeJobs(tx, [job]);
   else tx.jobs.push(job);
@@ -265,7 +265,7 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
   return rows.map(toSchedule);
 }
 
-/** Schedules that are not due yet, by team and workflow, after one of them; without those of paused workflows. */
+/** Schedules that are not due yet, by team and workflow, after the given one; without those of paused workflows. */
 export async function ahead(
   view: View,
   { after, limit }: { after: WorkflowRef | null; limit: number },

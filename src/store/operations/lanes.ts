@@ -37,13 +37,17 @@ export interface DueLane extends HeldLane {
   breaker: Breaker | null;
   /** How often erasures have rewritten events of the team: bodies loaded at a lower count must not be sent. */
   rewrites: number;
-  /** When someone last asked to send a delivery immediately, and which one: it ends an earlier pause of the breaker. */
+  /**
+   * The last request to send a delivery immediately: its time and the delivery. It ends an earlier pause of the
+   * breaker.
+   */
   asked: { at: number; deliveryId: string } | null;
 }
 
 /**
- * `with recursive … waiting_lane (team_id, webhook_id)`: lanes with waiting deliveries, in order, after the given one. Needs
- * one index seek per lane, and reads no more lanes than its reader asks for. The first row may be the given lane itself.
+ * `with recursive … waiting_lane (team_id, webhook_id)`: lanes with waiting deliveries, in order, after the given one.
+ * Needs one index seek per lane, and reads only as many lanes as the outer query fetches. The first row may be the
+ * given lane itself.
  */
 export function waitingLanes(after: { teamId: string; webhookId: string }): Either<string> {
   const { teamId, webhookId } = after;

@@ -5,13 +5,13 @@ import type { Tx } from '../transaction.ts';
 import { waitingLanes } from './lanes.ts';
 import { UsageTally, writeUsage } from './usage.ts';
 
-/** The cursor of expiry at its start: webhook by webhook, and within each the oldest delivery first. */
+/** The first cursor of expiry, which visits one webhook after another, and the oldest deliveries of each first. */
 export const EXPIRE_START = { teamId: '', webhookId: '', createdAt: -1, id: '' };
 type ExpirePlace = typeof EXPIRE_START;
 
 /**
  * Visits at most `limit` webhooks and deliveries; `next` is null at the end of a round. Without the cursor, every step
- * would read again the new deliveries that it must skip.
+ * would again read deliveries only to skip them.
  */
 export async function expire(
   tx: Tx,

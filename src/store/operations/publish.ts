@@ -22,7 +22,7 @@ import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 export type Published =
   | { outcome: 'published'; version: number; records: RecordCounts }
   | { outcome: 'unchanged'; version: number; records: RecordCounts }
-  /** A guard or a quota refused, and nothing was changed. `error` says which one and why. */
+  /** A guard or a quota prevented publishing, and nothing was changed. `error` names it and explains why. */
   | { outcome: 'guarded'; error: string }
   /** The job had been canceled: it has ended as canceled, and nothing was published. */
   | { outcome: 'canceled' };

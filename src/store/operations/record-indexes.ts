@@ -1,14 +1,15 @@
 /**
  * The rows of a workflow in `record`, and the indexes that find them.
  *
- * On PostgreSQL a row names its team and its workflow. Each statement determines there which index it uses: otherwise the
- * planner uses any index that it expects to contain few rows, which is what it expects of every new workflow (measured:
- * 1,600 instead of 23,000 records/s, and slower with every batch). So each index except the primary key starts with one
- * expression made of the index's name, team and workflow, and each partial index has its condition in a form of its own.
- * Statements that use the primary key write `removed_in + 0` and `coalesce(removed_in, 0) = 0`, which match no index.
+ * On PostgreSQL a row contains its team and its workflow, and every statement is written so that only one index
+ * matches. Otherwise the planner chooses any index in which it expects few rows, and it expects few rows of every new
+ * workflow (measured: 1,600 instead of 23,000 records/s, and slower with every batch). So each index except the primary
+ * key starts with an expression of the index's name, the team and the workflow, and the conditions of partial indexes
+ * are all worded differently. Statements that use the primary key write `coalesce(removed_in, 0) = 0` and `removed_in +
+ * 0`, which match no index.
  *
- * On SQLite a row has the number of its workflow, which keeps the indexes small, and statements name the index after the
- * table: without statistics, the planner would scan the workflow in the order of `seq`.
+ * On SQLite a row contains the number of its workflow instead, which keeps the indexes small. Statements name the index
+ * that they use: without statistics, the planner would scan the workflow in the order of `seq`.
  */
 
 import type { Pick, Sql } from '../sql.ts';
@@ -33,7 +34,7 @@ export function inWorkflow(pick: Pick, alias = 'record', id = '$2'): string {
   });
 }
 
-/** The conditions that select these rows by an index. */
+/** The conditions that select the rows of a workflow by an index. */
 export function ofWorkflow(
   pick: Pick,
   index: 'added' | keyof typeof ONLY,
@@ -52,14 +53,17 @@ export function ofWorkflow(
   return `${workflow} and ${before}${alias}.removed_in${after}`;
 }
 
-/** The condition that a row has an id, in the form of the indexes `current` and `closed`; `value` is an SQL expression. */
+/**
+ * The condition that a row has an id, written so that the indexes `current` and `closed` match. `value` is an SQL
+ * expression.
+ */
 export function hasId(pick: Pick, value: string, alias = 'record'): string {
   const same = `${alias}.id = ${value}`;
   return pick({ sqlite: same, postgres: `${idKey(`${alias}.id`)} = ${idKey(value)} and ${same}` });
 }
 
 /**
- * An id in the form of PostgreSQL's indexes. A long id is shortened to its beginning and a digest, because an index row
+ * An id as PostgreSQL's indexes contain it. A long id is shortened to its beginning and a digest, because an index row
  * holds at most about 2,700 bytes and an id may have 1,024 characters. No long id has the key of a short one.
  */
 function idKey(id: string): string {
@@ -67,8 +71,8 @@ function idKey(id: string): string {
 }
 
 /**
- * Call this in a transaction that reads the first rows of an index. If PostgreSQL's planner expects few rows, it would
- * otherwise fetch and sort all of them (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
+ * Call this in a transaction that reads the first rows of an index. Otherwise PostgreSQL's planner, when it expects few
+ * rows, fetches and sorts all of them (measured: 3.4 s instead of 0.6 s to prune 45,000 rows, 500 at a time).
  */
 export async function inOrder(db: Sql): Promise<void> {
   const statement = db.pick({ sqlite: undefined, postgres: 'set local enable_bitmapscan = off' });

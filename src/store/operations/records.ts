@@ -25,13 +25,13 @@ interface At {
   workflowId: string;
 }
 
-// A range of `seq` instead of a number of rows, so that each statement reads a limited number of rows of other versions.
+// A range of `seq`, rather than a number of rows, limits how many rows of other versions each statement reads.
 const range = (pick: Pick, end = '$4') => `
   record
   where ${inWorkflow(pick)} and seq > $3 and seq <= ${end}
     and added_in <= $5 and (removed_in is null or removed_in > $5)`;
-// Sorted, because only the primary key has that order: otherwise PostgreSQL's planner might scan the whole workflow by
-// another index.
+// Sorting makes PostgreSQL's planner use the primary key, the only index in this order. Otherwise it might scan the
+// whole workflow by another index.
 const sorted = (rows: string, limit = '') => `(select seq, body from ${rows} order by seq ${limit}) as found`;
 // The database joins the records into one value, so that rows need not be parsed one by one (measured on SQLite: 5.8
 // million records/s instead of 0.9).
@@ -43,7 +43,7 @@ const NEXT_SEQ = '(select next_seq from workflow where team_id = $1 and id = $2)
 
 const pages = (limit?: string) =>
   both((pick) => {
-    // SQLite finds them in order anyway; an inner select would cost a quarter of its speed.
+    // SQLite finds the rows in order anyway; an inner select would cost a quarter of its speed.
     const unsorted = limit === undefined && pick({ sqlite: true, postgres: false });
     return `select ${NEXT_SEQ}, joined.* from ${joined(pick, unsorted ? range(pick) : sorted(range(pick), limit))}`;
   });
@@ -189,7 +189,7 @@ export interface ChangesCursor {
 
 export interface ChangedRow {
   id: string;
-  /** The version that last wrote it, or that removed it. */
+  /** The version that last wrote the record or removed it. */
   version: number;
   /** JSON text at `since`; null if the record did not exist. */
   before: string | null;
@@ -314,7 +314,7 @@ function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: n
   return part === 'written' ? { part: 'removed', version: since + 1, seq: 0 } : null;
 }
 
-// Reads of a run before it decides what to write: the rows of given ids, and all current rows.
+// What a run reads before it decides what to write: the rows of given ids, and all current rows.
 
 export interface Compared {
   /** The version under which the run writes: current + 1. */
@@ -403,8 +403,8 @@ const CURRENT = both(
 );
 
 /**
- * Which of the `rows` numbers after `afterSeq` are the `seq` of a current record, in order. Finds the records that a run
- * did not bring.
+ * Which of the `rows` numbers after `afterSeq` are the `seq` of a current record, in order. This finds the records that
+ * a run did not bring.
  */
 export async function currentSeqs(
   view: View,

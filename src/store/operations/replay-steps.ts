@@ -86,7 +86,7 @@ interface Progress {
   made: number;
   afterAt: number;
   afterId: string;
-  /** When the last delivery that it has sent was due. */
+  /** When the last delivery that the replay sent was due. */
   dueAt: number;
 }
 
@@ -94,7 +94,10 @@ const PROGRESS = new Part(
   'states, since, until, made, after_at as "afterAt", after_id as "afterId", due_at as "dueAt"',
 );
 
-/** Advances a replay by up to `limit` deliveries; returns how many it visited (at least 1), or 0 if another node does it. */
+/**
+ * Advances a replay by up to `limit` deliveries; returns how many it visited (at least 1), or 0 if another node is
+ * advancing this replay.
+ */
 async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const { teamId, id: replayId, webhookId } = one;
   const lane = { teamId, webhookId };
@@ -162,8 +165,8 @@ async function makeDue(
 const SOON_MS = 2_000;
 
 /**
- * When the deliveries that a step sends are due: a millisecond apart, in the order of their events, which lanes then keep.
- * An ordered lane keeps the order anyway.
+ * The due times of the deliveries that a step sends: a millisecond apart, so that lanes send them in the order of their
+ * events. An ordered lane keeps this order anyway.
  */
 function dueTimes(
   { dueAt: last }: Progress,

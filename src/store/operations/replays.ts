@@ -48,17 +48,18 @@ export interface ReplayedDelivery {
 /** The delivery that sends an event again. */
 export interface SentAgain {
   id: string;
-  /** Whether the delivery was created for this; false if it was already waiting. */
+  /** Whether the delivery was created by this call; false if it was already waiting. */
   isNew: boolean;
   /** Its attempts so far. */
   attempt: number;
 }
 
 /**
- * Sends the events of these deliveries again, and returns the deliveries that do so in the same order: the one that is
- * still waiting for the event, which becomes due immediately, or else a new one (origin `replay`). For an ordered webhook,
- * deliveries that wait before it become due as well. All or none: undefined if a delivery does not exist, its webhook is
- * removed, or it is not of `webhookId`. An idempotency key is scoped to `webhookId` or, without that, to the ids.
+ * Sends the events of these deliveries again, and returns, in the same order, the deliveries that send them: the
+ * delivery still waiting for the event, which becomes due immediately, or else a new delivery (origin `replay`). For an
+ * ordered webhook, deliveries that wait before it become due as well. Sends all or none: returns undefined if a
+ * delivery does not exist, does not belong to `webhookId`, or its webhook was removed. An idempotency key is scoped to
+ * `webhookId` or, if that is missing, to the ids.
  */
 export async function replay(
   tx: Tx,
@@ -90,7 +91,7 @@ async function again(
   const sent: SentAgain[] = [];
   for (const one of originals as { webhookId: string; sequence: number }[]) {
     const made = await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
-    // A second delivery of the same event finds the one that the first has created.
+    // If two of the deliveries have the same event, the second finds the delivery that was created for the first.
     sent.push(sent.find(({ id }) => id === made.id) ?? made);
   }
   return sent;

@@ -75,7 +75,7 @@ export function settlementRow(settlement: Settlement): SettlementRow {
   ];
 }
 
-/** `more` says whether deliveries to webhooks removed by this may still be waiting; `cancelRemoved` cancels them. */
+/** `more`: deliveries to the webhooks that this removed may still be waiting; `cancelRemoved` cancels them. */
 export async function settle(
   tx: Tx,
   { rows }: { rows: readonly SettlementRow[] },
@@ -100,7 +100,7 @@ export async function settle(
   return { more: await cancelWaiting(tx, gone) };
 }
 
-// The lanes of SQLite belong to its one process, without leases.
+// On SQLite all lanes belong to the only process, without leases.
 const IS_HOLDER = {
   sqlite: '$3 is not null',
   postgres:

@@ -133,7 +133,7 @@ async function add(
   const added = new Set(inserted);
   for (const { seq, id, body, isNew } of rows) {
     const old = bytesOfClosed.get(seq);
-    // A row that was closed now must have a successor, and a row that was not closed must not.
+    // An existing row must have a successor exactly if this call closed it.
     if (!isNew && (old === 0 || (old !== undefined) !== added.has(seq))) throw notCompared(run, id);
     if (!added.has(seq)) continue;
     run.touched += old ?? 0;

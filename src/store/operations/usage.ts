@@ -35,9 +35,9 @@ export interface UsageQuery {
 /** The name in `instance` of the time up to which attempts have been counted, in epoch milliseconds. */
 const COUNTED_UNTIL = 'usage_counted_until';
 
-// These statements leave the planners no choice: otherwise they might read all events, deliveries or counts for a few. A
-// team's events are counted in the order of their sequence, not of their dates. The lock keeps a team from being
-// retired before the commit: rows written after its deletion would remain.
+// These statements leave the planners no choice: otherwise a planner might read all events, deliveries or counts to
+// find a few. A team's events are counted in the order of their sequence, not of their dates. The lock keeps a team
+// from being retired before the commit: rows written after its deletion would remain.
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence
   from team left join usage_place place on place.team_id = team.id
@@ -58,7 +58,7 @@ export async function count(
   const before = await lockUsage(tx);
   const tally = new UsageTally();
   const room = await countEvents(tx, tally, limit);
-  // Attempts come last: when they are counted up to a time, events are counted up to it as well.
+  // Attempts come last, so that when attempts are counted up to some time, events are as well.
   const done = room > 0 && (await countAttempts(tx, tally, { before, graceMs, limit: room }));
   await writeUsage(tx, tally.rows);
   return { done };

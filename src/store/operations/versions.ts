@@ -9,7 +9,10 @@ import type { Tx, View } from '../transaction.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { lockWorkflow } from './workflows.ts';
 
-/** Which versions are kept besides the current one: those that meet both limits, and any within `graceMs`. */
+/**
+ * Which versions are kept besides the current one: those within both limits, and all that were superseded within
+ * `graceMs`.
+ */
 export interface Retention {
   /** Maximum number of versions, including the current one. */
   keepVersions: number;
@@ -129,7 +132,7 @@ type PrunePlace = typeof PRUNE_START;
  * Takes one step in deleting the versions that `Retention` does not keep: increases `oldest`, then deletes rows that no
  * readable version contains, at most `limit` rows and about 1 MiB. Call it with `next` until `done`.
  *
- * Without that cursor, each step would read all deleted rows again: they stay in the index while an old transaction is
+ * Without the cursor, each step would read all deleted rows again: they stay in the index while an old transaction is
  * open.
  */
 export async function prune(
@@ -178,7 +181,7 @@ async function moveOldest(
 /**
  * How many of the oldest versions may be pruned.
  *
- * @param successors the versions that superseded them, in order. The age of a version is the time since then.
+ * @param successors the versions that superseded them, in order. A version's age is the time since it was superseded.
  */
 function countPrunable(
   successors: readonly { number: number; publishedAt: number }[],
@@ -205,7 +208,10 @@ const DELETE_CLOSED = both(
     and (removed_in, seq) > ($3::integer, $4::bigint) and (removed_in, seq) <= ($5::integer, $6::bigint)`,
 );
 
-/** Deletes rows after the cursor that were closed up to a version. Returns whether all are deleted, and the new cursor. */
+/**
+ * Deletes rows that no version from `oldest` on contains, starting after the cursor. Returns the new cursor, and
+ * whether all such rows are deleted.
+ */
 async function deleteRecords(
   tx: Tx,
   { after, oldest, limit }: { after: PrunePlace; oldest: number; limit: number },

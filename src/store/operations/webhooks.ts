@@ -24,7 +24,7 @@ const WEBHOOK = new Part(`
   paused_reason as "pausedReason", failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt",
   created_at as "createdAt"`);
 
-/** A webhook with JSON instead of objects. */
+/** The row of a webhook, with JSON texts instead of objects. */
 interface WebhookRow extends Omit<Webhook, 'events' | 'settings' | 'breaker'> {
   events: string;
   settings: string;
@@ -170,7 +170,7 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Webhook |
   return row && toWebhook(row);
 }
 
-/** `more` says whether deliveries to them may still be waiting; `cancelRemoved` cancels those. */
+/** `more`: deliveries to the removed webhooks may still be waiting; `cancelRemoved` cancels them. */
 export async function unsubscribe(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
@@ -244,7 +244,7 @@ export function sealed(
     select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
 }
 
-/** The cursor of pruning at its start: a removed webhook, in the order of removal. */
+/** The first cursor of pruning. A cursor names a removed webhook; webhooks are visited in the order of removal. */
 export const PRUNE_START = { deletedAt: -1, teamId: '', id: '' };
 type PrunePlace = typeof PRUNE_START;
 

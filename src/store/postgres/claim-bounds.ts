@@ -51,7 +51,7 @@ export class ClaimBounds {
 /** The condition of the index `job_due`, which every query that uses it must repeat. */
 export const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
 
-// The oldest of each team and priority: one seek per team and priority in the index `job_due`.
+// The oldest waiting job of each team and priority: one seek per team and priority in the index `job_due`.
 const OLDEST = `
   with recursive oldest (team_id, priority, run_at) as (
     (select job.team_id, job.priority, job.run_at from job where ${WAITS}

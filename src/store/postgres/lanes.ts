@@ -27,7 +27,7 @@ import {
 import type { Store } from '../store.ts';
 import type { LaneName, Tx, View } from '../transaction.ts';
 
-/** A smaller index is not what makes a search slow. */
+/** An index smaller than this is not the reason for a slow search. */
 const LARGE_INDEX_BYTES = 1_048_576;
 
 /** A lane with due deliveries, and its lease at that moment. */

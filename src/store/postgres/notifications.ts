@@ -77,7 +77,7 @@ export class Notifications {
     this.#sending ??= this.#send();
   }
 
-  /** Records a key change by this process, which already knows of it: the counter became `count`. */
+  /** Records a key change made by this process itself, which set the counter to `count`. */
   noteOwnKeys(count: number): void {
     if (this.#keysChanged !== undefined && count === this.#keysChanged + 1) this.#keysChanged = count;
   }
@@ -108,7 +108,7 @@ export class Notifications {
     this.#pollStartedMs = performance.now();
     try {
       const count = await this.#countOfKeys();
-      // Also when it did not respond before: changes made meanwhile are unknown.
+      // Also after an outage of the database, because keys may have changed meanwhile.
       const isNews = count !== this.#keysChanged;
       this.#keysChanged = count;
       if (isNews && !this.#stopping.signal.aborted) onForeign(keys);
@@ -210,7 +210,7 @@ function write(from: string, { jobs, cancels, deliveries, lanes }: Touched): str
   return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
 }
 
-/** What a payload says was touched; anything, if it cannot be parsed. Undefined for this process's own payloads. */
+/** What a payload reports as touched: everything, if it cannot be parsed. Undefined for this process's own payloads. */
 function read(name: string, payload: string): Touched | undefined {
   let message: Partial<Message>;
   try {

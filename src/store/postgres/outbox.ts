@@ -96,7 +96,10 @@ function toDue({ nodeId: _, leaseUntil: __, ...due }: FoundLane): DueLane {
 
 /** Lanes that are remembered; others are searched from the start. */
 const MAX_LANES = 10_000;
-/** Lanes in a search of known lanes: the most recently used ones. Others wait for the next full search. */
+/**
+ * Maximum number of lanes in a search of known lanes: the most recently used lanes. Others wait for the next full
+ * search.
+ */
 const MAX_KNOWN = 1_000;
 /** How often all bounds are reset, because a restored database may have gone back in time. */
 const AFRESH_EVERY_MS = 30_000;

@@ -134,7 +134,8 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     } catch (error) {
       const isUnreachable = error instanceof Problem && error.code === 'database_unavailable';
       for (const call of calls) {
-        // If every operation was done, the commit failed: it may have happened, so nothing is repeated.
+        // If every operation has run, the commit failed. The database may have committed anyway, so nothing is
+        // repeated.
         if (isDone || isUnreachable) call.reject(error);
         else apart(teamId, call);
       }

@@ -153,7 +153,9 @@ function putAside(path: string, now: number): string | null {
   return aside;
 }
 
-/** Writes the log into the database; returns false if it is too damaged, which may be why a backup is restored. */
+/**
+ * Writes the log into the database. Returns false if the files are too damaged, which may be why a backup is restored.
+ */
 function foldLog(path: string): boolean {
   try {
     // Works only while no other process has the file open.

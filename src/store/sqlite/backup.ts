@@ -75,7 +75,7 @@ export async function backup(options: BackupOptions): Promise<MadeBackup> {
       () => false,
     );
     if (isCopied !== true) {
-      // Part of a copy would be taken for a database.
+      // An incomplete copy would look like a database.
       truncateSync(file);
       await runFileTask('writeSnapshot', { path, file, directory }, { signal });
     }

@@ -41,13 +41,13 @@ export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
 interface WaitingTeam {
   teamId: string;
   running: number;
-  /** Its own quota of running jobs; null if it has none. */
+  /** The team's own quota of running jobs; null if it has none. */
   most: number | null;
   /** When a job of the team was last claimed. */
   claimedAt: number;
-  /** The priorities of its waiting jobs, highest first; a priority is dropped when none of its jobs is due. */
+  /** The priorities of the team's waiting jobs, highest first; a priority is dropped when none of its jobs is due. */
   priorities: number[];
-  /** Ids of its workflows that this node must not run, as JSON. */
+  /** Ids of the team's workflows that this node must not run, as JSON. */
   except: string;
   next: DueJob | undefined;
 }

@@ -237,7 +237,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   // There is one writer: nobody else can change what it has read.
   [/\s+for (?:no key update|update|key share|share)(?: of \w+)?(?: skip locked| nowait)?/g, ''],
   [/\bstrpos\(/g, 'instr('],
-  // With a null these return null on SQLite and the other value on PostgreSQL: do not pass nulls.
+  // If one value is null, these return null on SQLite but the other value on PostgreSQL: do not pass nulls.
   [/\bgreatest\(/g, 'max('],
   [/\bleast\(/g, 'min('],
   // Lists are passed as JSON.
