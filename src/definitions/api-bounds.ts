@@ -16,7 +16,7 @@ const MAX_MISTAKES = 100;
 /** A secret that workflows made over the API may use. */
 export interface ApiSecret {
   value: string;
-  /** The origins that it may be sent to. */
+  /** The origins to which the secret may be sent. */
   origins: ReadonlySet<string>;
 }
 
@@ -74,7 +74,7 @@ function* usesIn(source: HttpSource): Generator<{ place: string; name: string }>
   }
 }
 
-/** Whether this header is also sent to hosts that the definition does not name. */
+/** Whether this header is also sent to hosts that are not in the definition. */
 function isPlain(place: string, { auth }: HttpSource): boolean {
   const header =
     place === 'source.auth.value' && auth?.type === 'header'

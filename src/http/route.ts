@@ -39,9 +39,9 @@ export interface Operation<C extends Call> extends Declared {
   description?: string;
   /** It responds with `sendWithETag`. */
   etag?: true;
-  /** Decides when it is refused under overload; default: `brief`. */
+  /** Decides when requests are refused under overload; default: `brief`. */
   weight?: Weight;
-  /** The request timeout does not apply to its body. The operation sets its own limit. */
+  /** The request timeout does not apply to the request body. The operation sets its own limit. */
   streamsBody?: true;
   /** The response with status 200. */
   answer: Answer;

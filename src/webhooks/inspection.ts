@@ -176,7 +176,7 @@ interface InspectedMessage {
 
 type Deps = Pick<WebhookDeps, 'store' | 'sealer'>;
 
-/** Never throws, whatever the message contains: anyone may send anything to an inspector. */
+/** Never throws because of the content of the message: anyone may send anything to an inspector. */
 async function inspectSignature(deps: Deps, message: InspectedMessage): Promise<InspectedSignature> {
   const { headers, body } = message;
   const missing = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].filter((name) => !headers[name]);

@@ -132,7 +132,7 @@ function shown(name: string): string {
   return JSON.stringify(name.slice(0, MAX_SHOWN));
 }
 
-/** The decoded name; as sent if it is not valid percent-encoded UTF-8. */
+/** The decoded name, or the name as sent if it is not valid percent-encoded UTF-8. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name.replaceAll('+', ' '));

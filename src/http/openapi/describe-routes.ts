@@ -26,7 +26,7 @@ const TAGS: Readonly<Record<Operation<never>['group'], string>> = {
   Service: 'Read the health, the metrics and the API description of the service',
 };
 
-/** The whole document. Its version is that of the contract, not of the software. */
+/** The whole document. Its version is the version of the contract, not of the software. */
 export function describeRoutes(routes: readonly Route[]) {
   const names = new SchemaNames(schemas);
   const paths: Record<string, Record<string, object>> = {};

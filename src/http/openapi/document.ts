@@ -1,4 +1,4 @@
-/** The OpenAPI document as text. Run as a script it prints it: `npm run openapi`. */
+/** The OpenAPI document as text. `npm run openapi` runs this file to print the document. */
 import { routes } from '../routes.ts';
 import { describeRoutes } from './describe-routes.ts';
 

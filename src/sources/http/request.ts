@@ -1,7 +1,7 @@
 /** Builds requests from the definition, the state and the position in the pagination. Also has the errors of a source. */
 import type { HttpSource, Parse } from '../../model/http-source.ts';
 
-/** Headers that may also be sent to hosts that the definition does not name, in lower case. */
+/** Headers that may also be sent to hosts that are not in the definition, in lower case. */
 export const PLAIN_HEADERS: readonly string[] = [
   'accept',
   'accept-encoding',
