@@ -1,30 +1,9 @@
 /** `flowhook completion`: prints a shell script that completes commands, flags and values. */
 import type { Option } from 'commander';
-import { PUSH_FORMATS } from '../../jobs/push-records.ts';
-import { DELIVERY_STATES } from '../../model/delivery.ts';
-import { EVENT_TYPES } from '../../model/event.ts';
-import { JOB_ORIGINS, JOB_STATES } from '../../model/job.ts';
-import { TEAM_SCOPES } from '../../model/team.ts';
-import { MODES } from '../../model/workflow.ts';
-import { FORMATS } from '../../records/formats.ts';
 import type { Command } from '../command.ts';
 import { type Options, oneOf } from '../options.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
-
-/** The values of flags that take one of a few words. In a comma-separated list, only the first is completed. */
-export const VALUES: Readonly<Record<string, readonly string[]>> = {
-  'jobs list --state': JOB_STATES,
-  'jobs list --origin': JOB_ORIGINS,
-  'data get --format': FORMATS,
-  'data import --format': PUSH_FORMATS,
-  'data import --mode': MODES,
-  'webhooks deliveries --state': DELIVERY_STATES,
-  'webhooks replay --state': DELIVERY_STATES,
-  'webhooks subscribe --events': EVENT_TYPES,
-  'webhooks listen --events': EVENT_TYPES,
-  'keys create --scopes': TEAM_SCOPES,
-};
 
 /** @param program must already have every command */
 export function addCompletion(program: Command): void {
@@ -64,7 +43,7 @@ function placesBelow(command: Command, path: readonly string[]): Place[] {
     path: path.join('/'),
     commands: shown.map((one) => ({ name: one.name(), description: sentence(one.description()) })),
     flags: [
-      ...command.options.filter(({ hidden }) => !hidden).flatMap((option) => flagOf(option, path)),
+      ...command.options.filter(({ hidden }) => !hidden).flatMap((option) => flagOf(option, command)),
       { name: '--help', description: 'display help for command' },
     ],
     argument: argumentOf(command),
@@ -72,12 +51,12 @@ function placesBelow(command: Command, path: readonly string[]): Place[] {
   return [place, ...shown.flatMap((one) => placesBelow(one, [...path, one.name()]))];
 }
 
-function flagOf(option: Option, path: readonly string[]): Place['flags'] {
+function flagOf(option: Option, command: Command): Place['flags'] {
   if (option.long === undefined || option.long === null) return [];
   const flag = { name: option.long, description: sentence(option.description) };
   if (!option.required) return [flag];
   const isFile = /<(file|directory)>/.test(option.flags);
-  return [{ ...flag, value: isFile ? 'files' : (VALUES[`${path.join(' ')} ${flag.name}`] ?? []) }];
+  return [{ ...flag, value: isFile ? 'files' : (command.values.get(flag.name) ?? []) }];
 }
 
 function argumentOf(command: Command): Words {

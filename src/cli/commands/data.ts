@@ -54,11 +54,13 @@ export function addData(program: Command): void {
       '--mode <mode>',
       `${MODES.join(', ')}: the mode of the workflow, or one after it in this list (default: the mode of the workflow)`,
     )
+    .withValues('--mode', MODES)
     .option(
       '--allow-drop',
       `publish even if this removes more than ${PUSH_DROP_PERCENT}% of ${MANY_RECORDS} or more records`,
     )
-    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: from the file extension)`);
+    .option('--format <format>', `${PUSH_FORMATS.join(', ')} (default: from the file extension)`)
+    .withValues('--format', PUSH_FORMATS);
   onTarget(importing, importFile, {
     check: async (path: string, options) => {
       fileFrom(path, options);
@@ -72,6 +74,7 @@ export function addData(program: Command): void {
   )
     .withExamples('data get people', 'data get people --format csv > people.csv')
     .option('--format <format>', `${FORMATS.join(', ')} (default: ndjson)`)
+    .withValues('--format', FORMATS)
     .option('--at <version>', 'version to read (default: the newest)');
   onTarget(get, getRecords, {
     check: (_workflow: string, options) => {

@@ -54,6 +54,7 @@ export function addDeliveries(webhooks: Command): void {
     .withExamples('webhooks deliveries WEBHOOK --state waiting,dead')
     .argument('<webhook>', 'id or URL of the webhook')
     .option('--state <states>', `only deliveries in these states: comma-separated, ${STATES}`)
+    .withValues('--state', DELIVERY_STATES)
     .option('--since <time>', 'only deliveries created at or after this time, such as 2026-11-20T10:00Z')
     .option('--until <time>', 'only deliveries created at or before this time')
     .option(
@@ -88,6 +89,7 @@ export function addDeliveries(webhooks: Command): void {
       '--state <states>',
       `replay only deliveries in these states: comma-separated, ${STATES} (default: ${NOT_ARRIVED.join()})`,
     )
+    .withValues('--state', DELIVERY_STATES)
     .option('--dry-run', 'only count the events that would be sent')
     .option('--wait', 'wait for the attempts and print the outcome (requires a running server)');
   onTarget(

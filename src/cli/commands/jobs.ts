@@ -55,7 +55,9 @@ export function addJobs(program: Command): void {
     .option('--workflow <id>', 'only jobs of this workflow')
     .option('--team <slug>', 'only jobs of this team')
     .option('--state <states>', `only jobs in these states: comma-separated, of ${JOB_STATES.join(', ')}`)
+    .withValues('--state', JOB_STATES)
     .option('--origin <origin>', `only jobs with this origin: ${JOB_ORIGINS.join(', ')}`)
+    .withValues('--origin', JOB_ORIGINS)
     .option('--limit <number>', `maximum number of jobs, up to ${MAX_JOBS} (default: ${DEFAULT_JOBS})`);
   onTarget(list, listJobs, { check: (options) => void filterFrom(options) });
 

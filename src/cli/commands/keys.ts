@@ -7,6 +7,7 @@ import {
   type KeyConcern,
   SCOPES,
   type Scope,
+  TEAM_SCOPES,
   type Team,
 } from '../../model/team.ts';
 import { nearest } from '../../std/nearest.ts';
@@ -41,6 +42,7 @@ export function addKeys(program: Command): void {
       '--scopes <list>',
       `scopes of the key: comma-separated, of ${SCOPES.join(', ')} (default: ${DEFAULT_SCOPES.join(',')})`,
     )
+    .withValues('--scopes', TEAM_SCOPES)
     .option('--expires-in <days>', 'number of days until the key expires (default: never)');
   onTarget(create, createKey, {
     anyTeam: true,

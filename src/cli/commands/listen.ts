@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Call, Flowhook, FlowhookError } from 'flowhook-client';
-import { canonicalEvent, type EventType, eventNamesMistake } from '../../model/event.ts';
+import { canonicalEvent, EVENT_TYPES, type EventType, eventNamesMistake } from '../../model/event.ts';
 import { parseExactly } from '../../model/record.ts';
 import { MAX_EVENTS, urlMistake } from '../../model/webhook.ts';
 import { serviceUrl } from '../../net/host.ts';
@@ -39,6 +39,7 @@ export function addListen(webhooks: Command): void {
     .option('--profile <name>', 'use a server saved by `flowhook login` (default: FLOWHOOK_PROFILE)')
     .option('--workflow <id>', 'only events of this workflow')
     .option('--events <names>', 'only these events, comma-separated (default: all events)')
+    .withValues('--events', EVENT_TYPES)
     .option('--secret <whsec>', 'signing secret (default: a new one, printed at the start)')
     .option('--print', 'print the body of each event')
     .option('--resend <event>', 'forward only the event with this id, once')

@@ -1,5 +1,6 @@
 /** `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` have the other subcommands. */
 import type { WebhookDetail, WebhookSettings } from 'flowhook-client';
+import { EVENT_TYPES } from '../../model/event.ts';
 import { reasonMistake, urlMistake } from '../../model/webhook.ts';
 import { grouped } from '../../std/amounts.ts';
 import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/subscribe.ts';
@@ -65,6 +66,7 @@ export function addWebhooks(program: Command): void {
     )
     .argument('[url]', 'http:// or https:// URL that receives the events')
     .option('--events <names>', 'events to subscribe to, comma-separated (default: *, all events)')
+    .withValues('--events', EVENT_TYPES)
     .option('--team <slug>', 'team, if several have a workflow with this id or the workflow is omitted');
   onTarget(subscribing, subscribe, {
     check: (first: string, second: string | undefined, options) => {
