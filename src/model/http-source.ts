@@ -41,9 +41,9 @@ export interface HttpSource {
   remember: Record<string, Remember>;
   /** What to do about robots.txt. Null: `respect` if the response is HTML. */
   robots: 'respect' | 'ignore' | null;
-  /** Maximum number of concurrent requests per host, across all jobs. */
+  /** Maximum number of concurrent requests per host, of all jobs of the team on this node. */
   perHost: number;
-  /** Minimum delay between two requests to a host, across all jobs. */
+  /** Minimum delay between two requests of the team to a host, from all its jobs on this node. */
   delayMs: number;
   /** Timeout from the request to the last byte of the response; null: no timeout while bytes arrive. */
   answerMs: number | null;

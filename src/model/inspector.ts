@@ -48,7 +48,7 @@ export const SIGNATURE_VERDICTS = ['valid', 'expired', 'invalid', 'absent'] as c
 
 /** The result of checking the signature of a request. */
 export interface InspectedSignature {
-  /** `expired`: valid signature, timestamp too old. */
+  /** `expired`: valid signature, timestamp too far from now. */
   verdict: (typeof SIGNATURE_VERDICTS)[number];
   /** Explains the verdict. */
   message: string;

@@ -34,7 +34,7 @@ where exists (select 1 from workflow
                 and workflow.current_version = version.number);
 
 -- only postgres
--- Only of current versions. Those that nodes of the version before publish from now on are counted by the next publish.
+-- Only of current versions. Versions that nodes of the previous version publish from now on stay uncounted.
 update version set bytes = counted_bytes.bytes
 from counted_bytes
 join workflow on workflow.team_id = counted_bytes.team_id and workflow.id = counted_bytes.id
