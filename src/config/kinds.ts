@@ -7,7 +7,7 @@ import { findRunAs, type RunAs } from '../sources/process/environment.ts';
 import { parseDuration, parseSize } from '../std/amounts.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
 
-/** How the text of a setting is read. */
+/** How the text of a setting is parsed and described. */
 interface Reading<T> {
   /** The name of the value in the help, such as `number` in `--port <number>`. */
   placeholder: string;

@@ -207,7 +207,7 @@ function bodySchema(type: EventType): JsonSchema {
     ...(isOfJob(type) ? { workflowId: nonEmpty(), jobId: nonEmpty() } : {}),
     ...(hasEnded(type) ? { finishedAt: time() } : {}),
     data: raw(DATA[type].schema),
-    // Events of a webhook without a workflow have none.
+    // Events about a webhook for all workflows have no `workflowId`.
     ...(isOfJob(type) ? {} : { workflowId: optional(nonEmpty()) }),
   });
   return { ...body.schema, description: DATA[type].description };

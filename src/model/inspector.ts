@@ -37,7 +37,7 @@ export interface InspectedRequest {
   headers: Record<string, string>;
   /** Decoded as UTF-8; invalid bytes become U+FFFD. */
   body: string;
-  /** Length of the whole body, as far as it was read. */
+  /** Length of the body, including the part that is not stored, as far as it was read. */
   bodyBytes: number;
   /** Whether `body` was truncated. */
   truncated: boolean;

@@ -113,7 +113,7 @@ export function logLineBytes(text: string): number {
   return Buffer.byteLength(text) + 48;
 }
 
-/** Identifies one attempt of one job, and with it the right to write for the job. */
+/** Identifies one attempt of a job, which has the right to write for the job while it is the current attempt. */
 export interface AttemptLease {
   teamId: string;
   jobId: string;

@@ -37,7 +37,7 @@ export interface ApiKey {
   revokedAt: number | null;
   /** When the key was last used, updated up to a minute late; null: not used since `watchedFrom`. */
   lastUsedAt: number | null;
-  /** Since when the use of the key is recorded. */
+  /** When recording the use of the key began. */
   watchedFrom: number;
 }
 

@@ -266,7 +266,7 @@ export async function startService(
     if (has('api')) lastUsed.start();
     chores.start(has);
     ready = true;
-    // A stop begins with this: /readyz fails, and load balancers get time to notice.
+    // The first step of a stop: /readyz fails, and load balancers get time to notice.
     started.push(async () => {
       ready = false;
       stopping = true;

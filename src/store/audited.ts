@@ -97,7 +97,7 @@ export const AUDITED = {
           }
         : undefined,
     unsubscribe: ({ ids }, result: number | { removed: number }) =>
-      // In the driver's transaction the result also says whether deliveries are left to cancel.
+      // In the driver's transaction the result is an object, which also says whether deliveries are left to cancel.
       (typeof result === 'number' ? result : result.removed) === 0
         ? undefined
         : ids.map((id) => ({ target: at('webhook', id), summary: '' })),

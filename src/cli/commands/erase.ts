@@ -192,7 +192,7 @@ function directoriesOf(config: Config): string[] {
   return file === undefined ? own : [...own, dirname(file)];
 }
 
-/** Whether no traces are left in free space or in the write-ahead log. */
+/** Whether the write-ahead log and the free space of the file contain no more traces. */
 function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureReport['disk']>): boolean {
   return logEmptied !== false && (rewritten || tracesLeft !== true);
 }

@@ -29,7 +29,7 @@ export type OnCopied = (progress: { doing: 'copy' | 'compare'; done: number; tot
 
 /**
  * @param input.target must have the same schema version as the source
- * @param input.force copies although nodes may write to the source: what they write meanwhile is not in the copy
+ * @param input.force copies even if nodes may be writing to the source: writes during the copy are left out
  * @throws InUseError when the source is in use, or the target is not empty
  * @throws Error when the copy differs from the source
  */

@@ -87,8 +87,8 @@ export async function get(
 }
 
 /**
- * One index seek per state, so that a rare state is found among many deliveries in other states. `$1` and `$2` name the
- * lane.
+ * One index seek per state, so that deliveries in a rare state are found quickly among many others. `$1` and `$2` name
+ * the lane.
  *
  * @param page.columns columns of `delivery`, starting with `created_at` and `id`, by which the rows are ordered
  */

@@ -108,7 +108,7 @@ async function subtractFromCounts(
   const mark = ({ seq }: Row, version: number | null) => `${seq} ${version}`;
   const began = new Set(rows.map((row) => mark(row, row.addedIn)));
   const ended = new Set(rows.map((row) => mark(row, row.removedIn)));
-  // The same rows are visible in all versions between two of these numbers.
+  // From each of these numbers up to the next, the same rows are visible in every version.
   const numbers = new Set([...rows.flatMap(({ addedIn, removedIn }) => [addedIn, removedIn]), NEVER]);
   const bounds = [...numbers].sort((a, b) => a - b);
   const updates = bounds.slice(0, -1).map((version, place) => {

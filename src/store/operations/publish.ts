@@ -51,7 +51,7 @@ export async function publish(
     return { outcome: 'canceled' };
   }
   const before = await publishedVersion(tx, workflow);
-  // From counters kept while staging: counting the rows of a large run would block every write.
+  // Uses the counters updated while staging: counting the rows of a large run would block every write.
   const { stagedAdded: added, stagedChanged, stagedRemoved: removed } = workflow;
   const records = { total: before.total + added - removed, added, changed: stagedChanged, removed };
   const bytes = before.bytes === null ? null : before.bytes + workflow.stagedBytes;

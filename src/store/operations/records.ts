@@ -247,10 +247,10 @@ interface Row extends ChangedRow {
 
 /**
  * The net differences between two versions, each id at most once. A record that was added and removed in between, or is
- * the same again, is left out; one that was removed and added again is reported as changed. Added and changed records
- * come first, in the order in which they were written, then removed ones. Reads up to `limit` rows and about 8 MiB, so a
- * page may be empty without being the last one, whose `next` is null. Both versions must be readable; the caller must
- * check that again afterwards.
+ * the same again, is left out; a record that was removed and added again is reported as changed. Added and changed
+ * records come first, in the order in which they were written, then removed ones. Reads up to `limit` rows and about 8
+ * MiB, so a page may be empty without being the last one, whose `next` is null. Both versions must be readable; the
+ * caller must check that again afterwards.
  */
 export async function changes(
   view: View,

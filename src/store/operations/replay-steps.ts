@@ -1,9 +1,9 @@
 /**
  * Replays of a selection, carried out a few deliveries at a time.
  *
- * A replay visits the history of its webhook. Its row contains the cursor, which moves in the transaction that sends the
- * deliveries, so that a crash between two steps loses nothing. Deliveries that it has sent carry its id, so that each
- * event is sent once. A lock on the row keeps two nodes from taking the same step.
+ * A replay visits the history of its webhook. Its row contains the cursor, which moves in the transaction that sends
+ * the deliveries, so that a crash between two steps loses nothing. Deliveries carry the id of the replay that sent
+ * them, so that each event is sent once. A lock on the row keeps two nodes from taking the same step.
  */
 
 import type { DeliveryState } from '../../model/delivery.ts';

@@ -1,8 +1,8 @@
 /**
  * Stores the results of attempts, a batch at a time.
  *
- * A success is true whichever node reports it, and is always stored. Any other result counts only if no other node has
- * taken the lane since, and if it is the delivery's next attempt: reports of a node that was away are stale. Rows are
+ * A success counts whichever node reports it, and is always stored. Any other result counts only if no other node has
+ * taken the lane since, and if it is the delivery's next attempt: a node that was away reports stale results. Rows are
  * locked in one order, webhooks before deliveries, so that two batches do not deadlock.
  */
 

@@ -47,9 +47,10 @@ const TEAMS_BEHIND = `
   order by team.id limit $1 for key share of team skip locked`;
 
 /**
- * Aggregates the events and attempts stored since the last call, about `limit` per call; call until `done`. Attempts are
- * counted `graceMs` after they started, because they are stored only when they have ended; attempts stored later than
- * that are missed. Only `deliveries.expire`, which leaves no attempt to count, also updates the counts.
+ * Aggregates the events and attempts stored since the last call, about `limit` per call; call until `done`. Attempts
+ * are counted `graceMs` after they started, because they are stored only when they have ended; attempts stored later
+ * than that are missed. `deliveries.expire` updates the counts itself, because an expired delivery leaves no attempt to
+ * count.
  */
 export async function count(
   tx: Tx,

@@ -141,8 +141,8 @@ export class Database implements Sql {
   }
 
   /**
-   * Refuses all further statements. When one of several concurrent parts of a transaction fails, the statements that the
-   * others would send next must not run after the rollback, on a connection that serves another caller by then.
+   * Refuses all further statements. When one of several concurrent parts of a transaction fails, the other parts must
+   * not send more statements after the rollback: the connection may already serve another caller.
    */
   end(): void {
     this.#over = true;

@@ -29,7 +29,7 @@ const OUTSIDE = new Set([
   '25P04', // transaction_timeout
 ]);
 
-/** Whether this is the server's response to every statement after a failed one. */
+/** Whether this is the error that the server returns for every statement after a failed one. */
 export function isAftermath(error: unknown): boolean {
   return sqlState(error) === '25P02';
 }

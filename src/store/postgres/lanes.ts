@@ -119,9 +119,9 @@ interface FoundRow extends DueRow {
 const EACH = `(values ${DELIVERY_CLASSES.map((_, place) => `(${place})`).join(', ')}) as each (class)`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
 /**
- * The due deliveries with their events, and how far the lane was seen: up to the first new delivery or, if there is none, the
- * newest event. All from one snapshot, in which no event before the newest is missing. Events and the webhook are looked up
- * one by one, so that a planner without statistics scans no other webhook's rows.
+ * The due deliveries with their events, and `seen`, the last sequence before the first new delivery or, if there is
+ * none, that of the team's newest event. Both come from one snapshot, in which no event before the newest is missing.
+ * Events and the webhook are looked up one by one, so that a planner without statistics scans no other webhook's rows.
  */
 const withEvents = (inOrder: string, condition = 'true') => `
   select progress.seen, due.* from (
@@ -176,7 +176,10 @@ const IN_ORDER = `
   ${withEvents('due.event_sequence', `${replayRuns('$1', '$2')} is null`)}
   order by due."inOrder", due.id`;
 
-/** @returns the due deliveries, and the sequence up to which none is new; 0 if no `live` ones were requested */
+/**
+ * @returns the due deliveries, and the sequence up to which no new delivery is waiting; 0 if no `live` deliveries were
+ *   requested
+ */
 export async function load(
   view: View,
   input: Parameters<Store['deliveries']['load']>[0] & { seen: number },

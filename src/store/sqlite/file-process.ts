@@ -30,7 +30,7 @@ process.once('message', ({ task, input, from }: FileTask) => {
     const { message } = explainUnusable(error, (input as { path: string }).path) as Error;
     result = { failed: message };
   }
-  // The process that would remove the file was killed; a finished backup has its final name.
+  // The parent would remove the unfinished file, but it was killed. A finished backup already has its final name.
   if (!isWanted() && 'file' in (input as object)) removeUnfinished((input as { file: string }).file);
   process.send?.(result, () => process.disconnect?.());
 });

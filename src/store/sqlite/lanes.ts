@@ -43,7 +43,8 @@ export async function lane(view: View, { teamId, webhookId }: LaneName): Promise
   return row && toLane(row);
 }
 
-// Ids are read from indexes alone: the sender may already have most deliveries, and need not read their events again.
+// Reads only ids, from indexes: the sender may already have most of these deliveries, and need not read their events
+// again.
 const OF_A_LANE = `state = 'waiting' and team_id = $1 and webhook_id = $2`;
 const dueOfAClass = (isDue: string) => `
   select id from delivery indexed by delivery_due

@@ -45,8 +45,8 @@ export class SqliteSql implements Sql {
   }
 
   /**
-   * Refuses all further statements. When one of several concurrent parts of an operation fails, the statements that the
-   * others would run next must not run after the rollback.
+   * Refuses all further statements. When one of several concurrent parts of an operation fails, the other parts must
+   * not run more statements after the rollback.
    */
   end(): void {
     this.#over = true;
