@@ -251,3 +251,19 @@ test('builds nothing after `stop`', async (t) => {
   await bodies.stop();
   assert.equal(await make(), undefined);
 });
+
+test('builds again a second after the process had too many open files', async (t) => {
+  let calls = 0;
+  const write = async () => {
+    calls += 1;
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+  };
+  const { make } = await setUp(t, { writer: { write, close: async () => {} } });
+  assert.equal(await make(), undefined);
+  assert.equal(await make(), undefined);
+  assert.equal(calls, 1);
+  const now = performance.now();
+  t.mock.method(performance, 'now', () => now + 1_001);
+  assert.equal(await make(), undefined);
+  assert.equal(calls, 2);
+});

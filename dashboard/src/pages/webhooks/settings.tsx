@@ -210,14 +210,15 @@ function RotateForm({
 }: {
   webhookId: string;
   onClose: () => void;
-  onDone: (made: { secret: string; overlapUntil: string }) => void;
+  /** `overlapUntil` is undefined without an overlap. */
+  onDone: (made: { secret: string; overlapUntil: string | undefined }) => void;
 }) {
   const [hours, setHours] = useState<number | string>(OVERLAP_H);
   const rotate = useAction({
     run: () => flowhook.webhooks.rotate(webhookId, { overlapHours: Number(hours) }),
     done: ({ message }) => message,
-    onDone: (made) => {
-      onDone(made);
+    onDone: ({ secret, overlapUntil }) => {
+      onDone({ secret, overlapUntil: Number(hours) > 0 ? overlapUntil : undefined });
       onClose();
     },
   });
