@@ -14,14 +14,14 @@ export interface Author {
   kind: ActorKind;
   /** The id of a key. */
   id: string | null;
-  /** Name of the system user. Null for keys: the name of a key is looked up when lines are read. */
+  /** Name of the system user. Null for keys, because the name of a key is looked up when audit lines are read. */
   name: string | null;
   /** Client address of the request, as reported by trusted proxies. */
   address: string | null;
   requestId: string | null;
 }
 
-/** An author in this process or at a shell, without an address or a request. */
+/** The author of a change that was made in this process or at a shell, so there is no client address and no request. */
 export function localAuthor(kind: ActorKind, name: string | null = null): Author {
   return { kind, id: null, name, address: null, requestId: null };
 }
@@ -43,12 +43,12 @@ export interface Target {
   id: string;
 }
 
-/** `teamId` of lines that belong to the instance: failed sign-ins, deleted teams, restored backups. */
+/** The `teamId` of audit lines that belong to no team: failed sign-ins, deleted teams, restored backups. */
 export const OF_INSTANCE = '';
 
 /** A change without its author. */
 export interface Change {
-  /** `OF_INSTANCE` if the change belongs to no team. */
+  /** Id of the team, or `OF_INSTANCE` if the change belongs to no team. */
   teamId: string;
   /** Name of the operation, such as `webhooks.subscribe`. */
   action: string;
@@ -61,10 +61,10 @@ export interface Change {
   details?: unknown;
 }
 
-/** A stored line. Times in epoch milliseconds. */
+/** A stored line of the audit log. Times are in epoch milliseconds. */
 export interface AuditLine extends Required<Omit<Change, 'subject'>> {
   id: string;
-  /** Slug of the team; null if the line belongs to the instance. */
+  /** Slug of the team; null if the line belongs to the whole instance. */
   team: string | null;
   author: Author;
   subject: string | null;

@@ -17,14 +17,17 @@
 export const DELIVERY_STATES = ['waiting', 'delivered', 'dead', 'canceled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Deliveries that a replay sends again by default. Not canceled ones: their webhooks are gone. */
+/**
+ * The states of deliveries that a replay sends again by default. Canceled deliveries are excluded, because their
+ * webhooks are unsubscribed.
+ */
 export const NOT_ARRIVED: readonly DeliveryState[] = ['waiting', 'dead'];
 
 /** Replays and tests are sent to one webhook, even if it does not subscribe to the event type. */
 export const DELIVERY_ORIGINS = ['event', 'test', 'replay'] as const;
 export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
 
-/** By priority in a lane: new events, further attempts, replays. */
+/** The classes of deliveries in a lane, highest priority first: new events, further attempts, replays. */
 export const DELIVERY_CLASSES = ['live', 'retry', 'replay'] as const;
 export type DeliveryClass = (typeof DELIVERY_CLASSES)[number];
 
@@ -42,10 +45,12 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
   24 * 3_600_000,
 ];
 
-/** Every delay is extended by a random share of up to this much. */
+/** Every delay is extended by a random share, at most this much. */
 const MAX_JITTER = 0.2;
 
-/** A delivery still waiting at this age becomes `dead`. All attempts, with maximum jitter, take less time. */
+/**
+ * A delivery that is still waiting at this age becomes `dead`. Even with maximum jitter, all attempts are made earlier.
+ */
 export const EXPIRE_MS = RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0) * (1 + MAX_JITTER) + 3_600_000;
 
 export const ATTEMPT_OUTCOMES = [
@@ -117,7 +122,7 @@ export interface DueDelivery {
 }
 
 /**
- * Removes the response from the log of an attempt, for events that an erasure rewrote during the attempt: the
+ * Removes the response from the log of an attempt. Used if an erasure rewrote the event during the attempt, because the
  * receiver may have echoed the erased data.
  */
 export function withoutResponse<Log extends Pick<Attempt, 'status' | 'error' | 'response' | 'details'>>(
@@ -143,7 +148,10 @@ export type NextStep =
 /** Upper bound for `Retry-After`. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** No wait is longer than this. A later `next_at` was computed before the clock was set back, and is due. */
+/**
+ * No delivery waits longer than this for its next attempt. A later `next_at` was computed before the clock was set
+ * back, and counts as due.
+ */
 export const LONGEST_WAIT_MS = Math.ceil(Math.max(...RETRY_SCHEDULE_MS) * (1 + MAX_JITTER)) + 3_600_000;
 
 /**

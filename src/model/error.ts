@@ -1,8 +1,9 @@
-/** Every error that the service returns deliberately: its code, its HTTP status and its sentence. */
+/** Every error that the service returns deliberately: its code, HTTP status and default sentence. */
 
 /**
- * By code: the HTTP status, the default sentence, and the status on the five operations of the contract if it differs
- * there. Most errors about a particular field or setting replace the sentence with a more specific one.
+ * The HTTP status and the default sentence of each error code, followed by the status on the five operations of the
+ * contract if that status differs. Most errors about a particular field or setting replace the sentence with a more
+ * specific one.
  */
 export const ERRORS = {
   unauthorized: [401, 'Unauthorized: send a valid API key in the x-api-key header'],
@@ -154,16 +155,20 @@ export const ERRORS = {
   ],
 } as const satisfies Record<string, readonly [status: number, sentence: string, contractStatus?: number]>;
 
-/** A code of the table, sent as `x-error-code`. The meaning of a code never changes. */
+/** An error code, sent as `x-error-code`. The meaning of a code never changes. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The HTTP status of an error. @param isFrozen whether the operation is one of the five of the contract */
+/**
+ * The HTTP status of an error.
+ *
+ * @param isFrozen whether the operation is one of the five of the contract
+ */
 export function statusOf(code: ErrorCode, { isFrozen = false } = {}): number {
   const [status, , contractStatus]: readonly [number, string, number?] = ERRORS[code];
   return isFrozen ? (contractStatus ?? status) : status;
 }
 
-/** An error that the caller sees. `headers` are added to the response; `cause` is only logged. */
+/** An error that the caller sees. `headers` are added to the response; `cause` is logged but not sent. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ErrorCode;

@@ -207,7 +207,7 @@ function bodySchema(type: EventType): JsonSchema {
     ...(isOfJob(type) ? { workflowId: nonEmpty(), jobId: nonEmpty() } : {}),
     ...(hasEnded(type) ? { finishedAt: time() } : {}),
     data: raw(DATA[type].schema),
-    // Events about a webhook for all workflows have no `workflowId`.
+    // Events about a webhook that receives the events of all workflows have no `workflowId`.
     ...(isOfJob(type) ? {} : { workflowId: optional(nonEmpty()) }),
   });
   return { ...body.schema, description: DATA[type].description };

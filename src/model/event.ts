@@ -47,7 +47,9 @@ export function aliasesOf(type: EventType): string[] {
   return Object.keys(ALIASES).filter((name) => ALIASES[name] === type && name !== type);
 }
 
-/** The event type for a subscribed name; `*` for all, undefined for a name that never fires. */
+/**
+ * Returns the event type for a name in a subscription: `*` for all events, undefined for a name that matches no event.
+ */
 export function canonicalEvent(name: string): EventType | '*' | undefined {
   const lower = name.toLowerCase();
   if ((EVENT_TYPES as readonly string[]).includes(lower)) return lower as EventType;
@@ -85,7 +87,10 @@ export function eventNameMistake(name: string): string | undefined {
   return `${JSON.stringify(name.slice(0, MAX_SHOWN_NAME))} never fires here${advice}`;
 }
 
-/** Like `eventNameMistake`, for the first such name in a list. Lists all events if there is no similar name. */
+/**
+ * Like `eventNameMistake`, for the first name in a list that never fires. The error lists all events if no event has a
+ * similar name.
+ */
 export function eventNamesMistake(names: readonly string[]): string | undefined {
   const mistake = names.map(eventNameMistake).find((one) => one !== undefined);
   if (mistake === undefined || mistake.endsWith('?')) return mistake;
@@ -102,7 +107,7 @@ export interface JobFacts {
   finishedAt: number | null;
 }
 
-/** The `data` of an event about a job. Times are in ISO 8601; times that are still null are left out. */
+/** The `data` of an event about a job. Times are in ISO 8601; times that are null are left out. */
 export function jobData(facts: JobFacts): Record<string, unknown> {
   return {
     workflowId: facts.workflowId,
@@ -128,7 +133,7 @@ export function publishedData(input: {
   };
 }
 
-/** The URL of all differences between two versions. */
+/** The URL that returns all differences between two versions. */
 export function changesUrl(input: {
   publicUrl: string;
   workflowId: string;
@@ -170,8 +175,9 @@ function withoutLogin(url: string): string {
 }
 
 /**
- * The exact body of an event: what is stored, signed and sent. Standard Webhooks 1.0 puts the name in `type`. Existing
- * receivers of this family of APIs read `eventType`, and receivers of later variants read the flat ids.
+ * Returns the exact body of an event, which is stored, signed and sent. Standard Webhooks 1.0 puts the name of the
+ * event in `type`. Existing receivers of this family of APIs read `eventType`, and receivers of later variants read the
+ * flat ids.
  */
 export function eventBody(input: {
   id: string;

@@ -1,4 +1,4 @@
-/** What operators see of an installation: the findings of `flowhook doctor`, and its settings. */
+/** What operators see about an installation: the findings of `flowhook doctor`, and the settings. */
 
 export const FINDING_STATUSES = ['ok', 'warning', 'error', 'skipped'] as const;
 export type FindingStatus = (typeof FINDING_STATUSES)[number];
@@ -17,19 +17,19 @@ export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
 export interface Finding {
   group: CheckGroup;
-  /** Name of the check. Names never change. */
+  /** Name of the check. The name of a check never changes. */
   check: string;
   status: FindingStatus;
   /** What was found, as a sentence. */
   what: string;
-  /** The consequences, or why the check was skipped; null if the status is `ok`. */
+  /** The consequences of the problem, or why the check was skipped; null if the status is `ok`. */
   why: string | null;
   /** The next step; null if none is needed. */
   fix: string | null;
   tookMs: number;
 }
 
-/** All findings of one run of the checks. Times in epoch milliseconds. */
+/** All findings of one run of `flowhook doctor`. Times are in epoch milliseconds. */
 export interface Examination {
   examinedAt: number;
   tookMs: number;
@@ -43,7 +43,10 @@ export interface EffectiveSetting {
   name: string;
   /** Name of the environment variable. */
   variable: string;
-  /** The effective value, including defaults derived from other settings; `***` for a secret; null if there is none. */
+  /**
+   * The effective value, including defaults derived from other settings; `***` for a secret; null if the setting has no
+   * value.
+   */
   value: string | null;
   origin: (typeof SETTING_ORIGINS)[number];
   /** Where the value is set: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`; null for a default. */

@@ -23,29 +23,35 @@ export interface HttpSource {
   /** Whether cookies are kept during a run. */
   cookies: boolean;
   proxy: string | null;
-  /** Null: detected from the content type, the URL and the first bytes. */
+  /** The format of the responses. Null: detected from the content type, the URL and the first bytes. */
   parse: Parse | null;
-  /** A label of the WHATWG Encoding Standard; null: detected from the BOM, the content type or the text. */
+  /**
+   * The encoding of the responses: a label of the WHATWG Encoding Standard. Null: detected from the byte order mark,
+   * the content type or the text.
+   */
   charset: string | null;
-  /** The delimiter of CSV; null: whichever of , ; tab | is most frequent in the first row. */
+  /** The delimiter of CSV. Null: the most frequent of `,`, `;`, tab and `|` in the first row. */
   delimiter: string | null;
-  /** The path of the records in a response; null: each element of a list, or the whole response. */
+  /**
+   * The path of the records in a response. Null: the elements of the response if it is a list, otherwise the whole
+   * response.
+   */
   records: string | null;
   /** Empty: records are not changed. */
   fields: Record<string, Field>;
-  /** The minimum percentage of records in which these fields must be non-empty; `fields` null means all fields. */
+  /** The minimum percentage of records in which the listed fields must be non-empty; `fields` null means all fields. */
   filled: { fields: string[] | null; minPercent: number } | null;
   paginate: Paginate | null;
   follow: Follow | null;
   /** Values stored for the next run. */
   remember: Record<string, Remember>;
-  /** What to do about robots.txt. Null: `respect` if the response is HTML. */
+  /** Whether to obey robots.txt. Null: `respect` if the response is HTML. */
   robots: 'respect' | 'ignore' | null;
-  /** Maximum number of concurrent requests per host, of all jobs of the team on this node. */
+  /** Maximum number of concurrent requests to one host, counting all jobs of the team on this node. */
   perHost: number;
-  /** Minimum delay between two requests of the team to a host, from all its jobs on this node. */
+  /** Minimum delay between two requests to one host, counting all jobs of the team on this node. */
   delayMs: number;
-  /** Timeout from the request to the last byte of the response; null: no timeout while bytes arrive. */
+  /** Timeout from the request to the last byte of the response. Null: a request never times out while bytes arrive. */
   answerMs: number | null;
 }
 
@@ -71,7 +77,7 @@ export interface Field {
   /** Value for an empty field. */
   default: string | number | boolean | null;
   trim: boolean | null;
-  /** `auto`, or a pattern such as `DD.MM.YYYY`. The result is ISO 8601. */
+  /** The format of dates in the source: `auto`, or a pattern such as `DD.MM.YYYY`. The result is in ISO 8601. */
   date: string | null;
   /** The decimal separator of numbers in the source. */
   number: '.' | ',' | null;
@@ -81,7 +87,10 @@ export interface Field {
   all: boolean;
 }
 
-/** `maxPages` null: a source with more than `DEFAULT_MAX_PAGES` pages fails instead of stopping at that page. */
+/**
+ * How a source is split into pages. If `maxPages` is null, a source with more than `DEFAULT_MAX_PAGES` pages fails
+ * instead of stopping at that page.
+ */
 export type Paginate = { maxPages: number | null } & (
   | { type: 'cursor'; from: string; param: string }
   | { type: 'page'; param: string; start: number; size: number | null }
@@ -93,7 +102,7 @@ export type Paginate = { maxPages: number | null } & (
 export const PAGINATIONS = ['cursor', 'page', 'offset', 'link_header', 'next_link', 'until_empty'] as const;
 export const DEFAULT_MAX_PAGES = 10_000;
 
-/** How to find a record's detail page, whose fields are added to the record. */
+/** How to find the detail page of a record. The fields of the detail page are added to the record. */
 export interface Follow {
   url: string;
   parse: Parse | null;
@@ -102,7 +111,10 @@ export interface Follow {
   concurrency: number;
 }
 
-/** A value for the next run: the maximum, minimum, first or last `from` of all records, or the start of this run. */
+/**
+ * A value that is stored for the next run: the maximum, minimum, first or last `from` of all records, or the start time
+ * of this run.
+ */
 export type Remember = { initial: string | null } & (
   | { take: 'max' | 'min' | 'first' | 'last'; from: string }
   | { take: 'start' }

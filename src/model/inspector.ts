@@ -2,7 +2,7 @@
 
 /** Maximum number of inspectors per team. */
 export const MAX_INSPECTORS = 20;
-/** An inspector keeps only its newest requests, up to this many. */
+/** Maximum number of requests that an inspector stores. The oldest requests are deleted first. */
 export const MAX_INSPECTED = 100;
 /** An inspector is deleted after this time. */
 export const INSPECTOR_MS = 24 * 3_600_000;
@@ -17,9 +17,9 @@ export const EXAMPLE_INSPECTOR = { status: 503, delayMs: 1_000 };
 /** Times in epoch milliseconds. */
 export interface Inspector {
   teamId: string;
-  /** Unguessable. Anyone who knows the id can send requests to the inspector. */
+  /** The id is unguessable, because anyone who knows it can send requests to the inspector. */
   id: string;
-  /** HTTP status and delay of its responses. */
+  /** HTTP status and delay of the responses that the inspector sends. */
   status: number;
   delayMs: number;
   /** Number of requests received, including those no longer stored. */
@@ -33,11 +33,11 @@ export interface InspectedRequest {
   method: string;
   /** Path and query. */
   path: string;
-  /** By lowercase name. Repeated headers are joined with commas. */
+  /** Headers by lowercase name. The values of repeated headers are joined with commas. */
   headers: Record<string, string>;
-  /** Decoded as UTF-8; invalid bytes become U+FFFD. */
+  /** The body of the request, decoded as UTF-8; invalid bytes become U+FFFD. */
   body: string;
-  /** Length of the body, including the part that is not stored, as far as it was read. */
+  /** Number of bytes of the body that were read, including the bytes that are not stored. */
   bodyBytes: number;
   /** Whether `body` was truncated. */
   truncated: boolean;
@@ -48,7 +48,7 @@ export const SIGNATURE_VERDICTS = ['valid', 'expired', 'invalid', 'absent'] as c
 
 /** The result of checking the signature of a request. */
 export interface InspectedSignature {
-  /** `expired`: valid signature, timestamp too far from now. */
+  /** `expired`: the signature is valid, but the timestamp is too far from the current time. */
   verdict: (typeof SIGNATURE_VERDICTS)[number];
   /** Explains the verdict. */
   message: string;

@@ -63,7 +63,7 @@ export interface Job {
   teamId: string;
   id: string;
   workflowId: string;
-  /** 0, or 1 for a job that waits for another (`overlap: buffer`). */
+  /** 0, or 1 for a job that waits until another job of the workflow has ended (`overlap: buffer`). */
   slot: number;
   state: JobState;
   origin: JobOrigin;
@@ -72,10 +72,10 @@ export interface Job {
   crashes: number;
   priority: number;
   runAt: number;
-  /** When cancellation was requested. The holder ends the job, or the reaper if the holder is gone. */
+  /** When cancellation was requested. The node that holds the job ends it; if that node is gone, the reaper does. */
   cancelRequestedAt: number | null;
   reason: FailureReason | null;
-  /** Why it failed, or who canceled it. */
+  /** Why the job failed, or who canceled it. */
   error: string | null;
   /** Progress of the attempt. */
   progress: Progress | null;
@@ -89,7 +89,7 @@ export interface Job {
   trace: string | null;
 }
 
-/** Progress of a run. `message` and `pages` are reported by the source. */
+/** Progress of a run. The source reports `message` and `pages`. */
 export interface Progress {
   records: number;
   bytes: number;
@@ -108,7 +108,10 @@ export interface LogLine {
   text: string;
 }
 
-/** Size of a line for the limits of logs, in bytes: its text in UTF-8, plus 48 bytes of overhead. */
+/**
+ * Size of a log line, which counts toward the limits of logs: the bytes of its text in UTF-8, plus 48 bytes of
+ * overhead.
+ */
 export function logLineBytes(text: string): number {
   return Buffer.byteLength(text) + 48;
 }
@@ -126,9 +129,9 @@ export interface ProcessMark {
   startedAt: string;
 }
 
-/** A lease expires after this time. It is renewed three times as often. */
+/** Duration of a lease. A lease is renewed three times within this duration. */
 export const LEASE_MS = 30_000;
-/** Number of lost attempts that are retried. */
+/** Maximum number of retries of a job after lost attempts. */
 export const MAX_CRASHES = 2;
 
 /** The state of a job after a failed attempt. */
@@ -158,20 +161,23 @@ export function afterFailure(input: {
 }
 
 /**
- * Decides what follows an attempt whose process or node died. `crashes` includes this one. A push is never retried:
- * its records were lost with the process.
+ * Decides what follows an attempt whose process or node died. `crashes` includes this attempt. A push is never retried,
+ * because its records were lost with the process.
  */
 export function afterCrash(input: { origin: JobOrigin; crashes: number; nowMs: number }): AfterFailure {
   if (input.origin === 'push' || input.crashes > MAX_CRASHES) return { state: 'failed' };
   return { state: 'retrying', runAt: input.nowMs };
 }
 
-/** Decides what follows a released attempt: it is due immediately, and does not count as a failure. A push fails. */
+/**
+ * Decides what follows a released attempt. The job is due again immediately, and the attempt does not count as a
+ * failure. A push fails.
+ */
 export function afterRelease(input: { origin: JobOrigin; nowMs: number }): AfterFailure {
   return input.origin === 'push' ? { state: 'failed' } : { state: 'retrying', runAt: input.nowMs };
 }
 
-/** A cancellation request overrides every outcome of the attempt. */
+/** Replaces any outcome of an attempt with `canceled` if cancellation of the job was requested. */
 export function unlessCanceled<Then>(
   job: { cancelRequestedAt: number | null },
   then: Then,
@@ -179,13 +185,13 @@ export function unlessCanceled<Then>(
   return job.cancelRequestedAt === null ? then : { state: 'canceled' };
 }
 
-/** What canceling does: it ends a waiting job, marks a running one, and ignores an ended one. */
+/** What canceling does to a job: a waiting job ends, a running job is marked, and an ended job stays unchanged. */
 export function onCancel(state: JobState): 'canceled' | 'canceling' | 'ended' {
   if (isWaiting(state)) return 'canceled';
   return state === 'running' ? 'canceling' : 'ended';
 }
 
-/** Whether a job is waiting for an attempt, and can be made due with run-now. */
+/** Whether a job is waiting for an attempt. Run-now makes such a job due immediately. */
 export function isWaiting(state: JobState): boolean {
   return state === 'queued' || state === 'retrying';
 }

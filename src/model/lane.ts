@@ -14,10 +14,12 @@
  */
 import { type Attempt, type DeliveryClass, MAX_RETRY_AFTER_MS } from './delivery.ts';
 
-/** Concurrent requests to one webhook: initial and maximum limit. */
+/** Initial and maximum limit on the number of concurrent requests to one webhook. */
 export const START_LIMIT = 4;
 export const MAX_LIMIT = 16;
-/** An endpoint is slow above this average duration; a running request becomes slow after this time. */
+/**
+ * An endpoint is slow if its attempts take longer than this on average. A running request becomes slow after this time.
+ */
 export const SLOW_MS = 1_000;
 /** An endpoint is also slow after this many failed attempts in a row. */
 const SLOW_FAILURES = 3;
@@ -27,19 +29,28 @@ const NEWEST_SHARE = 0.3;
 const MAX_FAULTS = 10;
 const MIN_ATTEMPTS = 20;
 const MINUTE_MS = 60_000;
-/** Delays before each probe; the last one repeats. */
+/** Delays before the probes of an open circuit breaker. The last delay repeats. */
 export const PROBE_MS: readonly number[] = [30_000, 60_000, 120_000, 240_000, 480_000, 900_000];
-/** No lane rests for longer than this. A longer rest was computed before the clock was set back, and is over. */
+/** No lane rests for longer than this. A longer rest was computed before the clock was set back, and counts as over. */
 export const MAX_REST_MS = MAX_RETRY_AFTER_MS;
-/** A webhook is paused after this time without a success … */
+/**
+ * A webhook is paused if no delivery has succeeded for this long and at least `PAUSE_AFTER_FAILURES` attempts have
+ * failed.
+ */
 const PAUSE_AFTER_MS = 5 * 24 * 3_600_000;
-/** … and at least this many failed attempts since the lane started: as many as one delivery has. */
+/**
+ * A webhook is paused only after at least this many failed attempts in a row since the lane was created: as many as one
+ * delivery has.
+ */
 const PAUSE_AFTER_FAILURES = 10;
 
-/** What an attempt shows about its endpoint: 2xx, another 3xx or 4xx, 429, or a fault (5xx or no response). */
+/**
+ * What an attempt shows about its endpoint: `well` for a 2xx response, `busy` for 429, `refused` for any other 3xx or
+ * 4xx, `fault` for 5xx or no response.
+ */
 export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
 
-/** State of an endpoint. Times in epoch milliseconds. */
+/** State of an endpoint. Times are in epoch milliseconds. */
 export interface LaneHealth {
   readonly state: 'closed' | 'open' | 'half_open';
   /** Maximum number of concurrent requests. */
@@ -48,19 +59,19 @@ export interface LaneHealth {
   readonly restsUntil: number;
   /** Time of the first failure since the last success. */
   readonly failingSince: number | null;
-  /** Successes in a row that count towards a higher limit. */
+  /** Number of successes in a row that count toward a higher limit. */
   readonly streak: number;
   /** Failed attempts in a row (`failures`), and faults in a row (`faults`). */
   readonly failures: number;
   readonly faults: number;
-  /** Moving average of the duration of attempts; null before the first. */
+  /** Moving average of the duration of attempts; null before the first attempt. */
   readonly averageMs: number | null;
   /** How many times the breaker has opened since it was last closed. */
   readonly openings: number;
   readonly minute: { readonly since: number; readonly attempts: number; readonly faults: number };
 }
 
-/** The state of a new lane. If the endpoint was failing, it starts half open: the endpoint may have just recovered. */
+/** The state of a new lane. A failing endpoint may have just recovered, so its lane starts half open. */
 export function startHealth(failingSince: number | null): LaneHealth {
   return {
     state: failingSince === null ? 'closed' : 'half_open',
@@ -76,7 +87,7 @@ export function startHealth(failingSince: number | null): LaneHealth {
   };
 }
 
-/** Ends a rest that is longer than possible, because it was computed before the clock was set back. */
+/** Ends a rest that is longer than `MAX_REST_MS`: it was computed before the clock was set back. */
 export function rested(health: LaneHealth, nowMs: number): LaneHealth {
   return health.restsUntil > nowMs + MAX_REST_MS ? { ...health, restsUntil: nowMs } : health;
 }
@@ -124,7 +135,7 @@ export function learn(
 function counted(before: LaneHealth, seen: Parameters<typeof learn>[1]): LaneHealth {
   const { verdict, tookMs, nowMs, restMs } = seen;
   const isFault = verdict === 'fault';
-  // A minute that starts in the future was recorded before the clock was set back.
+  // If the minute starts in the future, it was recorded before the clock was set back.
   const isWithin = Math.abs(nowMs - before.minute.since) < MINUTE_MS;
   const within = isWithin ? before.minute : { attempts: 0, faults: 0, since: nowMs };
   const { averageMs } = before;
@@ -185,14 +196,15 @@ export function restAfter(retryAfterMs: number | null, waitMs: number): number {
   return retryAfterMs === null ? 0 : Math.min(Math.max(waitMs, retryAfterMs), MAX_RETRY_AFTER_MS);
 }
 
-/** Why a webhook must be paused after a failed attempt, as a sentence; null if there is no reason. */
+/** Why a webhook must be paused after a failed attempt, as a sentence; null if it must not be paused. */
 export function pauseReason(
   { failingSince, failures }: LaneHealth,
   nowMs: number,
   error: string | null,
 ): string | null {
   if (failingSince === null || nowMs - failingSince < PAUSE_AFTER_MS) return null;
-  // If a webhook is rarely called, one failure last week and another today prove little.
+  // For a rarely called webhook, five days without a success prove little: one attempt may have failed last week and
+  // another today.
   if (failures < PAUSE_AFTER_FAILURES) return null;
   return (
     `No delivery has succeeded for five days, since ${new Date(failingSince).toISOString()}. Last attempt: ` +
@@ -200,7 +212,7 @@ export function pauseReason(
   );
 }
 
-/** One in this many requests goes to retries and replays first, so that live deliveries do not starve them. */
+/** For one in this many requests, retries or replays go first, so that live deliveries do not starve them. */
 const LOWER_EVERY = 8;
 
 /**
@@ -223,9 +235,14 @@ function orderAt(turn: number): readonly DeliveryClass[] {
   return isReplay ? ['replay', 'retry', 'live'] : ['retry', 'replay', 'live'];
 }
 
-/** The stored state of a circuit breaker, which explains why deliveries are held back. Times in epoch milliseconds. */
+/**
+ * The stored state of a circuit breaker, which explains why deliveries are held back. Times are in epoch milliseconds.
+ */
 export interface Breaker {
-  /** `closed` with a future `until`: the endpoint asked for a pause with `Retry-After`. */
+  /**
+   * The state of the breaker. `closed` with a future `until` means that the endpoint asked for a pause with
+   * `Retry-After`.
+   */
   state: LaneHealth['state'];
   /** When deliveries were first held back. */
   since: number;
@@ -235,7 +252,7 @@ export interface Breaker {
   failures: number;
 }
 
-/** Shorter rests are not stored: they are over before anyone can read about them. */
+/** Rests shorter than this are not stored, because they are over before anyone can read about them. */
 const WORTH_WRITING_MS = 1_000;
 
 /**
@@ -249,7 +266,7 @@ export function breakerOf(health: LaneHealth, known: Breaker | null, nowMs: numb
   return { state, since: known?.since ?? nowMs, until, failures };
 }
 
-/** Whether two states are similar enough that the new one need not be stored. */
+/** Whether two breaker states are so similar that the new state need not be stored. */
 export function isSameBreaker(one: Breaker | null, other: Breaker | null): boolean {
   if (one === null || other === null) return one === other;
   return one.state === other.state && Math.abs(one.until - other.until) < WORTH_WRITING_MS;
@@ -269,7 +286,9 @@ export function breakerReason({ state, until, failures }: Breaker, nowMs: number
   }
 }
 
-/** Token bucket that limits a webhook's rate: the tokens left at a time in epoch milliseconds. */
+/**
+ * A token bucket that limits the rate of requests to a webhook: the number of tokens at a time in epoch milliseconds.
+ */
 export interface Bucket {
   readonly tokens: number;
   readonly at: number;
@@ -277,12 +296,14 @@ export interface Bucket {
 
 export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
 
-/** Corrects a bucket that was last used before the clock was set back: its tokens then apply from now. */
+/** Corrects a bucket that was last used before the clock was set back: its tokens then count as the tokens of now. */
 export function asOf(bucket: Bucket, nowMs: number): Bucket {
   return bucket.at > nowMs ? { ...bucket, at: nowMs } : bucket;
 }
 
-/** Adds the tokens earned since the last refill. The bucket holds the tokens of 0.1 s, but at least one. */
+/**
+ * Adds the tokens earned since the last refill. The bucket holds the tokens earned in 0.1 s, but at least one token.
+ */
 export function refill(bucket: Bucket, ratePerSecond: number, nowMs: number): Bucket {
   const most = Math.max(1, ratePerSecond / 10);
   const gained = (Math.max(0, nowMs - bucket.at) / 1_000) * ratePerSecond;

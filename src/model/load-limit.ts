@@ -1,22 +1,25 @@
 /**
- * Adaptive limit on the number of concurrent requests of a node. Without it, an overload would delay all requests.
- * The limit falls while work waits too long (for the event loop or the database), and rises while nothing waits and
- * the limit is used. Between these two thresholds it stays unchanged, so that it settles.
+ * Adaptive limit on the number of concurrent requests of a node. Without a limit, an overload would delay all requests.
+ * The limit falls while work waits too long for the event loop or the database. It rises while work hardly waits and
+ * the limit is nearly reached. Otherwise it stays unchanged, so that it settles.
  */
 import { mayTake, SHARE_ALONE } from '../std/fair-share.ts';
 
-/** Minimum. A lower limit would not help: a commit of many changes takes as long as a commit of one. */
+/**
+ * The limit never falls below this. A lower limit would not help, because a commit of many changes takes as long as a
+ * commit of one change.
+ */
 export const MIN_LIMIT = 64;
 /** Maximum: every request uses memory. */
 export const MAX_LIMIT = 1_024;
 export const INITIAL_LIMIT = 512;
-/** Longer waits lower the limit; waits shorter than `SHORT_MS` let it rise. */
+/** Waits longer than `TOO_LONG_MS` lower the limit; waits shorter than `SHORT_MS` let it rise. */
 const TOO_LONG_MS = 100;
 const SHORT_MS = 50;
-/** The first late sample may be a hiccup; each further one in a row multiplies the limit by this factor. */
+/** Factor by which each late sample in a row lowers the limit, except the first one, which may be a hiccup. */
 const LOWERED_BY = 0.8;
 const RAISED_BY = 1.05;
-/** Share of the limit available to reads of whole data sets; the rest is reserved for queueing and writing. */
+/** Share of the limit that is available to reads of whole data sets. The rest is reserved for queueing and writing. */
 const READ_SHARE = 0.75;
 
 /** One sample of the load. */
@@ -24,19 +27,19 @@ export interface LoadSeen {
   limit: number;
   /** The longest measured wait, in milliseconds. */
   waitMs: number;
-  /** Number of late samples in a row before this one. */
+  /** Number of late samples in a row before this sample. */
   late: number;
   /** Maximum number of concurrent requests since the last sample. */
   most: number;
 }
 
-/** The new limit, and `late` for the next sample. */
+/** Returns the new limit, and the number of late samples in a row for the next call. */
 export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: number; late: number } {
   if (waitMs > TOO_LONG_MS) {
     if (late === 0) return { limit, late: 1 };
     return { limit: Math.max(MIN_LIMIT, Math.floor(limit * LOWERED_BY)), late: late + 1 };
   }
-  // Raising a limit that was not reached would have no effect.
+  // Raising a limit that was not nearly reached would have no effect.
   const isWanted = most >= limit * READ_SHARE;
   if (waitMs < SHORT_MS && isWanted)
     return { limit: Math.min(MAX_LIMIT, Math.ceil(limit * RAISED_BY)), late: 0 };
@@ -44,16 +47,16 @@ export function nextLimit({ limit, waitMs, late, most }: LoadSeen): { limit: num
 }
 
 /**
- * How much a route costs, which decides when its requests are rejected. `light`: never (health and readiness). `whole`:
- * reads of whole data sets, at a share of the limit. `long`: streams, long polls and pushes, which mostly wait and
- * whose clients reconnect by themselves; rejected as soon as any other request is. `brief`: everything else, at the
- * limit.
+ * How much a route costs, which decides when its requests are rejected. `light` requests (health and readiness) are
+ * never rejected. `whole` requests read whole data sets, and are rejected beyond a share of the limit. `long` requests
+ * (streams, long polls and pushes) mostly wait, and their clients reconnect by themselves, so they are rejected as soon
+ * as any other request is rejected. `brief` requests are all others, and are rejected beyond the limit.
  */
 export type Weight = 'light' | 'brief' | 'whole' | 'long';
 
 /**
- * Whether one more request of a team is accepted. A team that is alone may use the whole limit; one third more is
- * reserved for other teams, shared as `std/fair-share.ts` describes.
+ * Whether a further request of a team is accepted. A team that is alone may use the whole limit. One third more is
+ * reserved for other teams; `std/fair-share.ts` describes how teams share it.
  */
 export function admits(
   weight: Weight,
@@ -66,32 +69,40 @@ export function admits(
   return mayTake({ held, free: placesFor(alone) - working(alone) });
 }
 
-/** Maximum number of requests of all teams, if one team alone may have `alone`. */
+/** Maximum number of concurrent requests of all teams together, if a single team may have at most `alone`. */
 export function placesFor(alone: number): number {
   return Math.ceil(alone / SHARE_ALONE);
 }
 
 export interface LoadNow {
   /**
-   * Number of running requests of all teams, counting at most `mostOfTeam` for each: after the limit was lowered, a
-   * team that exceeds it must not use up the places of others as well.
+   * Number of running requests of all teams. At most `mostOfTeam` requests count for each team: a team that exceeds a
+   * lowered limit must not use up the share of other teams too.
    */
   working(mostOfTeam: number): number;
-  /** Number of running requests of this team. */
+  /** Number of running requests of the team that sends the request. */
   held: number;
   limit: number;
   /**
-   * Whether requests of this team were rejected a moment ago, or any team's requests because all places were in use.
+   * Whether requests of this team were rejected a moment ago, or requests of any team because the node had reached its
+   * limit for all teams.
    */
   isPressed: boolean;
   isShortOfMemory: boolean;
 }
 
-/** Memory is short above the first share, and no longer short below the second. */
+/**
+ * Memory becomes short when more than `SHORT_OF_MEMORY` of it is used, and stays short until at most `ENOUGH_MEMORY` is
+ * used.
+ */
 const SHORT_OF_MEMORY = 0.9;
 const ENOUGH_MEMORY = 0.8;
 
-/** Whether memory is short. @param used used share of the memory, in [0, 1] */
+/**
+ * Whether memory is short.
+ *
+ * @param used used share of the memory, in [0, 1]
+ */
 export function isShort(used: number, wasShort: boolean): boolean {
   return used > (wasShort ? ENOUGH_MEMORY : SHORT_OF_MEMORY);
 }

@@ -18,14 +18,14 @@ import type { RecordCounts } from './job.ts';
 import { sameJson } from './same-json.ts';
 import type { Definition, Mode } from './workflow.ts';
 
-/** A row that has an id of the batch, and is current or was written by this run. */
+/** A row whose id is in the batch, and which is current or was written by this run. */
 export interface ComparedRecord {
   id: string;
   seq: number;
-  /** N if this run wrote the row. */
+  /** The version that added the row; N (the version of this run) if this run wrote it. */
   addedIn: number;
   body: string;
-  /** The published body that this run replaced with this row, if any. */
+  /** The published body that this run replaced with this row; null if there is none. */
   published: string | null;
 }
 
@@ -39,8 +39,8 @@ export type StagedWrite =
 /**
  * Decides what to write for one batch.
  *
- * @param input.version N
- * @param input.records JSON text by id
+ * @param input.version the version that the run writes
+ * @param input.records JSON texts of the records, by id
  * @returns the writes, and the `seq` of the records that do not change
  */
 export function planWrites(input: {
@@ -64,7 +64,7 @@ export function planWrites(input: {
   return { writes, kept };
 }
 
-/** `compare` of the store returns '' for a text that is too long to be equal. */
+/** `stored` is '' if the store omitted the stored text, because it is too long to be equal to `body`. */
 function isSame(stored: string | null, body: string): boolean {
   return stored !== null && stored !== '' && sameJson(stored, body);
 }
@@ -75,12 +75,20 @@ export type Guards = Definition['guards'] & {
   guardsPush?: boolean;
 };
 
-/** Default `maxDropPercent` of pushes: losing nine of ten records suggests a truncated file. */
+/**
+ * Default `maxDropPercent` of pushes. A push that removes nine of ten records was probably made from a truncated file.
+ */
 export const PUSH_DROP_PERCENT = 90;
-/** The default guard and the warning ignore smaller sets, which are often replaced as a whole. */
+/**
+ * Data sets with fewer records are exempt from the default guard and the warning, because they are often replaced as a
+ * whole.
+ */
 export const MANY_RECORDS = 20;
 
-/** Why the guards stop a run from publishing; undefined if they do not. `before` and `after` are total records. */
+/**
+ * Why the guards stop a run from publishing; undefined if they do not. `before` and `after` are the total numbers of
+ * records before and after the run.
+ */
 export function guardMistake(input: { guards: Guards; before: number; after: number }): string | undefined {
   const { before, after } = input;
   const { minRecords, maxDropPercent, guardsPush = false } = input.guards;
@@ -118,11 +126,11 @@ export function removalWarning({ total, added, removed }: RecordCounts): string 
   );
 }
 
-/** Limits of the field names that a version stores: their number, and their total length in characters. */
+/** Limits of the field names that a version stores: the number of names, and their total length in characters. */
 const MAX_FIELDS = 1_000;
 const MAX_CHARACTERS = 65_536;
 
-/** Merges both lists without duplicates, the names of `before` first, up to the limits. */
+/** Merges two lists of names without duplicates, up to the limits. The names of `before` come first. */
 export function mergeFields(before: readonly string[], names: readonly string[]): string[] {
   const fields = new Set<string>();
   let characters = 0;

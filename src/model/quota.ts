@@ -1,4 +1,4 @@
-/** Quotas: limits of a team, and the error sentences for reaching them. */
+/** Quotas of teams, and the sentences of the errors that occur when a team reaches a quota. */
 import { bytesWords } from '../std/amounts.ts';
 import { Problem } from './error.ts';
 
@@ -12,7 +12,7 @@ export type Quota = (typeof QUOTAS)[number];
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
 
-/** Quotas set for one team. Missing ones default to those of the instance. */
+/** The quotas set for one team. A quota that is missing here defaults to the quota of the instance. */
 export type OwnQuotas = Partial<Quotas>;
 
 /** Current use by a team. */
@@ -54,13 +54,17 @@ const WAYS: Readonly<Record<MadeQuota, string>> = {
   keys: 'Revoke one first',
 };
 
-/** Allows one key beyond the quota during a rotation, so that a team that has used up its quota can rotate keys. */
+/** Allows one key more than the quota during a rotation, so that a team that has reached its quota can rotate keys. */
 export const OVERLAPPING = {
   beyond: 1,
   way: 'Rotate without an overlap, wait until other overlaps have ended',
 };
 
-/** The error for exceeding a quota. @param way what the caller can do about it */
+/**
+ * The error for exceeding a quota.
+ *
+ * @param way what the caller can do about it
+ */
 export function quotaReached(quota: MadeQuota, most: number, way: string = WAYS[quota]): Problem {
   return new Problem('quota_reached', {
     sentence: `The team has reached its quota of ${most} ${quota}. ${way}, ${ASK}`,

@@ -1,9 +1,9 @@
-/** Checks a record that a workflow emits, and writes the JSON text that is stored and sent. */
+/** Validates a record that a workflow emits, and writes the JSON text that is stored and sent. */
 import { hash } from 'node:crypto';
 import { printable } from '../std/printable.ts';
 
 declare global {
-  // Node has these (TC39 "JSON.parse source text access"), but TypeScript's library does not describe them yet.
+  // Node has these functions (TC39 "JSON.parse source text access"), but TypeScript does not declare them yet.
   interface JSON {
     rawJSON(text: string): RawJson;
     isRawJSON(value: unknown): value is RawJson;
@@ -16,11 +16,11 @@ interface RawJson {
 /** Maximum length of a record's JSON text. */
 export const MAX_RECORD_BYTES = 1_048_576;
 /**
- * Maximum nesting depth of a record. Parsers of other languages accept little more by default (PHP 512, Python
- * 1,000), and a record with half a million levels blocked an event loop for seconds wherever it was inspected.
+ * Maximum nesting depth of a record. Parsers of other languages accept little more by default (PHP 512, Python 1,000).
+ * A record with half a million levels blocked the event loop for seconds whenever the record was inspected.
  */
 const MAX_LEVELS = 500;
-/** Maximum number of fields of a record: each costs far more than its bytes, and nobody reads so many columns. */
+/** Maximum number of fields of a record. A field costs far more than its bytes, and nobody reads so many columns. */
 const MAX_FIELDS = 5_000;
 /** Maximum length of a record id, in characters. */
 const MAX_RECORD_ID = 1_024;
@@ -48,9 +48,10 @@ export interface ReadRecord {
 }
 
 /**
- * Checks one record and writes the JSON text that readers get. `id` becomes a string, or is derived from the `key`
- * fields: from one its value, from several a hash. `name` and `email` become strings if they are numbers or booleans,
- * are dropped if null, and are rejected if they are objects or arrays. All other fields stay unchanged.
+ * Validates one record and writes the JSON text that readers get. `id` becomes a string. If there are `key` fields,
+ * `id` is derived from them: it is the value of a single key field, or a hash of several. `name` and `email` become
+ * strings if they are numbers or booleans, are dropped if null, and are rejected if they are objects or arrays. All
+ * other fields stay unchanged.
  *
  * @param line the record's JSON text as the source wrote it
  * @throws InvalidRecordError
@@ -101,7 +102,7 @@ function parseObject(line: string): Record<string, unknown> {
 const TOO_DEEP = `its lists and objects are nested too deeply; at most ${MAX_LEVELS} levels are allowed`;
 
 function checkFieldCount(line: string, record: Record<string, unknown>): void {
-  // Every field has a colon, so most records pass this cheap check.
+  // Every field needs a colon, so counting colons is enough for most records, and cheap.
   if (countAtMost(line, /:/g, MAX_FIELDS + 1) <= MAX_FIELDS) return;
   const count = Object.keys(record).length;
   if (count <= MAX_FIELDS) return;
@@ -110,7 +111,7 @@ function checkFieldCount(line: string, record: Record<string, unknown>): void {
   );
 }
 
-/** Counts the matches in the text, up to the bound. */
+/** Counts the matches in a text, but stops counting at `bound`. */
 function countAtMost(text: string, what: RegExp, bound: number): number {
   let count = 0;
   for (what.lastIndex = 0; count < bound && what.test(text); ) count += 1;
@@ -126,7 +127,10 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
   return JSON.stringify(value) === context.source ? value : JSON.rawJSON(context.source);
 }
 
-/** The id of a record: the value of its only key field, a hash of several, or its own `id` if there is no key. */
+/**
+ * The id of a record: the value of a single key field, a hash of several key fields, or without key fields its own
+ * `id`.
+ */
 export function idOf(record: Record<string, unknown>, key: readonly string[]): string {
   const fields = key.length === 0 ? ['id'] : key;
   const values = fields.map((field) => scalarOf(record, field));
@@ -173,7 +177,7 @@ function excerpt(line: string): string {
   return printable(line.length > 80 ? `${line.slice(0, 80)}…` : line);
 }
 
-/** Proceeds level by level, because a recursion would overflow the stack. */
+/** Checks the depth level by level, because a recursion would overflow the stack. */
 export function isNestedDeeper(value: object, levels: number): boolean {
   let level: object[] = [value];
   for (let depth = 1; level.length > 0; depth += 1) {

@@ -16,8 +16,8 @@ import { LOSES_DIGITS, parseExactly } from './record.ts';
 /** Both texts must be valid JSON without spaces, as `JSON.stringify` writes records. */
 export function sameJson(one: string, other: string): boolean {
   if (one === other) return true;
-  // Equal values written in a different order consist of the same characters, unless they contain numbers whose text
-  // was preserved. Most texts differ in value, and this check avoids parsing them (5 µs per record).
+  // Equal values that are written in a different order consist of the same characters, unless they contain numbers
+  // whose text was preserved. This check avoids parsing texts with different characters (5 µs per record).
   const mayBe = one.length === other.length && sumOf(one) === sumOf(other);
   if (!mayBe && !LOSES_DIGITS.test(one) && !LOSES_DIGITS.test(other)) return false;
   return sameValue(parseExactly(one), parseExactly(other));
@@ -74,12 +74,12 @@ function memberOf(object: object, key: string): unknown {
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,15}))?$/;
 
-/** The same text for all ways to write a number: sign, digits without zeros at both ends, power of 10. */
+/** Returns the same text for all notations of a number: sign, digits without zeros at both ends, power of 10. */
 function decimalOf(number: ExactNumber): string {
   const text = typeof number === 'number' ? String(number) : number.rawJSON;
   const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
-  // Numbers with a longer exponent are useless for arithmetic. They are equal only if they are written in the same
-  // way.
+  // Numbers with a longer exponent are useless for arithmetic. Two such numbers are equal only if their texts are
+  // equal.
   if (sign === undefined) return text;
   const digits = withoutLeadingZeros(whole + fraction);
   let last = digits.length;
@@ -101,10 +101,13 @@ export interface Difference {
   fields: { key: string; value?: unknown; previousValue?: unknown }[];
 }
 
-/** Space for differences in the body of an event, which should stay below 20 kB (Standard Webhooks 1.0). */
+/**
+ * Maximum size of the differences in the body of an event. The whole body should stay below 20 kB (Standard Webhooks
+ * 1.0).
+ */
 export const MAX_DIFFERENCES_BYTES = 16_000;
 
-/** A record that differs: its JSON text before and after, undefined if it did not exist. */
+/** A record that was added, removed or changed: its JSON text before and after, undefined if it did not exist. */
 export interface ChangedRecord {
   id: string;
   before: string | undefined;

@@ -2,14 +2,15 @@
 import { Cron } from 'croner';
 import type { Schedule } from './workflow.ts';
 
-/** With `missed: skip`, a run may start up to this much late. Also the allowed difference between clocks. */
+/** With `missed: skip`, a run starts if it is at most this late. The clocks of nodes may also differ by this much. */
 export const TOLERANCE_MS = 60_000;
 
 /**
  * The first due time after `afterMs`, in epoch milliseconds; null if there is none.
  *
- * `every` counts from 1970 (UTC), so that nodes agree. A cron time that is skipped when clocks go forward is due at
- * the end of the gap; a time that occurs twice when they go back is due only the first time.
+ * Intervals of `every` are counted from 1970 (UTC), so that all nodes compute the same times. A cron time that is
+ * skipped when clocks go forward is due at the end of the gap. A cron time that occurs twice when clocks go back is due
+ * only the first time.
  */
 export function nextRunAt(schedule: Schedule, afterMs: number): number | null {
   if ('everyMs' in schedule) return (Math.floor(afterMs / schedule.everyMs) + 1) * schedule.everyMs;
@@ -36,7 +37,8 @@ export function correctedDueAt(
 
 /**
  * Whether a schedule that was due at `dueAt` starts a run now. With `missed: run`, a late schedule starts one run,
- * however many were missed; with `skip`, only if its latest due time was within the last minute.
+ * however many runs were missed. With `missed: skip`, it starts a run only if its latest due time was within the last
+ * minute.
  */
 export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number; nowMs: number }): boolean {
   if (schedule.missed === 'run' || nowMs - dueAt <= TOLERANCE_MS) return true;
@@ -44,7 +46,7 @@ export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number;
   return lastChance !== null && lastChance <= nowMs;
 }
 
-/** The predicate of a sentence about an invalid cron expression or time zone; undefined if both are valid. */
+/** Describes an invalid cron expression or time zone, as the predicate of a sentence; undefined if both are valid. */
 export function checkSchedule(cron: string, timezone: string): string | undefined {
   if (!isTimezone(timezone)) return `must be a time zone such as Europe/Berlin or UTC, found "${timezone}"`;
   const fields = cron.trim().split(/\s+/);

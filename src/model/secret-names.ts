@@ -1,6 +1,9 @@
 /** The names of secrets, how definitions refer to them, and where they are set. */
 
-/** Without a double underscore or an underscore at the start, `FLOWHOOK_SECRET__<TEAM>__<NAME>` is unambiguous. */
+/**
+ * Names of secrets contain no double underscore and do not start with an underscore, so that
+ * `FLOWHOOK_SECRET__<TEAM>__<NAME>` is unambiguous.
+ */
 const NAME = '[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*';
 
 export function isSecretName(text: string): boolean {
@@ -13,8 +16,8 @@ export function secretReferences(): RegExp {
 }
 
 /**
- * Replaces each placeholder with a digit, so that a URL can be parsed. Placeholders contain no braces: otherwise
- * `${${${…` would take quadratic time.
+ * Replaces each placeholder in a URL with a digit, so that the URL can be parsed. The pattern excludes braces inside
+ * placeholders, because matching `${${${…` would otherwise take quadratic time.
  */
 export function withoutPlaces(text: string): string {
   return text.replace(/\$\{[^{}]*\}/g, '0');

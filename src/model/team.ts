@@ -35,9 +35,9 @@ export interface ApiKey {
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
-  /** When the key was last used, updated up to a minute late; null: not used since `watchedFrom`. */
+  /** When the key was last used, updated with a delay of up to a minute; null: not used since `watchedFrom`. */
   lastUsedAt: number | null;
-  /** When recording the use of the key began. */
+  /** When the service began to record the use of this key. */
   watchedFrom: number;
 }
 
@@ -46,14 +46,14 @@ export function isUsable(key: ApiKey, nowMs: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
 }
 
-/** Whether a key that expires at `one` outlives a key that expires at `other`; null: never expires. */
+/** Whether a key that expires at `one` outlives a key that expires at `other`. Null: the key never expires. */
 export function livesLonger(one: number | null, other: number | null): boolean {
   return other !== null && (one === null || one > other);
 }
 
-/** After this time without use, a key may no longer be needed. */
+/** A key that was not used for this long is reported as `unused`. */
 export const UNUSED_MS = 90 * 86_400_000;
-/** Owners are warned this long before a key expires, or a fifth of its lifetime if that is shorter. */
+/** Owners are warned this long before a key expires, or for the last fifth of the key's lifetime if that is shorter. */
 export const EXPIRES_SOON_MS = 14 * 86_400_000;
 
 export const KEY_CONCERNS = ['unused', 'expires_soon'] as const;
@@ -69,13 +69,16 @@ export function keyConcern(key: ApiKey, nowMs: number): KeyConcern | null {
   return nowMs - (key.lastUsedAt ?? key.watchedFrom) >= UNUSED_MS ? 'unused' : null;
 }
 
-/** Whether the scopes include this one: `admin` implies all scopes of the team, `operator` implies all scopes. */
+/** Whether a list of scopes grants `scope`. `admin` grants all scopes of the team; `operator` grants all scopes. */
 export function allows(scopes: readonly Scope[], needed: Scope): boolean {
   if (scopes.includes(needed) || scopes.includes('operator')) return true;
   return needed !== 'operator' && scopes.includes('admin');
 }
 
-/** Whether the text can be a team's slug: safe as a folder name and in the name of an environment variable. */
+/**
+ * Whether the text can be the slug of a team, which must be safe as a folder name and in the name of an environment
+ * variable.
+ */
 export function isTeamSlug(text: string): boolean {
   return /^[a-z0-9][a-z0-9-]{0,62}$/.test(text);
 }
@@ -84,11 +87,14 @@ const MINUTE_MS = 60_000;
 
 /** A session expires after this time without a request. */
 export const SESSION_MS = 12 * 60 * MINUTE_MS;
-/** A session is renewed at most this often, so that not every request writes. */
+/** A session is renewed at most once in this time, so that not every request writes to the database. */
 export const RENEW_AFTER_MS = 5 * MINUTE_MS;
-/** A sign-in link works once, within this time. */
+/** A sign-in link expires after this time. It works only once. */
 export const LINK_MS = 30 * MINUTE_MS;
-/** One more session ends the oldest, so that a script that repeatedly signs in cannot fill the table. */
+/**
+ * Maximum number of sessions of a key. A further sign-in ends the oldest session, so that a script that signs in
+ * repeatedly cannot fill the table.
+ */
 export const MAX_SESSIONS_OF_KEY = 100;
 
 /** A signed-in user, with the permissions and expiry of an API key. Times in epoch milliseconds. */

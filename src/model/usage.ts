@@ -21,11 +21,17 @@ export interface UsageCounts {
   delivered: number;
   failedAttempts: number;
   dead: number;
-  /** Number of deliveries in each bucket of `LATENCY_BOUNDS_MS`; the last item counts slower deliveries. */
+  /**
+   * Number of deliveries in each bucket of `LATENCY_BOUNDS_MS`. The last item counts the deliveries slower than every
+   * bound.
+   */
   latency: number[];
 }
 
-/** Upper bounds of the histogram's buckets, in milliseconds. Histograms can be added up, percentiles cannot. */
+/**
+ * Upper bounds of the histogram's buckets, in milliseconds. Usage is stored as a histogram because histograms can be
+ * added up, and percentiles cannot.
+ */
 export const LATENCY_BOUNDS_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000,
 ];
@@ -82,7 +88,8 @@ export function latencyPercentile(latency: readonly number[], share: number): nu
   let below = 0;
   for (const [place, count] of latency.entries()) {
     const from = LATENCY_BOUNDS_MS[place - 1] ?? 0;
-    // Nothing takes much longer than the last bound: the timeout of a webhook is at most 30 s.
+    // The last bucket has no upper bound, so its lower bound is used: no delivery takes much longer, because the
+    // timeout of a webhook is at most 30 s.
     const to = LATENCY_BOUNDS_MS[place] ?? from;
     if (count > 0 && below + count >= total * share) {
       return Math.round(from + ((to - from) * (total * share - below)) / count);
@@ -92,7 +99,7 @@ export function latencyPercentile(latency: readonly number[], share: number): nu
   return LATENCY_BOUNDS_MS.at(-1) ?? null;
 }
 
-/** The start of the period that contains a moment. */
+/** The start of the hour or day that contains a moment. */
 export function periodStart(period: UsagePeriod, atMs: number): number {
   return Math.floor(atMs / PERIOD_MS[period]) * PERIOD_MS[period];
 }

@@ -9,7 +9,7 @@ type WebhookState = (typeof WEBHOOK_STATES)[number];
 export interface Webhook {
   teamId: string;
   id: string;
-  /** null: events of all workflows of the team. */
+  /** Id of the workflow; null: the webhook receives events of all workflows of the team. */
   workflowId: string | null;
   url: string;
   events: string[];
@@ -18,7 +18,7 @@ export interface Webhook {
   pausedAt: number | null;
   /** Why the webhook is paused, as a sentence. */
   pausedReason: string | null;
-  /** Time of the first failure since the last success; null while attempts succeed, and before the first. */
+  /** Time of the first failure since the last success; null if no attempt has failed since the last success. */
   failingSince: number | null;
   /** Why due deliveries are held back; null if they are not. */
   breaker: Breaker | null;
@@ -33,7 +33,7 @@ export interface WebhookSettings {
   ordered: boolean;
   /** Maximum number of requests per second; null: unlimited. */
   ratePerSecond: number | null;
-  /** Timeout of one attempt, from its start to the last byte of the response that is read. */
+  /** Timeout of one attempt, from the start of the attempt to the last byte that is read of the response. */
   timeoutMs: number;
 }
 
@@ -48,8 +48,8 @@ export const MAX_EVENT_NAME = 256;
 export const MAX_URL = 2_048;
 
 /**
- * Describes an invalid callback URL; undefined if it is valid. Checks only the syntax: whether the address is allowed
- * is decided for each attempt.
+ * Describes an invalid callback URL; undefined if the URL is valid. Checks only the syntax: the address policy is
+ * applied at each attempt.
  */
 export function urlMistake(url: unknown): string | undefined {
   if (typeof url !== 'string') return '`webhookUrl` must be a string: an absolute http:// or https:// URL';
@@ -79,7 +79,7 @@ export function eventsMistake(events: unknown): string | undefined {
   return undefined;
 }
 
-/** Like `eventsMistake`, but rejects names that never fire. */
+/** Like `eventsMistake`, but also rejects event names that never fire. */
 export function knownEventsMistake(events: unknown): string | undefined {
   const mistake = eventsMistake(events);
   if (mistake !== undefined) return mistake;
@@ -96,12 +96,15 @@ export function reasonMistake(reason: unknown): string | undefined {
   return `\`reason\` must be a string of 1 to ${MAX_PAUSE_REASON} characters`;
 }
 
-/** Identifies a set of event names: a repeated subscription is recognized regardless of order and duplicates. */
+/**
+ * Returns the same text for equal sets of event names, so that a repeated subscription is recognized regardless of
+ * order and duplicates.
+ */
 export function eventSetKey(events: readonly string[]): string {
   return JSON.stringify([...new Set(events)].sort());
 }
 
-/** The event types that a subscription matches, as the store keeps them: `|a|b|`, or `|*|` for all. */
+/** The event types that a subscription matches, in the format of the database: `|a|b|`, or `|*|` for all. */
 export function firesFor(events: readonly string[]): string {
   return `|${[...new Set(canonicalEvents(events).known)].sort().join('|')}|`;
 }

@@ -1,7 +1,7 @@
 /** A workflow produces records under a name. This file has its definition with all settings. */
 import type { HttpSource } from './http-source.ts';
 
-/** The source of the records. `file` and `directory` are relative to the workflows folder of this node. */
+/** The source of the records. `file` and `directory` are relative to the workflows directory of this node. */
 export type Source =
   | {
       type: 'command';
@@ -11,7 +11,7 @@ export type Source =
       /** The streams whose records are used (Singer); null: all. */
       streams: string[] | null;
       env: Record<string, string>;
-      /** Written as JSON to a file for each run. Its strings may contain secrets. */
+      /** The configuration of a command, written to a file as JSON for each run. Its strings may contain secrets. */
       config: Record<string, unknown> | null;
       directory: string;
     }
@@ -26,10 +26,10 @@ export const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'ht
 export const PROTOCOLS = ['ndjson', 'singer'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/** When a workflow runs automatically. `missed` decides about runs that were missed while the service was down. */
+/** When a workflow runs automatically. `missed` decides about runs whose due time passed while the service was down. */
 export type Schedule = ({ cron: string; timezone: string } | { everyMs: number }) & { missed: Missed };
 
-/** `run`: one run, however many were missed. `skip`: none. */
+/** `run`: one run starts, however many runs were missed. `skip`: no run starts. */
 export const MISSED = ['run', 'skip'] as const;
 export type Missed = (typeof MISSED)[number];
 
@@ -48,19 +48,22 @@ export type OnInvalid = (typeof ON_INVALID)[number];
 export interface Definition {
   name: string;
   source: Source;
-  /** Fields whose values make up the record's id; empty: the record has its own `id`. */
+  /** The fields whose values make up the id of a record; empty: each record has its own `id`. */
   key: string[];
   mode: Mode;
   onInvalid: OnInvalid;
   overlap: Overlap;
   schedule: Schedule | null;
-  /** The team's waiting job with the highest priority starts first. */
+  /** Priority of the workflow's jobs: the waiting job of the team with the highest priority starts first. */
   priority: number;
   guards: { minRecords: number; maxDropPercent: number | null };
-  /** `timeoutMs` limits one attempt, `memoryBytes` all processes of a run together, `outputBytes` its output. */
+  /**
+   * `timeoutMs` limits the duration of an attempt, `memoryBytes` the memory of all its processes together,
+   * `outputBytes` the size of its output.
+   */
   limits: { timeoutMs: number; records: number; memoryBytes: number; outputBytes: number };
   retries: { max: number; backoffMs: number };
-  /** The definition as the API received it, to which later changes are applied; undefined for files. */
+  /** The definition as the API received it, to which later changes are applied; undefined for workflow files. */
   asSent?: Record<string, unknown>;
 }
 
@@ -82,13 +85,13 @@ export interface Workflow {
   currentVersion: number;
   /** The oldest version that has not been pruned. */
   oldestVersion: number;
-  /** The next due time of its schedule; null without a schedule. Does not change while the workflow is paused. */
+  /** When the schedule is next due; null without a schedule. Does not change while the workflow is paused. */
   nextRunAt: number | null;
   createdAt: number;
   updatedAt: number;
 }
 
-/** Prefix of the hash of a definition created over the API. Hashes of files have none. */
+/** Prefix of the hash of a definition that was created over the API. Hashes of workflow files have no prefix. */
 const OF_API = 'api:';
 
 export function ofApiHash(hash: string): string {
@@ -111,7 +114,10 @@ export const DEFAULT_RETRIES = { max: 2, backoffMs: 5_000 } as const;
 /** Maximum delay of a retry. */
 export const MAX_BACKOFF_MS = 10 * 60_000;
 
-/** An empty run must not delete all data; in other modes than `replace` it deletes nothing. */
+/**
+ * In the mode `replace`, a run without records would delete all data, so at least one record is required. In the other
+ * modes, such a run deletes nothing.
+ */
 export function defaultMinRecords(mode: Mode): number {
   return mode === 'replace' ? 1 : 0;
 }

@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { pino } from 'pino';
 import { redactFields } from './redact.ts';
 
-/** Messages are named `noun.verb`. Fields have the same names as in the API. */
+/** A logger with one method per level. Messages are named `noun.verb`. Fields have the same names as in the API. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -16,12 +16,12 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Characters that are buffered while standard error is blocked. Further lines are dropped. */
+/** Maximum number of characters that are buffered while standard error is blocked. Further lines are dropped. */
 const MAX_WAITING = 1 << 20;
 
 /**
- * Makes a logger that writes to standard error, because standard output is for the results of commands. `redact.ts`
- * removes secrets and personal data from every line.
+ * Makes a logger that writes to standard error, because standard output is reserved for the results of commands.
+ * `redact.ts` removes secrets and personal data from every line.
  */
 export function createLogger(options: { level: LogLevel; pretty: boolean }): Logger {
   const settings: pino.LoggerOptions = {

@@ -13,7 +13,7 @@ import type * as PromClient from 'prom-client';
 import type { Counter as CounterOf, Gauge as GaugeOf } from 'prom-client';
 import { within } from '../std/clock.ts';
 
-// Only the parts of prom-client that are used: the whole package takes 45 ms at start, these parts take 4 ms.
+// Only the parts of prom-client that are used are imported. They take 4 ms at start; the whole package takes 45 ms.
 const require = createRequire(import.meta.url);
 
 const Registry = require('prom-client/lib/registry.js') as typeof PromClient.Registry;
@@ -29,7 +29,7 @@ interface Described {
   labels?: readonly string[];
 }
 
-/** A metric in the list of docs/reference. */
+/** An entry in the list of metrics in docs/reference. */
 interface Listed extends Required<Described> {
   kind: 'counter' | 'gauge' | 'histogram';
 }
@@ -44,10 +44,15 @@ interface Sample {
 type Count = (labels?: Labels, by?: number) => void;
 /** Records a value in a histogram. */
 type Observe = (value: number, labels?: Labels) => void;
-/** Returns the last value; undefined before the first read, and after a read that failed or took too long. */
+/**
+ * Returns the last value of a source; undefined before the first read, and after a read that failed or took too long.
+ */
 type Latest<T> = () => T | undefined;
 
-/** Slow sources are read less often: a source rests at least this many times as long as its read took. */
+/**
+ * After a read, a source rests at least this many times as long as the read took, so that slow sources are read less
+ * often.
+ */
 const REST_FACTOR = 20;
 
 interface Source {
@@ -89,7 +94,7 @@ export class Metrics {
   }
 
   /**
-   * A value that is read at each scrape. The read must be cheap; use a `source` for expensive values.
+   * Adds a metric whose value is read at each scrape. The read must be cheap; use a `source` for expensive values.
    *
    * @param options.read returns undefined to omit the metric from this scrape
    * @param options.grows exposes the value as a counter
@@ -101,7 +106,7 @@ export class Metrics {
     const show = (metric: GaugeOf | CounterOf) => {
       const value = read();
       metric.reset();
-      // Without labels, a reset leaves the value 0.
+      // A metric without labels has the value 0 after a reset, so it must also be removed.
       if (value === undefined) metric.remove({});
       else if (typeof value === 'number') metric.inc(value);
       else for (const sample of value) metric.inc({ ...sample.labels }, sample.value);
@@ -124,10 +129,11 @@ export class Metrics {
   }
 
   /**
-   * An expensive read that several gauges share. It runs before the response to a scrape.
+   * Adds an expensive read that several gauges share. The read runs before the response to a scrape.
    *
    * @param options.keepMs how long a value is reused
-   * @param options.withinMs how long a scrape waits for the read. A late value is used for the next scrape
+   * @param options.withinMs how long a scrape waits for the read. A value that arrives later is used for the next
+   *   scrape
    */
   source<T>(options: { read: () => Promise<T>; keepMs: number; withinMs: number }): Latest<T> {
     const { read, keepMs, withinMs } = options;
@@ -139,7 +145,8 @@ export class Metrics {
       try {
         latest = await read();
       } catch {
-        // The missing gauges show the failure. The reader logs its own errors.
+        // The error is not logged here, because the reader logs its own errors, and the missing gauges show the
+        // failure.
         latest = undefined;
       }
       const nowMs = performance.now();

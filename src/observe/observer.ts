@@ -1,23 +1,24 @@
 /**
- * Reports about each unit of work at its end: a request, an attempt of a job, an attempt of a delivery. The log
- * (`wide-lines.ts`), the metrics (`work-metrics.ts`) and the traces (`trace-export.ts`) are observers.
+ * Observers receive a report about each unit of work at its end: a request, an attempt of a job, an attempt of a
+ * delivery. The log (`wide-lines.ts`), the metrics (`work-metrics.ts`) and the traces (`trace-export.ts`) are
+ * observers.
  */
 import type { Traced } from './trace-context.ts';
 
 /** Routes that are polled every few seconds (health checks and scrapes). The log and the traces omit them. */
 export const POLLED_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz', '/metrics']);
 
-/** A response was sent, or its client disconnected. */
+/** Report about a request: a response was sent, or the client disconnected. */
 export interface RequestDone extends Traced {
   requestId: string;
   method: string;
-  /** The route pattern, never the actual path; null if no route matched. */
+  /** The pattern of the route, never the actual path; null if no route matched. */
   route: string | null;
   status: number;
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** Bytes written to the connection, including headers; with HTTPS the encrypted bytes. */
+  /** Number of bytes written to the connection, including headers. With HTTPS, encrypted bytes are counted. */
   sentBytes: number;
   teamId: string | null;
   keyId: string | null;
@@ -35,26 +36,35 @@ export interface JobAttemptDone extends Traced {
   attempt: number;
   origin: string;
   sourceType: string;
-  /** `retrying`: it failed and will be retried. `interrupted`: the job was released, or another node has taken it over. */
+  /**
+   * `retrying`: the attempt failed and the job will be retried. `interrupted`: the job was released, or another node
+   * has taken it over.
+   */
   outcome: 'finished' | 'failed' | 'retrying' | 'canceled' | 'interrupted';
-  /** The `FailureReason` of a failure; `release`, `fenced` or `end_not_written` of an interruption; otherwise null. */
+  /**
+   * Why the attempt did not succeed: the `FailureReason` of a failure; `release`, `fenced` or `end_not_written` for an
+   * interruption; otherwise null.
+   */
   reason: string | null;
-  /** A sentence for the team: secrets are masked, but it may quote output of the source. */
+  /** A sentence about the failure for the team. Secrets are masked, but the sentence may quote output of the source. */
   error: string | null;
-  /** When it will be retried, in epoch milliseconds; null unless the outcome is `retrying`. */
+  /** When the job will be retried, in epoch milliseconds; null unless the outcome is `retrying`. */
   nextAt: number | null;
   /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
-  /** Delay between the due time and the start. */
+  /** Delay between the due time and the start of the attempt. */
   waitedMs: number;
-  /** The records read; null if the source was not read to its end, or the store's response to publishing was lost. */
+  /**
+   * Counts of the records read. Null if the source was not read to its end, or if the store's response to publishing
+   * was lost.
+   */
   read: RecordsRead | null;
-  /** The current version, even if it is `unchanged`; null if the attempt did not publish. */
+  /** The version that is current after the attempt, even if it is `unchanged`. Null if the attempt did not publish. */
   published: RecordsPublished | null;
 }
 
-/** Counts of the records that an attempt read: see `Ingested`. */
+/** Counts of the records that an attempt read. `Ingested` describes each count. */
 export interface RecordsRead {
   emitted: number;
   duplicates: number;
@@ -69,7 +79,7 @@ export interface RecordsPublished {
   records: { total: number; added: number; changed: number; removed: number };
 }
 
-/** An attempt of a delivery ended. The address policy may have refused it before a byte was sent. */
+/** Report about an attempt of a delivery. The address policy may have refused the attempt before a byte was sent. */
 export interface DeliveryAttemptDone extends Traced {
   teamId: string;
   webhookId: string;
@@ -79,25 +89,25 @@ export interface DeliveryAttemptDone extends Traced {
   attempt: number;
   /** Scheme, host and port of the endpoint. */
   server: string;
-  /** An `AttemptOutcome`, as in the log of the delivery. */
+  /** The `AttemptOutcome`, as in the log of the delivery. */
   outcome: string;
   status: number | null;
   error: string | null;
   /** The state of the delivery after this attempt. */
   next: 'delivered' | 'waiting' | 'dead' | 'canceled';
-  /** When it will be retried, in epoch milliseconds; null unless `next` is `waiting`. */
+  /** When the delivery will be retried, in epoch milliseconds; null unless `next` is `waiting`. */
   nextAt: number | null;
   /** The new state of the lane's circuit breaker; null if it did not change. */
   circuit: 'closed' | 'open' | 'half_open' | null;
-  /** When the lane may send again, in epoch milliseconds; null: immediately. */
+  /** When the lane may send again, in epoch milliseconds. Null: the lane may send immediately. */
   restsUntil: number | null;
   startedAt: number;
   durationMs: number;
-  /** Delay between the due time and the start. */
+  /** Delay between the due time and the start of the attempt. */
   waitedMs: number;
 }
 
-/** Receives the reports that it has methods for. The methods must neither throw nor block. */
+/** An observer receives only the reports for which it has methods. The methods must neither throw nor block. */
 export interface Observer {
   requestDone?(done: RequestDone): void;
   jobAttemptDone?(done: JobAttemptDone): void;

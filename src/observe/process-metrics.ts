@@ -68,7 +68,10 @@ export interface EventLoopDelay {
   maxMs: number;
 }
 
-/** Measures continuously and reports the last full minute; during the first minute, the values so far. */
+/**
+ * Measures the event loop delay continuously and reports the last full minute. During the first minute, it reports the
+ * values measured so far.
+ */
 export class EventLoopMonitor {
   #histogram: Histogram | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -100,7 +103,7 @@ export class EventLoopMonitor {
   }
 }
 
-/** The histogram contains the time between two ticks of a timer, so the timer's interval is subtracted. */
+/** The histogram contains the time between two ticks of a timer, so the interval of the timer is subtracted. */
 function delayOf(histogram: Histogram): EventLoopDelay {
   const ms = (nanoseconds: number) =>
     histogram.count === 0 ? 0 : Math.max(0, Math.round((nanoseconds / 1e6 - RESOLUTION_MS) * 100) / 100);
@@ -111,7 +114,7 @@ function delayOf(histogram: Histogram): EventLoopDelay {
   };
 }
 
-/** Always registered, so that the reference lists the metric. Without tracing it has no values. */
+/** The metric is registered even without tracing, so that the reference lists it. Without tracing it has no values. */
 export function traceMetrics(metrics: Metrics, tracing: Pick<Tracing, 'spans'> | undefined): void {
   metrics.gauge({
     name: 'flowhook_trace_spans_total',

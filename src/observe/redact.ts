@@ -4,7 +4,7 @@ import { pino } from 'pino';
 const HIDDEN = '***';
 /** Maximum length of a text. */
 const MAX_TEXT = 4_096;
-/** Limits per line: fields and list items in total, items of one list, levels of nesting. */
+/** Limits per log line: fields and list items in total, items of one list, and levels of nesting. */
 const MAX_VALUES = 200;
 const MAX_ITEMS = 50;
 const MAX_DEPTH = 6;
@@ -12,21 +12,27 @@ const MAX_DEPTH = 6;
 /** Fields whose value is always secret. */
 const SECRET_NAME =
   /^(?:x-api-key|cookie|set-cookie|(?:proxy-)?authorization|webhook-signature|.*(?:api_?key|password|passphrase|passwd|secret|secrets|token|private_?key))$/i;
-/** Fields of a PostgreSQL error that contain the row, or the statement with its values. */
+/** Fields of a PostgreSQL error that contain the row, or the SQL statement with its values. */
 const ROW_NAME = /^(?:detail|where|internalQuery)$/;
 
-/** A quick check whether the patterns below can match, because most texts contain no secrets. */
+/**
+ * Matches texts that may contain a secret. This quick check precedes the other patterns, because most texts contain no
+ * secrets.
+ */
 const SUSPICIOUS = /[@?]|%40|fh_|whsec_|:\/\/|\b(?:bearer|basic) /i;
 const URL_LIKE = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]{0,1000}@)?([^\s?#"'<>]*)([?#][^\s"'<>]*)?/gi;
-/** The query string of a path without a host. */
+/** Matches a path with a query string but without a host. */
 const QUERY = /(^|[\s"'(=])(\/[^\s?"'<>]{0,2000})\?[^\s"'<>]+/g;
 const KEY = /\b(fh|whsec)_[A-Za-z0-9_+/=-]{8,}/g;
 const CREDENTIALS = /\b(bearer|basic) +(?=\S*[0-9._~+/=-])[A-Za-z0-9._~+/=-]{4,}/gi;
-/** Matches plain and percent-encoded addresses. All repetitions are limited, so that no text makes the match slow. */
+/**
+ * Matches plain and percent-encoded email addresses. All repetitions in the pattern are limited, so that no text makes
+ * matching slow.
+ */
 const EMAIL =
   /[\p{L}\p{N}.!#$%&'*+^_~-]{1,64}(?:@|%40)(?:[\p{L}\p{N}-]{1,63}\.){1,8}\p{L}[\p{L}\p{N}-]{1,62}/gu;
 
-/** The text without secrets and personal data, truncated to 4,096 characters. */
+/** Removes secrets and personal data from a text, and truncates it to 4,096 characters. */
 export function redactText(text: string): string {
   const short =
     text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} … (${text.length - MAX_TEXT} more)` : text;
@@ -41,12 +47,14 @@ export function redactText(text: string): string {
     .replace(EMAIL, HIDDEN);
 }
 
-/** Redacts the fields of a line at every level. An error becomes its type, message, stack and fields. */
+/**
+ * Redacts the fields of a log line at every level. An error becomes an object with its type, message, stack and fields.
+ */
 export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
   return redactObject(fields, { left: MAX_VALUES, depth: 0, isInError: false });
 }
 
-/** Progress through one line, shared by all of its values. */
+/** Progress through one log line, shared by all values of the line. */
 interface Walk {
   /** Values that may still be visited. */
   left: number;

@@ -7,7 +7,7 @@ export interface TraceContext {
   /** 16 hexadecimal digits; `NO_SPAN` while the trace has no span yet. */
   spanId: string;
   isSampled: boolean;
-  /** How many webhooks led to this work; undefined: none. Stored in tables, but never sent in `traceparent`. */
+  /** How many webhooks led to this work; undefined if none did. Stored in tables, but never sent in `traceparent`. */
   hops?: number;
 }
 
@@ -19,7 +19,7 @@ export interface Traced {
 
 export const UNTRACED: Traced = { trace: null, parent: null };
 
-/** The span id of a trace that no request started, such as the trace of a scheduled job. */
+/** Takes the place of the span id in a trace that no request started, such as the trace of a scheduled job. */
 export const NO_SPAN = '0'.repeat(16);
 const NO_TRACE = '0'.repeat(32);
 const VERSION_00 = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
@@ -35,12 +35,15 @@ export function fromTraceparent(header: string | undefined): TraceContext | null
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
 }
 
-/** Formats a `traceparent` header, without `hops`: the header's other flags have different meanings. */
+/**
+ * Formats a `traceparent` header. `hops` is omitted, because the flags that contain it in tables have different
+ * meanings in the header.
+ */
 export function toTraceparent({ traceId, spanId, isSampled }: TraceContext): string {
   return formatted({ traceId, spanId, flags: isSampled ? SAMPLED : 0 });
 }
 
-/** Formats a trace context for a table. The flags above the sampling flag contain `hops`. */
+/** Formats a trace context for storage in a table. The flags above the sampling flag contain `hops`. */
 export function toStored({ traceId, spanId, isSampled, hops = 0 }: TraceContext): string {
   return formatted({ traceId, spanId, flags: (hops << 1) | (isSampled ? SAMPLED : 0) });
 }
@@ -49,12 +52,15 @@ function formatted({ traceId, spanId, flags }: { traceId: string; spanId: string
   return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 }
 
-/** The header of a delivery that contains the number of webhooks that led to it, including its own. */
+/** The header of a delivery with the number of webhooks that led to the delivery, including its own webhook. */
 export const HOPS_HEADER = 'flowhook-hops';
-/** Maximum length of a chain of webhooks. Each webhook may fire for several events, so chains can multiply threefold. */
+/**
+ * Maximum number of webhooks in a chain. Each webhook may fire for several events, so each step of a chain can triple
+ * the number of requests.
+ */
 export const MAX_HOPS = 5;
 
-/** How many webhooks led to a row with this stored trace. */
+/** How many webhooks led to a row, according to its stored trace. */
 export function hopsOf(stored: string | null): number {
   return fromStored(stored)?.hops ?? 0;
 }
@@ -66,7 +72,7 @@ export function storedTrace(trace: TraceContext | null, hops: number): string | 
   return toStored({ ...(trace ?? started), hops });
 }
 
-/** Parses the result of `toStored`. Unlike in a header, the span id may be `NO_SPAN`. */
+/** Parses the result of `toStored`. Unlike in a header, the span id of a stored trace may be `NO_SPAN`. */
 export function fromStored(stored: string | null): TraceContext | null {
   const found = stored === null ? null : VERSION_00.exec(stored);
   if (found === null) return null;
@@ -76,13 +82,13 @@ export function fromStored(stored: string | null): TraceContext | null {
   return { traceId, spanId, isSampled: (bits & SAMPLED) === SAMPLED, ...(hops === 0 ? {} : { hops }) };
 }
 
-/** For a node without tracing: the trace of the cause is logged, but gets no new span. */
+/** For work on a node without tracing: the trace of its cause is logged, but the work gets no span. */
 export function tracedByOthers(stored: string | null): Traced {
   return stored === null ? UNTRACED : { trace: fromStored(stored), parent: null };
 }
 
 /**
- * The trace context of an attempt, in the trace of its job; null if the job has none. The span id is a hash of the
+ * The trace context of an attempt, in the trace of its job; null if the job has no trace. The span id is a hash of the
  * job id and the attempt number, so that every node can compute it.
  */
 export function traceOfAttempt(job: { id: string; trace: string | null; attempt: number }): string | null {
@@ -93,8 +99,8 @@ export function traceOfAttempt(job: { id: string; trace: string | null; attempt:
 }
 
 /**
- * The span of an attempt and its parent: the span that queued the job. If there is none, the first attempt is the root
- * and the parent of the other attempts.
+ * The span of an attempt and its parent span. The parent is the span that queued the job. If no span queued the job,
+ * the first attempt is the root of the trace and the parent of the other attempts.
  */
 export function tracedAttempt(job: { id: string; trace: string | null; attempt: number }): Traced {
   const queued = fromStored(job.trace);

@@ -1,4 +1,6 @@
-/** Exports traces with OpenTelemetry: samples, batches and sends spans. It never delays work or makes work fail. */
+/**
+ * Exports traces with OpenTelemetry: samples, batches and sends spans. The export never delays work or makes work fail.
+ */
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -56,9 +58,9 @@ export class ExportedTraces implements Tracing {
   readonly #sampler: TraceIdRatioBasedSampler;
   readonly #processor: BatchSpanProcessor;
   readonly #common: Pick<ReadableSpan, 'resource' | 'instrumentationScope'>;
-  /** Spans that wait or are being sent. */
+  /** Number of spans that wait or are being sent. */
   #pending = 0;
-  /** Whether it was logged that spans cannot be sent. */
+  /** Whether a failure to send spans was already logged. */
   #isFailureLogged = false;
   #stopped: Promise<void> | undefined;
 
@@ -111,7 +113,7 @@ export class ExportedTraces implements Tracing {
   }
 
   async #stop(): Promise<void> {
-    // Failures to send are counted and logged when they happen.
+    // The error is ignored, because failures to send are counted and logged when they happen.
     const sent = this.#processor.shutdown().catch(() => {});
     await within(STOP_MS, sent, () => undefined);
     if (this.#pending > 0) this.#log.warn({ spans: this.#pending }, 'traces.dropped_at_stop');
@@ -155,13 +157,14 @@ export class ExportedTraces implements Tracing {
     });
   }
 
-  /** Wraps an exporter to count the spans that were sent and dropped. */
+  /** Wraps an exporter to count the spans that it sends and drops. */
   #counted(exporter: SpanExporter): SpanExporter {
     return {
       export: (spans, done) =>
         exporter.export(spans, (result) => {
           this.#pending -= spans.length;
-          // 0 means success. `ExportResultCode` is in a package that is not a dependency.
+          // The code 0 means success. `ExportResultCode` is not used, because it is in a package that is not a
+          // dependency.
           if (result.code === 0) this.#noteSent(spans.length);
           else this.#noteLost(spans.length, result.error);
           done(result);
@@ -200,14 +203,17 @@ function hrTime(ms: number): [number, number] {
 }
 
 interface SpanText {
-  /** Has low cardinality: contains no ids and no actual paths. */
+  /** The name of the span. It has low cardinality, because it contains no ids and no actual paths. */
   name: string;
   kind: SpanKind;
   attributes: Attributes;
   isError: boolean;
 }
 
-/** Omits paths, queries and client addresses, although OpenTelemetry asks for them, because they may identify people. */
+/**
+ * Describes a request. Paths, queries and client addresses are omitted, although OpenTelemetry asks for them, because
+ * they may identify people.
+ */
 function requestSpan(done: RequestDone): SpanText {
   const { method, route, status, aborted } = done;
   const isError = status >= 500 && !aborted;
@@ -229,13 +235,16 @@ function requestSpan(done: RequestDone): SpanText {
   };
 }
 
-/** Includes the reason of a failure, but not its sentence, which may quote output of the source. */
+/**
+ * Describes an attempt of a job. The reason of a failure is included, but not the sentence about it, which may quote
+ * output of the source.
+ */
 function jobSpan(done: JobAttemptDone): SpanText {
   const { outcome, read, published } = done;
   const isError = outcome === 'failed' || outcome === 'retrying';
   return {
     name: 'process job',
-    // A push is part of its request and does not wait in the queue.
+    // A push runs within its request instead of waiting in the queue, so its span is internal.
     kind: done.origin === 'push' ? SpanKind.INTERNAL : SpanKind.CONSUMER,
     attributes: present({
       'messaging.system': 'flowhook',

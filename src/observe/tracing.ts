@@ -1,34 +1,37 @@
-/** Tracing, as the rest of the service uses it. Only `startTracing` loads OpenTelemetry. */
+/** Defines tracing for the rest of the service. Only `startTracing` loads OpenTelemetry. */
 import type { Logger } from './log.ts';
 import type { Observer } from './observer.ts';
 import type { Traced } from './trace-context.ts';
 
-/** Where traces are sent, and which share of them. */
+/** Where spans are sent, and which share of traces is sampled. */
 export interface TracingSettings {
   /** The URL to which spans are posted (OTLP in JSON). */
   url: string;
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
   compression: 'none' | 'gzip';
-  /** The share of traces that are sampled, from 0 to 1 (all). */
+  /** The share of traces that are sampled, from 0 (none) to 1 (all). */
   share: number;
   /** Whether the sampling decision of a caller's `traceparent` is respected. */
   heedsParent: boolean;
   /** Attributes of the resource, such as `service.name`. */
   resource: Readonly<Record<string, string>>;
-  /** Maximum time that spans wait for a batch to fill. */
+  /** Maximum time that a span waits for its batch to fill. */
   delayMs: number;
   /** Maximum number of spans that wait or are being sent. Further spans are dropped. */
   maxSpans: number;
 }
 
-/** Assigns trace contexts when work starts. Spans are made from the reports to `observer` when work ends. */
+/** Assigns trace contexts when work starts. `observer` makes spans from the reports that it receives when work ends. */
 export interface Tracing {
-  /** For requests: continues the trace of a `traceparent` header, or starts a trace. */
+  /** Assigns the trace context of a request. Continues the trace of a `traceparent` header, or starts a trace. */
   arrive(traceparent: string | undefined): Traced;
-  /** For work whose cause has a trace context in a table. Starts a trace if the context is null. */
+  /**
+   * Assigns the trace context of work whose cause has a stored trace context. Starts a trace if the stored context is
+   * null.
+   */
   under(stored: string | null): Traced;
-  /** A new trace without a span, in the stored format: for work that no request caused, such as a scheduled job. */
+  /** Starts a trace without a span, in the stored format, for work that no request caused, such as a scheduled job. */
   begin(): string;
   readonly observer: Observer;
   /** Counts of spans since the start. */

@@ -78,7 +78,10 @@ function jobFields(done: JobAttemptDone): object {
   };
 }
 
-/** Drops the text after a colon: it may quote the source, which only the team may see, in the log of the job. */
+/**
+ * Drops the text after a colon, which may quote output of the source. Only the team may see such output, in the log of
+ * the job.
+ */
 function withoutQuotation(sentence: string): string | undefined {
   return sentence.split(/: |\. The end of its standard error|\n/, 1)[0];
 }

@@ -2,14 +2,20 @@
 import type { Metrics } from './metrics.ts';
 import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
 
-/** Upper bounds of buckets in seconds. OpenTelemetry recommends these for `http.server.request.duration`. */
+/**
+ * Upper bounds of buckets in seconds. OpenTelemetry recommends the bounds of `REQUEST` for
+ * `http.server.request.duration`.
+ */
 const REQUEST = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const RUN = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 const WAIT = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
-/** The timeout of webhooks is 15 s by default and at most 30 s. */
+/** The last bound is the maximum timeout of a webhook, 30 s. The default timeout is 15 s. */
 const ATTEMPT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30];
 
-/** All other methods, which clients may invent, share one label value. */
+/**
+ * Methods that have their own label value. All other methods share one label value, because clients may invent any
+ * number of methods.
+ */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER';
 
@@ -85,7 +91,7 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
     help: 'Records that were added, changed and removed by published versions.',
     labels: ['change'],
   });
-  // Counters start at 0: `rate()` would miss the first increment of a series that starts at 1.
+  // Counters start at 0, because `rate()` would miss the first increment of a series that starts at 1.
   for (const reason of reasons) attempts({ outcome: 'failed', reason }, 0);
   return (done: JobAttemptDone) => {
     attempts({ outcome: done.outcome, reason: done.reason ?? '' });

@@ -1,4 +1,7 @@
-/** Caches whole response bodies, so that each is built only once: large ones in files, small ones in memory. */
+/**
+ * Caches whole response bodies, so that each body is built only once. Large bodies are cached in files, small bodies in
+ * memory.
+ */
 
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,58 +19,67 @@ import { SmallBodyCache } from './small-body.ts';
  */
 const MAX_BUILDING = 16;
 /**
- * With this many builds in progress, none is started ahead of time, so that the bodies of waiting requests are built
+ * If this many builds are in progress, no body is built ahead of time, so that the bodies of waiting requests are built
  * first.
  */
 const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
-/** How long no body is built after one could not be written. */
+/** How long no body is built after writing a body failed. */
 const PAUSE_MS = 60_000;
-/** Shorter if the process had too many open files, because other requests soon close theirs. */
+/**
+ * How long no body is built after the process had too many open files. This pause is shorter than `PAUSE_MS`, because
+ * other requests soon close their files.
+ */
 const HANDLES_PAUSE_MS = 1_000;
 
-/** A body that can be read while it is being built: its file stays readable if it is evicted. */
+/**
+ * A body that can be read while it is being built. Its file stays readable even if the file is evicted from the cache.
+ */
 export interface OpenBody {
   /** The length in bytes; undefined while the body is being built. */
   readonly bytes: number | undefined;
   /**
-   * Reads into the beginning of `into` and returns the number of bytes read; 0 at the end of the body or of the
-   * range. One call at a time. The caller provides the buffer because a new chunk for each read would create 500 MB
-   * of garbage per second: collecting it took 10 % of the event loop's time, in pauses of up to 12 ms.
+   * Reads into the beginning of `into` and returns the number of bytes read; 0 at the end of the body or of the range.
+   * Only one call may be pending at a time. The caller provides the buffer, because a new chunk for each read would
+   * create 500 MB of garbage per second: collecting this garbage took 10 % of the event loop's time, in pauses of up to
+   * 12 ms.
    *
    * @throws VersionGoneError if the version is no longer complete; another Error if reading fails
    */
   read(into: Uint8Array): Promise<number>;
-  /** Restricts reading to `start` up to, but excluding, `end`. Call it before the first read. */
+  /**
+   * Restricts reading to the bytes from `start` up to, but excluding, `end`. Call this method before the first read.
+   */
   seek(range: { start: number; end: number }): void;
-  /** Aborted, with an Error as its reason, if the rest must not be sent. */
+  /** Aborted if the rest of the body must not be sent. The reason of the abort is an Error. */
   readonly broken: AbortSignal;
-  /** Must be called after reading. Calling it twice is harmless. */
+  /** Closes the body; must be called after reading. Calling it twice is harmless. */
   close(): void;
 }
 
-/** The file of a body. Readers follow it while the thread writes it. */
+/** The file of a body. Readers follow the file while the body thread writes it. */
 interface BodyFile {
   of: Body;
   path: string;
   /** Bytes in the file so far. */
   bytes: number;
-  /** Maximum size, which is reserved while the body is built. */
+  /** Maximum size of the body, which is reserved while the body is built. */
   most: number;
   isComplete: boolean;
-  /** Resolves when there are more bytes, or when the build has ended. */
+  /** Resolves when the file contains more bytes, or when the build has ended. */
   grown: PromiseWithResolvers<void>;
-  /** Aborted if the file's contents must no longer be sent, or if it cannot be completed. */
+  /** Aborted if the contents of the file must no longer be sent, or if the file cannot be completed. */
   broken: AbortController;
   /** Resolves when nothing writes to the file anymore. */
   ended: Promise<void>;
-  /** Whether the body was read since its successor was last built ahead of time. */
+  /** Whether the body was read since the body of the next version was last built ahead of time. */
   wasRead: boolean;
 }
 
 /**
- * The files are in one directory, which may be deleted at any time: missing files are rebuilt. Their total size is
- * limited; the least recently read file is evicted first. `start` deletes the files of an earlier process.
+ * The cache of response bodies. Its files are in one directory, which may be deleted at any time, because missing files
+ * are rebuilt. The total size of the files is limited; the least recently read file is evicted first. `start` deletes
+ * the files of an earlier process.
  */
 export class BodyCache {
   readonly #store: Store;
@@ -125,7 +137,7 @@ export class BodyCache {
     this.#small.clear();
   }
 
-  /** The number of complete files, and the bytes of all files, including those being built. */
+  /** The number of complete files, and the total bytes of all files, including files that are being written. */
   get size(): { files: number; bytes: number } {
     const complete = [...this.#files.values()].filter(({ isComplete }) => isComplete);
     return { files: complete.length, bytes: this.#bytes };
@@ -144,7 +156,8 @@ export class BodyCache {
 
   /**
    * Opens a body, and builds its file if there is none. Readers follow the file as it grows; it is completed even if
-   * all readers leave. Resolves when there is something to read; with undefined if the body cannot be cached now.
+   * all readers leave. Resolves when there is something to read. Resolves with undefined if the body cannot be cached
+   * now.
    *
    * @throws VersionGoneError if the version is no longer complete
    */
@@ -159,7 +172,7 @@ export class BodyCache {
       if (broken.signal.reason instanceof VersionGoneError) throw broken.signal.reason;
       if (broken.signal.aborted) return undefined;
       const handle = await openWhole(file);
-      // The file may have been evicted, erased or replaced in the meantime.
+      // While the file was being opened, it may have been evicted, erased or replaced.
       if (handle !== undefined && this.#files.get(name) === file) {
         this.#files.delete(name);
         this.#files.set(name, file);
@@ -167,15 +180,15 @@ export class BodyCache {
       }
       await handle?.close();
       if (this.#files.get(name) !== file) continue;
-      // The directory was deleted. A file under construction is useful only to readers that have already opened it.
+      // The directory was deleted. An incomplete file is useful only to readers that opened it before the deletion.
       if (!file.isComplete) return undefined;
       this.#remove(name);
     }
   }
 
   /**
-   * Call it after publishing a version. Builds the new version of every body that was read since its last build, so
-   * that the first read finds a complete file. Resolves with whether a build was started; never rejects.
+   * Builds the new version of every body that was read since its last build, so that the first read finds a complete
+   * file. Call this method after publishing a version. Resolves with whether a build was started; never rejects.
    */
   async buildAhead(place: WorkflowRef): Promise<boolean> {
     const read = this.#of(place).filter(({ isComplete, wasRead }) => isComplete && wasRead);
@@ -195,13 +208,19 @@ export class BodyCache {
     return isBuilding;
   }
 
-  /** Removes every body of a workflow and aborts their readers, because records of the workflow were erased. */
+  /**
+   * Removes every body of a workflow and aborts the readers of these bodies, because records of the workflow were
+   * erased.
+   */
   async forget(place: WorkflowRef): Promise<void> {
     this.#small.forget(place);
     await this.#abort(this.#of(place), new VersionGoneError('Records were erased while they were read'));
   }
 
-  /** Removes bodies of versions that were pruned or erased from, and all small bodies, which are quickly rebuilt. */
+  /**
+   * Removes the bodies of versions that were pruned or from which records were erased. Also removes all small bodies,
+   * which are quickly rebuilt.
+   */
   tick(): Promise<void> {
     this.#small.clear();
     this.#sweeping = this.#sweeping.then(() => this.#sweep()).catch(() => {});
@@ -234,8 +253,8 @@ export class BodyCache {
 
   #begin(name: string, of: Body): BodyFile | undefined {
     if (!this.#running || performance.now() < this.#pausedUntil) return undefined;
-    // The size as JSON, which other formats rarely exceed. A body without room beside the ones being built would
-    // abort readers.
+    // Space is reserved for the size of the body as JSON, which other formats rarely exceed. A build that did not fit
+    // beside the other builds would abort its readers.
     const most = mostBytes(of.version, 'json');
     let needed = most;
     for (const file of this.#files.values()) if (!file.isComplete) needed += file.most;
@@ -270,7 +289,8 @@ export class BodyCache {
       const { signal } = file.broken;
       const ended = await this.#writer.write({ fd: handle.fd, body: file.of, onLength, signal });
       if (ended !== 'complete') throw new Error('A file could not be written: its disk may be full');
-      // This check precedes the wait because removing an aborted file waits for this build.
+      // The signal must be checked before the wait: removing an aborted file waits for this build, so waiting for the
+      // removal would never end.
       signal.throwIfAborted();
       await this.#removing;
       signal.throwIfAborted();
@@ -299,7 +319,7 @@ export class BodyCache {
     this.#fail(file, full);
   }
 
-  /** Pauses building, so that not every request fills up a full disk again. */
+  /** Pauses building after a failed write, so that not every request fills up a full disk again. */
   #pause({ path }: BodyFile, err: NodeJS.ErrnoException): void {
     const isOutOfHandles = err.code === 'EMFILE' || err.code === 'ENFILE';
     const pauseMs = isOutOfHandles ? HANDLES_PAUSE_MS : PAUSE_MS;
@@ -332,7 +352,7 @@ function wake(file: BodyFile): void {
   resolve();
 }
 
-/** Opens a file unless something else has deleted or truncated it. */
+/** Opens a file. Returns undefined if the file was deleted or truncated by something else. */
 async function openWhole({ path, bytes }: BodyFile): Promise<FileHandle | undefined> {
   const handle = await open(path).catch(() => undefined);
   if (handle === undefined || (await handle.stat()).size >= bytes) return handle;
@@ -371,7 +391,7 @@ function reading(file: BodyFile, handle: FileHandle): OpenBody {
     close() {
       if (isClosed) return;
       isClosed = true;
-      // Node closes the file when a read in progress has ended.
+      // If a read is in progress, Node closes the file when the read has ended.
       handle.close().catch(() => {});
     },
   };

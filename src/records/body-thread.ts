@@ -13,15 +13,16 @@ export interface BodyThreadData {
   databaseUrl: string;
 }
 
-/** Messages to the thread. It sends a final message for every `begin`, even after `stop`. */
+/** Messages to the body thread. The thread sends a final message for every `begin`, even after `stop`. */
 export type ToBodies =
   | { body: number; begin: Body; fd: number }
   | { body: number; stop: true }
   | { close: true };
 
 /**
- * Messages from the thread. `length`: number of bytes in the file so far. `not_written`: stopped, or writing the file
- * failed. `gone`: the version is no longer complete (pruned or erased from), so readers must be aborted.
+ * Messages from the body thread. `length` is the number of bytes in the file so far. `not_written` means that the build
+ * was stopped, or that writing the file failed. `gone` means that the version is no longer complete, because it was
+ * pruned or records were erased from it, so its readers must be aborted.
  */
 export type FromBodies = { body: number } & (
   | { length: number }
@@ -29,9 +30,14 @@ export type FromBodies = { body: number } & (
   | { failed: { gone: boolean; sentence: string } }
 );
 
-/** Bytes written between two `length` messages: each message wakes the event loop and all readers of the file. */
+/**
+ * Number of bytes written between two `length` messages. Each message wakes the event loop and all readers of the file.
+ */
 const REPORT_BYTES = 1_048_576;
-/** On Linux, niceness applies to the calling thread only, so that requests and writes take precedence. */
+/**
+ * On Linux, the body thread has a lower priority, so that requests and writes take precedence: there, niceness applies
+ * only to the calling thread.
+ */
 const NICENESS = 19;
 
 if (parentPort !== null) {
@@ -85,12 +91,12 @@ function serve(port: MessagePort, store: StoreReader): void {
   }
 }
 
-/** Frees a page's memory immediately: leaving it to the garbage collector took a sixth of the time. */
+/** Frees the memory of a page immediately. Leaving the page to the garbage collector took a sixth of the time. */
 function free({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
-/** Returns whether the write succeeded: it fails if the disk is full. */
+/** Writes bytes to a file. Returns whether the write succeeded: it fails if the disk is full. */
 function writeAll(fd: number, bytes: Uint8Array, at: number): boolean {
   try {
     for (let done = 0; done < bytes.length; )

@@ -1,4 +1,7 @@
-/** The main thread's side of the body thread, which starts with the first body and ends after a minute without any. */
+/**
+ * The main thread's side of the body thread. The thread starts with the first body and ends after a minute without
+ * bodies.
+ */
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
@@ -7,9 +10,12 @@ import { startWorker, Thread, ThreadEndedError } from '../std/thread.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { type Body, VersionGoneError } from './read.ts';
 
-/** Bodies written at the same time; a single team may have three. In the thread, teams take turns page by page. */
+/**
+ * Maximum number of bodies written at the same time. A single team may have three of them. In the thread, teams take
+ * turns page by page.
+ */
 const MAX_WRITING = 4;
-/** The thread ends after this idle time, because it uses about 10 MB and takes only 50 ms to start. */
+/** The thread ends after it was idle for this long, because it uses about 10 MB and takes only 50 ms to start. */
 const IDLE_MS = 60_000;
 
 interface Writing {
@@ -34,9 +40,9 @@ export class BodyWriter {
   }
 
   /**
-   * Writes a body to an open file, without closing it, when it is the team's turn. Calls `onLength` with the number
-   * of bytes so far. Settles when nothing writes to the file anymore: with `not_written` if the signal was aborted,
-   * writing failed, or the thread died.
+   * Writes a body to an open file when it is the team's turn, without closing the file. Calls `onLength` with the
+   * number of bytes so far. Settles when nothing writes to the file anymore. Resolves with `not_written` if the signal
+   * was aborted, writing failed, or the thread died.
    *
    * @throws VersionGoneError, or an Error if the records could not be read
    */
@@ -82,7 +88,7 @@ export class BodyWriter {
     }
   }
 
-  /** Ends the thread. Call it only while nothing is being written. Calling it twice is harmless. */
+  /** Ends the thread. Call this method only while no body is being written. Calling it twice is harmless. */
   async close(): Promise<void> {
     clearTimeout(this.#idle);
     const thread = this.#thread;
@@ -103,7 +109,7 @@ export class BodyWriter {
   }
 }
 
-/** Starts the body thread on a database. */
+/** Starts a body thread that reads from a database. */
 export function openThread(databaseUrl: string): Worker {
   return startWorker(import.meta.url, 'body-thread', {
     workerData: { databaseUrl } satisfies BodyThreadData,

@@ -1,7 +1,7 @@
 /**
- * Erases a person from everything that contains record contents; `find-person.ts` registers all of these places.
+ * Erases a person from every place that contains record contents. `find-person.ts` registers all of these places.
  *
- * Records are erased last: until then, another erasure finds the same ids, so that repeating an interrupted erasure
+ * Records are erased last. Until then, another erasure finds the same ids, so that repeating an interrupted erasure
  * completes it.
  */
 
@@ -19,20 +19,23 @@ import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.
 import { createRedactor, isAddress, type Person, tracesOf } from './person.ts';
 import { subjectHash, subjectKey } from './suppress.ts';
 
-/** Maximum number of records, and of their bytes, that one transaction removes. */
+/** Maximum number of records that one transaction removes, and maximum number of their bytes. */
 const MAX_RECORDS = 100;
 const MAX_BYTES = 2 * 1_048_576;
 /** Maximum number of texts that one transaction rewrites. */
 const MAX_TEXTS = 50;
-/** Maximum number of texts that are searched for in the bytes of the database afterwards. */
+/** Maximum number of texts about the person that are searched for in the bytes of the database after the erasure. */
 const MAX_TRACES = 100;
-/** Maximum number of searches. Each further one finds what was written during the previous one. */
+/** Maximum number of searches for the person. Each further search finds what was written during the previous search. */
 const MAX_PASSES = 5;
-/** A database up to this size is rewritten if deleting did not overwrite everything, which takes about a second. */
+/**
+ * A database up to this size is rewritten if deleting did not overwrite all traces of the person. Rewriting takes about
+ * a second.
+ */
 const REWRITE_BYTES = 100 * 1_048_576;
 
 export interface ErasureDeps {
-  /** A store that writes an author to the audit log: see `authoredBy`. */
+  /** A store that writes the author to the audit log: see `authoredBy`. */
   store: Store;
   sealer: Sealer;
   /** Where to look for copies of the database. */
@@ -50,13 +53,13 @@ export interface ErasureRequest {
   id: string | null;
   /** Only reports what would be erased. */
   dryRun: boolean;
-  /** Also drops the person's records from later runs. */
+  /** Whether to also drop the person's records from later runs. */
   suppress: boolean;
-  /** Rewrites a database of any size if traces remain. */
+  /** Whether to rewrite a database of any size if traces of the person remain. */
   rewrite?: boolean;
 }
 
-/** A place where the person was found. For `record`, `count` includes a row for each stored state of a record. */
+/** A place where the person was found. For `record`, `count` includes one row for each stored state of a record. */
 export interface Found {
   workflowId: string | null;
   place: 'record' | TextPlace | 'definition';
@@ -65,19 +68,22 @@ export interface Found {
 
 export interface ErasureReport {
   dryRun: boolean;
-  /** What was (or would be) removed or redacted. */
+  /** What was removed or redacted. With `dryRun`: what would have been removed or redacted. */
   found: Found[];
-  /** What mentions the person but is not changed: records of other people, and definitions. */
+  /** What mentions the person but is not changed: records of other people, and workflow definitions. */
   left: Found[];
   suppressed: boolean;
-  /** The result of scrubbing the disk; null if skipped. Traces that remain after a rewrite are in other rows. */
+  /**
+   * The result of scrubbing the disk; null if scrubbing was skipped. Traces of the person that remain after a rewrite
+   * are in rows that are kept.
+   */
   disk: Scrubbed | null;
   /** Paths of copies of the database that are older than the erasure and may contain the person. */
   backups: string[];
 }
 
 /**
- * Finds a person and, unless `dryRun` is set, erases them. Repeating it is harmless.
+ * Finds a person and, unless `dryRun` is set, erases the person. Repeating an erasure is harmless.
  *
  * @throws Problem `workflow_not_found`, `field_invalid`
  */
@@ -114,14 +120,16 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
   const isLeft = left.list().length > 0;
   const isThere = found.list().length > 0;
   if (request.suppress && !dryRun && isThere) await suppress(deps, request, person);
-  // Runs even if nothing was found: an earlier erasure may have been interrupted before this step.
+  // The cached bodies are removed even if the person was not found, because an earlier erasure may have been
+  // interrupted before this step.
   if (!dryRun) for (const at of scope.workflows) await deps.forget({ teamId, workflowId: at });
   const [scrubbed] = dryRun
     ? []
     : await Promise.allSettled([
         store.erasure.scrub({
           traces: tracesOf(person).slice(0, MAX_TRACES),
-          // No rewrite if mentions remain intentionally: they would be found as traces every time.
+          // The database is not rewritten if mentions of the person remain intentionally, because every erasure would
+          // find these traces again.
           rewriteBytes: request.rewrite ? Number.MAX_SAFE_INTEGER : isLeft ? 0 : REWRITE_BYTES,
         }),
       ]);
@@ -145,7 +153,8 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
       },
     });
   }
-  // Thrown after the audit line is written: the erasure happened, even if scrubbing failed.
+  // The error of scrubbing is thrown only after the audit line is written, because the erasure happened even if
+  // scrubbing failed.
   if (scrubbed?.status === 'rejected') throw scrubbed.reason;
   return report;
 }
@@ -185,7 +194,7 @@ interface TheirRow {
   bytes: number;
 }
 
-/** The person's rows by workflow. Repeats the search if it has found new ids of the person. */
+/** Collects the person's rows by workflow. Repeats the search if it has found new ids of the person. */
 async function collect(
   store: Store,
   scope: Scope,
@@ -248,7 +257,7 @@ async function removeRecords(
     bytes = 0;
   };
   for (const row of rows) {
-    // All rows of one record are consecutive and are removed in one transaction.
+    // All rows of a record are consecutive, and one transaction removes all of them.
     if (!seqs.has(row.seq) && (seqs.size === MAX_RECORDS || bytes + row.bytes > MAX_BYTES)) await flush();
     seqs.add(row.seq);
     bytes += row.bytes;
@@ -256,7 +265,9 @@ async function removeRecords(
   await flush();
 }
 
-/** Suppresses the given address or id, and all ids that were found, because the address may have changed. */
+/**
+ * Suppresses the given address or id, and all ids that were found, because the address of the person may have changed.
+ */
 async function suppress(deps: ErasureDeps, request: ErasureRequest, person: Person): Promise<void> {
   const { teamId, email } = request;
   const key = subjectKey(deps.sealer, teamId);
@@ -284,7 +295,10 @@ export function subjectOf(
   return email !== null ? subjectHash(key, 'email', email) : subjectHash(key, 'id', id ?? '');
 }
 
-/** Lists backups, copies made before migrations, and databases replaced by a restore: all predate the erasure. */
+/**
+ * Lists backups, copies made before migrations, and databases replaced by a restore. All of these copies are older than
+ * the erasure.
+ */
 async function backupsIn(directories: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const directory of directories) {

@@ -7,11 +7,11 @@ import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, type Person, type Redactor } from './person.ts';
 
 /**
- * Exports the person's own records in full, in every stored version. What belongs to others is reduced to the mention
- * of the person: the id of a record, the differences of an event that concern the person's own records, the matching
- * lines of other texts. So the export contains no data of other people.
+ * Exports the person's own records in full, in every stored version. Data that belongs to others is reduced to the
+ * mention of the person: the id of a record, the differences of an event that concern the person's own records, the
+ * matching lines of other texts. So the export contains no data of other people.
  *
- * @returns JSON objects as text: `place`, `workflowId`, and what was found there
+ * @returns JSON objects as text: `place`, `workflowId`, and what was found in that place
  * @throws Problem `field_invalid` if `email` is not an email address
  */
 export function exportPerson(store: Store, whose: { teamId: string; email: string }): AsyncGenerator<string> {
@@ -25,8 +25,8 @@ async function* find(
 ): AsyncGenerator<string> {
   const { scope } = await openScope(store, { teamId, workflowId: null });
   const person: Person = { email, ids: new Map() };
-  // The first pass only collects the ids of the person's records; with these, the second one finds all their
-  // versions.
+  // The first pass only collects the ids of the person's records. With these ids, the second pass finds all versions of
+  // the records.
   for await (const _ of findRecords(store, scope, person));
   for await (const { workflowId, row, theirs } of findRecords(store, scope, person)) {
     const { id, addedIn, removedIn, body } = row;
@@ -52,23 +52,26 @@ async function* find(
   }
 }
 
-/** Places whose text is exported whole: a response to an event about the person may be about them in every line. */
+/**
+ * Whether the text in a place is exported whole. For example, every line of a response to an event about the person may
+ * be about the person.
+ */
 function isWhole(place: TextPlace): boolean {
   return place === 'response' || place === 'attemptDetails' || place === 'state';
 }
 
-/** An event that an inspector received, reduced like other events; undefined if it is not an event. */
+/** Reduces an event that an inspector received, like other events. Returns undefined if the text is not an event. */
 function inspectedEventOf({ text, workflowId }: HeldText, redactor: Redactor): object | undefined {
   try {
     const { data } = JSON.parse(text) as { data?: { differences?: unknown } };
     return Array.isArray(data?.differences) ? eventOf(text, redactor.event(text, workflowId)) : undefined;
   } catch {
-    // Anyone may send anything to an inspector, so the text may have any form.
+    // The text is not an event, because anyone may send anything to an inspector.
     return undefined;
   }
 }
 
-/** An event reduced to what an erasure would remove: the differences of the person's own records, and the error. */
+/** Reduces an event to what an erasure would remove: the differences of the person's own records, and the error. */
 function eventOf(text: string, cleaned: string): object {
   type Event = {
     id: string;

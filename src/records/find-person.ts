@@ -15,16 +15,18 @@ export interface Scope {
 
 /**
  * The register of all places besides records that may contain record contents, each with a function that removes a
- * person from a text in that place. Texts are erased in this order: responses before the events that caused them,
+ * person from a text in that place. Texts are erased in this order. Responses come before the events that caused them,
  * because the event shows whom a response is about. If you add a column that may contain record contents, register it
- * here; if you add a file, delete it in `forget` of `erase.ts`.
+ * here. If you add a file that may contain them, delete the file in `forget` of `erase.ts`.
  */
 export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor: Redactor) => string>> = {
   state: ({ text }, redactor) => redactor.json(text),
-  // A receiver may echo more of an event than the address.
+  // The whole response is erased if its event is about the person, because the receiver may echo more of the event than
+  // the address.
   response: ({ text, about, workflowId }, redactor) =>
     about !== null && redactor.concerns(about, workflowId) ? ERASED : redactor.lines(text),
-  // The request headers are set by the webhook; the response headers may echo any part of the event.
+  // Response headers are removed if the event is about the person, because they may echo any part of the event. Request
+  // headers stay, because they are set by the webhook.
   attemptDetails: ({ text, about, workflowId }, redactor) =>
     redactor.json(
       about !== null && redactor.concerns(about, workflowId)
@@ -32,10 +34,10 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
         : text,
     ),
   attemptError: ({ text }, redactor) => redactor.lines(text),
-  // The reason may quote the error of the last attempt.
+  // The reason of a pause may quote the error of the last attempt.
   pausedReason: ({ text }, redactor) => redactor.lines(text),
   jobError: ({ text }, redactor) => redactor.lines(text),
-  // NDJSON, one array for each line of the log: [seq, at, level, text].
+  // The log of a job is NDJSON. Each log line is an array: [seq, at, level, text].
   jobLog: ({ text }, redactor) =>
     text
       .split('\n')
@@ -47,13 +49,16 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   fields: ({ text }, redactor) => redactor.json(text),
   inspectedRequest: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
-  // Usually an event, but anyone can send anything to an inspector: the text is replaced as a whole.
+  // The body is usually an event, but anyone can send anything to an inspector, so the body is replaced as a whole.
   inspectedBody: ({ text, workflowId }, redactor) =>
     redactor.mentions(text) || isEventAbout(text, workflowId, redactor) ? ERASED : text,
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
 
-/** Anyone may have sent the text, in any form. */
+/**
+ * Whether a text is an event about the person. The text may have any form, because anyone can send anything to an
+ * inspector.
+ */
 function isEventAbout(text: string, workflowId: string | null, redactor: Redactor): boolean {
   try {
     return redactor.concerns(text, workflowId);
@@ -67,8 +72,8 @@ function cleanText(value: unknown, redactor: Redactor): unknown {
 }
 
 /**
- * Yields rows of the person's records, and rows of other records that mention the person. Adds the ids of the
- * person's records to `person`, so that a second pass also finds other rows with these ids.
+ * Yields rows of the person's records, and rows of other records that mention the person. Adds the ids of the person's
+ * records to `person`, so that a second search also finds other rows with these ids.
  */
 export async function* findRecords(
   store: Store,
@@ -81,7 +86,8 @@ export async function* findRecords(
     person.ids.set(workflowId, ids);
     let after: string | null = null;
     do {
-      // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
+      // The loop must yield: reads of SQLite finish within one turn of the event loop, and there may be millions of
+      // records.
       await ownTurn(teamId);
       const page = await store.erasure.scanRecords({
         teamId,
@@ -101,7 +107,7 @@ export async function* findRecords(
   }
 }
 
-/** Yields texts in one place that contain the person, each with its redacted text. */
+/** Yields texts in one place that mention the person, each with its redacted text. */
 export async function* findTexts(
   store: Store,
   scope: Scope,

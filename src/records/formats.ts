@@ -13,7 +13,7 @@ export interface Formatter {
   /** The separator that the store must put between the records of a page. */
   separator: ',' | '\n';
   head: string;
-  /** The bytes of one page. `first` is whether no page came before it. */
+  /** Formats the bytes of one page. `first` is true if no page came before it. */
   page(page: RecordPage, first: boolean): Uint8Array;
   tail: string;
   /**
@@ -93,7 +93,10 @@ function pick(json: string, only: readonly string[]): string {
   return `{${members.join(',')}}`;
 }
 
-/** Text that a spreadsheet would evaluate as a formula, and that gets the prefix `'`; not plain signed numbers. */
+/**
+ * Matches texts that a spreadsheet would evaluate as a formula, except plain signed numbers. Such texts get the prefix
+ * `'`.
+ */
 const FORMULA = /^[=+\-@\t\r]/;
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -103,7 +106,7 @@ export function csvRow(json: string, columns: readonly string[]): string {
   return csvLine(columns.map((column) => (Object.hasOwn(record, column) ? textOf(record[column]) : '')));
 }
 
-/** One line with its line break (RFC 4180): a header or a record. */
+/** Formats one line of CSV with its line break (RFC 4180): a header or a record. */
 export function csvLine(cells: readonly string[]): string {
   // A row with one empty cell would be an empty line, which CSV readers skip.
   if (cells.length === 1 && cells[0] === '') return '""\r\n';
@@ -123,13 +126,13 @@ function textOf(value: unknown): string {
 export const ENCODINGS = ['identity', 'gzip', 'zstd'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Output chunks of a compressor: larger, and so fewer, than the default of 16 KiB. */
+/** Size of the output chunks of a compressor. Larger chunks than the default of 16 KiB mean fewer chunks. */
 const CHUNK_BYTES = 64 * 1_024;
 /** Level 1 is three times as fast as level 6; its output is 10 % larger. */
 const GZIP_LEVEL = 1;
 
 const ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 1 };
-/** For bodies that are compressed once and sent often. */
+/** Compression levels for bodies that are compressed once and sent often. */
 const BEST_GZIP_LEVEL = 9;
 const BEST_ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 19 };
 

@@ -3,15 +3,21 @@ import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record
 import type { Definition } from '../model/workflow.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
-/** Limits for one transaction, and for one turn on the ingest thread, so that other teams do not wait long. */
+/**
+ * Limits for the records that one transaction writes, and that the ingest thread processes in one turn, so that other
+ * teams do not wait long.
+ */
 const MAX_BATCH_RECORDS = 250;
 const MAX_BATCH_BYTES = 1_048_576;
-/** Each field takes time besides its bytes: without this limit, a batch could take ten times as long. */
+/**
+ * Maximum number of fields in a batch. Each field takes time in addition to its bytes: without this limit, a batch
+ * could take ten times as long.
+ */
 const MAX_BATCH_FIELDS = 5_000;
-/** Limits of the field names that a run collects; further and longer ones are omitted. */
+/** Limits of the field names that a run collects: their number and length. Further and longer names are omitted. */
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_NAME = 256;
-/** Number of skipped records that a run reports in detail; further ones are only counted. */
+/** Number of skipped records that a run reports in detail. Further skipped records are only counted. */
 const MAX_NAMED_SKIPS = 10;
 
 /** A run emitted more records than `limits.records`. */
@@ -34,13 +40,16 @@ export interface SkippedRecord {
 }
 
 export interface RecordBatch {
-  /** JSON text by id, in order of first appearance. */
+  /** JSON texts of the records by id, in order of first appearance. */
   records: Map<string, string>;
-  /** The UTF-8 length of each of these texts, by id. */
+  /** The UTF-8 length of each record's JSON text, by id. */
   sizes: Map<string, number>;
   /** Number of lines in the batch, including folded, skipped and suppressed records. */
   emitted: number;
-  /** Number of records whose id was already in the batch: the last one counts, or in `append` mode the first. */
+  /**
+   * Number of records whose id was already in the batch. The last record with an id counts, or in `append` mode the
+   * first.
+   */
   folded: number;
   skipped: number;
   /** Number of records of suppressed people: see `suppress.ts`. */
@@ -54,10 +63,10 @@ export interface RecordBatch {
 }
 
 export interface BatchReader {
-  /** Adds lines, one record's JSON text each. */
+  /** Adds lines. Each line is the JSON text of one record. */
   push(lines: readonly string[]): void;
   /**
-   * Takes as many lines as one transaction may contain.
+   * Takes at most as many lines as one transaction may contain.
    *
    * @throws InvalidRecordError with the record's position, unless `onInvalid` is `skip`; TooManyRecordsError
    */
@@ -86,7 +95,7 @@ export function createBatchReader({
     }
     const isThere = batch.records.has(id);
     if (isThere) batch.folded += 1;
-    // In `append` mode, the first record of an id counts across batches, and so also within a batch.
+    // In `append` mode, the first record with an id counts across all batches, and so also within a batch.
     if (isThere && mode === 'append') return;
     batch.records.set(id, body);
     batch.sizes.set(id, bytes);

@@ -24,8 +24,9 @@ export interface IngestThreadData {
 }
 
 /**
- * Messages to the thread. Only `plan` gets a reply; its lines are added to the remaining ones. At that time, the
- * previous batch may still be on its way to the database, but all earlier ones must have been staged.
+ * Messages to the ingest thread. Only `plan` gets a reply; its lines are added to the lines that remain from earlier
+ * calls. When `plan` is sent, the previous batch may still be on its way to the database, but all earlier batches must
+ * have been staged.
  */
 export type ToIngest =
   | { run: number; begin: { held: AttemptLease; settings: IngestSettings } }
@@ -34,8 +35,8 @@ export type ToIngest =
   | { close: true };
 
 /**
- * The reply to `plan`. `wait`: the batch has an id in common with the previous one, which must be staged before they
- * can be compared. The next `plan` of the run confirms that it has been.
+ * The reply to `plan`. `wait` means that the batch has an id in common with the previous batch, which must be staged
+ * before the records can be compared. The next `plan` of the run confirms that the previous batch has been staged.
  */
 export type FromIngest = { run: number } & ({ planned: PlannedBatch | 'wait' } | { refused: Refusal });
 
@@ -45,7 +46,7 @@ export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
   kept: number[];
 }
 
-/** An error as plain data, because classes are lost between threads. */
+/** An error as plain data, because error classes are lost when an error is sent between threads. */
 export interface Refusal {
   kind: 'invalid' | 'too_many' | 'fenced' | 'away' | 'other';
   sentence: string;
@@ -58,7 +59,7 @@ interface Run {
   reader: BatchReader;
   /** The records of the previous batch, which may not be staged yet. */
   before: ReadonlyMap<string, string>;
-  /** A batch that waits for the previous one to be staged. */
+  /** A batch that waits until the previous batch has been staged. */
   waiting: RecordBatch | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Stages the records of a run in batches, under the next version, which readers do not see until it is published. */
+/**
+ * Stages the records of a run in batches. They are stored under the next version, which readers do not see until it is
+ * published.
+ */
 import { setImmediate } from 'node:timers/promises';
 import type { AttemptLease } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
@@ -7,7 +10,7 @@ import type { SkippedRecord } from './ingest-batch.ts';
 import type { PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
 
-/** Maximum rows changed by one step of a sweep, or of removing unseen records. */
+/** Maximum number of rows changed by one step of a sweep, or by one step that removes unseen records. */
 const STEP = 500;
 
 export interface IngestDeps {
@@ -21,9 +24,12 @@ export interface IngestDeps {
 export interface Ingested {
   /** Number of records that the run emitted. */
   records: number;
-  /** Number of records whose id the run had already emitted: the last one counts, or in `append` mode the first. */
+  /**
+   * Number of records whose id the run had already emitted. The last record with an id counts, or in `append` mode the
+   * first.
+   */
   duplicates: number;
-  /** In `append` mode: number of records whose id existed before the run, and which were left unchanged. */
+  /** In `append` mode: number of records whose id existed before the run. These records were left unchanged. */
   existing: number;
   /** Number of invalid records, with `onInvalid: skip`. */
   skipped: number;
@@ -36,8 +42,8 @@ export interface Ingested {
 }
 
 /**
- * Reads all lines of a run and stages them, after removing what an earlier attempt staged. One batch is planned while
- * the previous one is written. Memory grows by only one bit per record.
+ * Reads all lines of a run and stages the records, after removing what an earlier attempt staged. One batch is planned
+ * while the previous batch is written. Memory grows by only one bit per record.
  *
  * @param input.lines batches of JSON texts, one record each
  * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error if the ingest
@@ -63,7 +69,7 @@ export async function ingest(
   const job = await store.jobs.get({ teamId: held.teamId, id: held.jobId });
   const suppression = job && (await ingester.suppression(job));
   const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
-  /** The batch that is being written while the next one is planned. */
+  /** Settles when the batch that is being written while the next batch is planned has been written. */
   let staging = Promise.resolve();
   try {
     for await (const lines of input.lines) {
@@ -73,7 +79,8 @@ export async function ingest(
     await staging;
   } finally {
     run.end();
-    // Runs after an error too, so that nothing of the run is being written once this function settles.
+    // This wait is necessary after an error too, so that no batch of the run is being written once this function
+    // settles.
     await staging.catch(() => undefined);
   }
   return total;
@@ -82,7 +89,7 @@ export async function ingest(
     const batch = await run.plan(lines, staging);
     await staging;
     staging = stage(batch);
-    // The rejection is handled at the next await; until then, it must not count as unhandled.
+    // The next `await staging` handles a rejection. Until then, the rejection must not count as unhandled.
     staging.catch(() => undefined);
     return batch;
   }
@@ -95,11 +102,15 @@ export async function ingest(
   }
 }
 
-/** Marks records as removed if a run in `replace` mode did not contain them. Call it once the run has succeeded. */
+/**
+ * Marks records as removed if a run in `replace` mode did not contain them. Call this function once the run has
+ * succeeded.
+ */
 export async function removeUnseen(store: Store, held: AttemptLease, seen: SeenSet): Promise<void> {
   let afterSeq = 0;
   for (;;) {
-    // Reads of SQLite finish within one turn of the event loop, and there may be millions of records.
+    // The loop must yield: reads of SQLite finish within one turn of the event loop, and there may be millions of
+    // records.
     await setImmediate();
     const { seqs, lastSeq, done } = await store.records.currentSeqs({ held, afterSeq, rows: 2 * STEP });
     afterSeq = lastSeq;
@@ -117,7 +128,7 @@ function add(total: Ingested, batch: PlannedBatch, written: readonly number[], m
   total.skipped += batch.skipped;
   total.suppressed += batch.suppressed;
   total.fields.push(...batch.fields);
-  // A `seq` that was seen before belongs to a record of an earlier batch.
+  // If a `seq` was already seen, its record also occurred in an earlier batch.
   for (const seq of written) {
     if (total.seen.has(seq)) total.duplicates += 1;
     total.seen.add(seq);
@@ -136,7 +147,7 @@ async function sweep(store: Store, held: AttemptLease): Promise<void> {
   }
 }
 
-/** Numbers per page of the bitmap; a page takes 1 KiB. */
+/** How many numbers a page of the bitmap covers. A page takes 1 KiB. */
 const PAGE = 8_192;
 
 /**

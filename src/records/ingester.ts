@@ -10,14 +10,18 @@ import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
-/** Batches on the thread at a time. A team may have only one, so that another team's batch is always next. */
+/**
+ * Maximum number of batches on the thread at a time. A team may have only one of them, so that the next batch is always
+ * from another team.
+ */
 const MAX_PENDING = 2;
 
 /** One run on the thread. */
 export interface IngestRun {
   /**
-   * Adds lines and plans one batch; call it again without lines while the result has `more`. Planning overlaps with
-   * staging the previous batch, unless both have an id in common. All earlier batches must have been staged.
+   * Adds lines and plans one batch. Call this method again without lines while the result has `more`. Planning overlaps
+   * with staging the previous batch, unless both batches have an id in common. All earlier batches must have been
+   * staged.
    *
    * @param before settles when the previous batch has been staged; its rejection is passed on
    * @throws InvalidRecordError, TooManyRecordsError, FencedError, Problem `database_unavailable`, or an Error if the
@@ -31,14 +35,16 @@ export interface IngestRun {
 export interface IngesterOptions {
   databaseUrl: string;
   log: Logger;
-  /** Loads the people whose records a workflow's runs must drop; by default nobody. */
+  /** Loads the suppressed people, whose records the runs of a workflow must drop; by default, nobody is suppressed. */
   suppression?: (at: { teamId: string; workflowId: string }) => Promise<Suppression | undefined>;
-  /** Starts the thread; tests pass their own. */
+  /** Starts the thread; tests pass their own function. */
   open?: () => Worker;
 }
 
 export class Ingester {
-  /** Loads the people whose records a workflow's runs must drop; call it before each run. */
+  /**
+   * Loads the suppressed people, whose records the runs of a workflow must drop. Call this function before each run.
+   */
   readonly suppression: NonNullable<IngesterOptions['suppression']>;
   readonly #open: () => Worker;
   readonly #log: Logger;

@@ -2,48 +2,59 @@
 import { parseExactly } from '../model/record.ts';
 
 export const ERASED = '[erased]';
-/** Shorter ids are not searched for in texts, where they often have another meaning. */
+/** Ids shorter than this are not searched for in texts, where they often have another meaning. */
 const MIN_SEARCHED_ID_LENGTH = 8;
-/** With more ids than this, texts are not searched for ids; only the differences of events are matched by id. */
+/**
+ * If the person has more ids than this, texts are not searched for ids. Then only the differences of events are matched
+ * by id.
+ */
 const MAX_SEARCHED_IDS = 20;
 
-/** A person, identified by address, by record ids, or by both once the ids of the address are known. */
+/**
+ * A person, identified by an email address, by record ids, or by both once the ids of the records with this address are
+ * known.
+ */
 export interface Person {
-  /** As entered; compared without case and surrounding whitespace. */
+  /** The email address as entered. Comparisons ignore case and surrounding whitespace. */
   email: string | null;
-  /** Ids of the person's records by workflow. Grows during a search. */
+  /** Ids of the person's records by workflow. A search adds the ids that it finds. */
   ids: Map<string, Set<string>>;
 }
 
-/** Whether a value is this address, ignoring case and surrounding whitespace. */
+/** Whether a value is the given email address, ignoring case and surrounding whitespace. */
 function sameEmail(one: unknown, other: string | null): boolean {
   return typeof one === 'string' && other !== null && normalEmail(one) === normalEmail(other);
 }
 
-/** Whether a text looks like an email address. Without an @, it would match too much in texts. */
+/**
+ * Whether a text looks like an email address. A text without an @ is rejected, because it would match too much in other
+ * texts.
+ */
 export function isAddress(text: string): boolean {
   return /[^@\s]@[^@\s]/.test(text);
 }
 
-/** The form in which addresses are compared. */
+/** Normalizes an email address for comparison. */
 export function normalEmail(email: string): string {
   return email.trim().toLowerCase();
 }
 
-/** Whether a record belongs to the person: its id is one of theirs, or its `email` is their address. */
+/**
+ * Whether a record belongs to the person: its id is one of the person's ids, or its `email` is the person's address.
+ */
 export function isTheirs(person: Person, at: { workflowId: string; id: string; body: string }): boolean {
   if (person.ids.get(at.workflowId)?.has(at.id)) return true;
   return sameEmail((JSON.parse(at.body) as { email?: unknown }).email, person.email);
 }
 
 /**
- * Lowercase ASCII texts that a database can search for: every text that concerns the person contains at least one of
- * them. Other texts may contain them too.
+ * Lowercase ASCII texts that a database can search for. Every text that concerns the person contains at least one of
+ * them. Texts that do not concern the person may contain them too.
  */
 export function needlesOf(person: Person, where: 'records' | 'texts'): string[] {
   const needles: string[] = [];
   if (person.email !== null) {
-    // Search without the domain, because an excerpt may end within the address.
+    // The address is searched for without its domain, because an excerpt may end within the address.
     const local = person.email.trim().replace(/(?<=@)[^@]*$/su, '');
     needles.push(...spellings(local).map(asciiRun));
   }
@@ -56,7 +67,7 @@ export function needlesOf(person: Person, where: 'records' | 'texts'): string[] 
   return [...new Set(needles)];
 }
 
-/** Ids that are searched for in all texts. */
+/** The ids that are searched for in all texts. */
 function searchedIds({ ids }: Person): string[] {
   const longIds = tracesOf({ email: null, ids });
   return longIds.length > MAX_SEARCHED_IDS ? [] : longIds;
@@ -70,7 +81,10 @@ export function tracesOf({ email, ids }: Person): string[] {
   return [...new Set(email === null ? longIds : [email.trim(), ...longIds])];
 }
 
-/** The longest run of ASCII characters: databases do not fold the case of other letters in the same way. */
+/**
+ * The longest run of ASCII characters. Other characters are not searched for, because databases fold their case in
+ * different ways.
+ */
 function asciiRun(text: string): string {
   const runs = text.toLowerCase().match(/[\x20-\x7e]+/g) ?? [];
   return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '');
@@ -80,19 +94,25 @@ function jsonInside(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Finds and removes a person in texts. Knows only the ids that the person has when it is created. */
+/**
+ * Finds and removes a person in texts. A redactor knows only the ids that the person has when the redactor is created.
+ */
 export interface Redactor {
   /** Whether the text mentions the person anywhere. */
   mentions(text: string): boolean;
   /**
-   * Plain text: each line that mentions the person becomes `[erased]`, because the rest of the line may be about them.
+   * Redacts plain text. Each line that mentions the person becomes `[erased]`, because the rest of the line may be
+   * about the person too.
    */
   lines(text: string): string;
-  /** JSON: the person is removed from strings, and all strings in objects about the person are erased. Numbers stay. */
+  /**
+   * Redacts JSON. The person is removed from strings, and all strings in objects about the person are erased. Numbers
+   * stay.
+   */
   json(text: string): string;
   /**
-   * The body of an event. Differences of the person's records are removed, which sets `truncated`; the address is
-   * removed from differences of other records; lines of an error or a reason that name the person are erased.
+   * Redacts the body of an event. Differences of the person's records are removed, which sets `truncated`. The address
+   * is removed from differences of other records. Lines of an error or a reason that name the person are erased.
    * Everything else is written by the service, and stays.
    */
   event(text: string, workflowId: string | null): string;
@@ -133,7 +153,7 @@ export function createRedactor(person: Person): Redactor {
       : text;
 
   /**
-   * Numbers are kept, because a state may use them as counters.
+   * Removes the person from a JSON value. Numbers are kept, because a state may use them as counters.
    *
    * @param by patterns that match the person
    * @param theirs whether the value is inside an object about the person
@@ -175,7 +195,8 @@ export function createRedactor(person: Person): Redactor {
       if (Array.isArray(data?.differences)) {
         const others = data.differences.filter((one) => !isDifferenceOfTheirs(one, workflowId));
         if (others.length < data.differences.length) data.truncated = true;
-        // Clean only by address: in another person's record, the same id may mean anything, such as a date.
+        // Only the address is removed from another person's record, where the same id may mean anything, such as a
+        // date.
         data.differences = others.map((one) => clean(one, ofAddress));
       }
       if (typeof data?.error === 'string') data.error = lines(data.error);
@@ -190,7 +211,7 @@ export function createRedactor(person: Person): Redactor {
   };
 }
 
-/** What may precede and follow a match, so that the match is not part of a longer word. */
+/** Patterns for the characters around a match, which ensure that the match is not part of a longer word. */
 const BEFORE = String.raw`(?<=^|[^\p{L}\p{N}_.+-]|\\[nrtbf]|%[0-9A-Fa-f]{2})`;
 const AFTER = String.raw`(?![\p{L}\p{N}_-]|\.[\p{L}\p{N}])`;
 
@@ -201,7 +222,7 @@ function addressPatterns({ email }: Person): RegExp[] {
   const forms = spellings(address).map(RegExp.escape).join('|');
   const whole = new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'giu');
   if (at === -1) return [whole];
-  // An excerpt may have been truncated within the domain: `ada@exam…`.
+  // An excerpt may have been truncated within the domain of an address: `ada@exam…`.
   const cuts = [...address.slice(at + 1)].map((_, place, domain) => domain.slice(0, place).join(''));
   const starts = spellings(address.slice(0, at + 1))
     .map(RegExp.escape)

@@ -12,7 +12,7 @@ import { checkStillThere, openVersion, PARSED_ROWS, pageRows } from './read.ts';
 /** Number of characters compared in one turn of the event loop: a few milliseconds. */
 const COMPARED_CHARACTERS = 65_536;
 
-/** A range of versions. `since` 0: from before the first version. */
+/** A range of versions. `since` 0 means that the range starts before the first version. */
 export interface Span {
   since: number;
   until: DataVersion;
@@ -88,7 +88,10 @@ export async function* readChanges(
   if (end !== '') yield Buffer.from(end);
 }
 
-/** Omits records whose value is the same again. Yields regularly: comparing a whole page may take half a second. */
+/**
+ * Omits records whose value at the end of the range equals their value at its start. Yields regularly, because
+ * comparing a whole page may take half a second.
+ */
 async function linesOf(teamId: string, rows: readonly ChangedRow[]): Promise<string[]> {
   const lines: string[] = [];
   let compared = 0;

@@ -10,14 +10,14 @@ import type { Store, StoreReader } from '../store/store.ts';
 import { type Encoding, encoded, type Format, type Formatter, formatter } from './formats.ts';
 
 /**
- * The limit of a page, estimated as rows × largest record: SQLite results near 512 MiB fail silently, a stalled reader
- * holds a page or two in memory, and formatting a page blocks the event loop.
+ * Maximum size of a page, estimated as rows × largest record. The size is limited because SQLite results near 512 MiB
+ * fail silently, a stalled reader holds a page or two in memory, and formatting a page blocks the event loop.
  */
 export const PAGE_BYTES = 1_048_576;
 const PAGE_ROWS = 2_000;
-/** Maximum rows of a page whose records are parsed and serialized again, which takes longer. */
+/** Maximum number of rows of a page whose records are parsed and serialized again, which takes longer. */
 export const PARSED_ROWS = 500;
-/** Number of pages between two checks that the version is still complete; one more check follows the last page. */
+/** Number of pages between two checks that the version is still complete. Another check follows the last page. */
 const CHECK_PAGES = 8;
 
 export function sameWorkflow(one: WorkflowRef, other: WorkflowRef): boolean {
@@ -29,7 +29,7 @@ export interface VersionReader {
   readonly records: Pick<StoreReader['records'], 'page' | 'version'>;
 }
 
-/** Thrown if rows of a version were pruned or erased while it was read. */
+/** Thrown if rows of a version were pruned or erased while the version was being read. */
 export class VersionGoneError extends Error {
   override readonly name = 'VersionGoneError';
 }
@@ -103,8 +103,8 @@ async function* pages(
     if (page.count > 0) yield page;
     sent += page.count;
     ({ lastSeq: afterSeq, done } = page);
-    // Without yielding here, a fast reader would block everyone else: reading pages and filling the socket's buffer
-    // can alternate without returning to the event loop (575 ms for 90 MB).
+    // Without this yield, a fast reader would block all other work: reading pages and filling the socket's buffer can
+    // alternate without returning to the event loop (575 ms for 90 MB).
     await ownTurn(place.teamId);
   }
   await checkStillThere(store, place, version);
@@ -115,7 +115,7 @@ async function* pages(
   }
 }
 
-/** Number of rows of a version that certainly fit into a page: at most `most`, at least one. */
+/** Number of rows of a version that certainly fit into a page: at least one, and at most `most`. */
 export function pageRows(version: DataVersion, most: number): number {
   return Math.min(most, Math.max(1, Math.floor(PAGE_BYTES / Math.max(1, version.largest))));
 }
@@ -152,13 +152,13 @@ export function bodyOf(
   return encoded(readWhole(store, place, version, written), encoding);
 }
 
-/** An upper bound for the bytes of a body. In CSV, every row has a comma per column, and quotes are doubled. */
+/** An upper bound for the bytes of a body. In CSV, every row has one comma per column, and quotes are doubled. */
 export function mostBytes({ bytes, total, largest, fields }: DataVersion, format: Format): number {
   const json = (bytes ?? total * largest) + total + 2;
   return format === 'csv' ? 2 * (json + JSON.stringify(fields).length) + total * fields.length : json;
 }
 
-/** A unique name for a body that is a valid file name: ids may contain any character, so they are hashed. */
+/** A unique name for a body that is a valid file name. Ids are hashed, because they may contain any character. */
 export function nameOf({ place, version, format, encoding }: Body): string {
   const where = createHash('sha256')
     .update(JSON.stringify([place.teamId, place.workflowId]))

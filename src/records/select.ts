@@ -1,4 +1,7 @@
-/** Reads a part of a version: a page with a cursor, records changed since another version, or records with a text. */
+/**
+ * Reads a part of a version: a page with a cursor, the records changed since another version, or the records that
+ * contain a text.
+ */
 
 import type { WorkflowRef } from '../model/workflow.ts';
 import { ownTurn } from '../std/fair-share.ts';
@@ -8,15 +11,18 @@ import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';
 import { checkStillThere, PARSED_ROWS, pageRows } from './read.ts';
 
-/** Rows scanned by one query: a few milliseconds. */
+/** Number of rows scanned by one query, which takes a few milliseconds. */
 const SCAN_ROWS = 2_000;
-/** A page is truncated at this size, because it is held in memory; the client continues with the cursor in `Link`. */
+/**
+ * Maximum size of a page, because a page is held in memory. A larger page is truncated; the client continues with the
+ * cursor in `Link`.
+ */
 const SELECTED_BYTES = 4 * 1_048_576;
 
 export interface Selection {
-  /** Only records added or changed after this version. */
+  /** Selects only records that were added or changed after this version. */
   since: number | undefined;
-  /** Only records whose JSON contains this text. */
+  /** Selects only records whose JSON contains this text. */
   q: string | undefined;
   limit: number;
   /** The end of the previous page. */
@@ -117,7 +123,8 @@ async function stepOf(
   if (q !== undefined) {
     const page = await store.records.search({
       ...from,
-      // The stored texts are JSON, in which quotes and line breaks are escaped.
+      // The text is escaped as in JSON, because the stored records are JSON, in which quotes and line breaks are
+      // escaped.
       q: JSON.stringify(q).slice(1, -1),
       afterSeq,
       scan: SCAN_ROWS,
@@ -164,6 +171,6 @@ async function changedSince(
   const texts = rows.flatMap((row) => (row.after === null ? [] : [row.after]));
   const json = Buffer.from(texts.join(separator));
   const page = { json, count: texts.length, lastSeq: 0, done: next === null };
-  // If only removed records follow, this is the last page: they have no text in this version.
+  // If only removed records follow, this is the last page, because removed records have no text in this version.
   return { page, next: next === null || next.part === 'removed' ? null : next };
 }

@@ -4,12 +4,12 @@ import { type Body, bodyOf, nameOf, sameWorkflow, type VersionReader } from './r
 
 /** Limit for all small bodies together. */
 const MAX_SMALL_BYTES = 16 * 1_048_576;
-/** Overhead counted for each entry: measured, 100,000 bodies of 12 bytes took 61 MB. */
+/** Memory overhead that is counted for each entry. In a measurement, 100,000 bodies of 12 bytes took 61 MB. */
 const ENTRY_BYTES = 1_024;
 
 /**
- * An LRU cache: joining 1,000 records in the database takes longer than the rest of the request. The caller decides
- * which bodies are small.
+ * An LRU cache of small response bodies. It is worthwhile because joining 1,000 records in the database takes longer
+ * than the rest of the request. The caller decides which bodies are small.
  */
 export class SmallBodyCache {
   readonly #store: VersionReader;
@@ -19,7 +19,7 @@ export class SmallBodyCache {
   #bytes = 0;
   #forgotten = 0;
 
-  /** @param maxBytes at most 16 MiB are used; 0 disables the cache */
+  /** @param maxBytes maximum size, of which at most 16 MiB are used; 0 disables the cache */
   constructor(store: VersionReader, maxBytes: number) {
     this.#store = store;
     this.#maxBytes = Math.min(maxBytes, MAX_SMALL_BYTES);
@@ -38,7 +38,8 @@ export class SmallBodyCache {
     const parts: Uint8Array[] = [];
     for await (const part of bodyOf(this.#store, of)) parts.push(part);
     const bytes = joined(parts);
-    // The bytes may contain records that were erased in the meantime, or another reader may have cached them already.
+    // The bytes are not cached if they may contain records that were erased during the read, or if another reader has
+    // already cached them.
     if (before !== this.#forgotten || this.#kept.has(name)) return bytes;
     this.#kept.set(name, { place: of.place, bytes });
     this.#bytes += bytes.length + ENTRY_BYTES;
@@ -65,7 +66,7 @@ export class SmallBodyCache {
   }
 }
 
-/** Allocates separate memory: a slice of Node's buffer pool would keep 64 KiB alive. */
+/** Copies the bytes into separate memory, because a slice of Node's buffer pool would keep 64 KiB alive. */
 function joined(parts: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -1,4 +1,7 @@
-/** Keeps erased people out of later runs. Stores keyed hashes instead of their addresses and ids. */
+/**
+ * Keeps erased people out of later runs. Stores keyed hashes of their addresses and ids instead of the addresses and
+ * ids.
+ */
 
 import { mac, type Sealer } from '../std/seal.ts';
 import type { SuppressionRow } from '../store/operations/erasure.ts';
@@ -6,15 +9,15 @@ import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';
 
-/** People whose records a run must drop. Sent between threads. */
+/** The suppressed people, whose records a run must drop. This object is sent between threads. */
 export interface Suppression {
-  /** The key of the hashes, a different one for each team. */
+  /** The key of the hashes, which is different for each team. */
   key: Uint8Array;
   emails: ReadonlySet<string>;
   ids: ReadonlySet<string>;
 }
 
-/** Loads the suppression of a workflow; undefined if there is none. Every attempt must load it again. */
+/** Loads the suppressed people of a workflow; undefined if there are none. Every attempt must load them again. */
 export async function loadSuppression(
   { store, sealer }: { store: Store; sealer: Sealer },
   at: { teamId: string; workflowId: string },
@@ -39,12 +42,12 @@ export function isSuppressed(suppression: Suppression, { id, body }: { id: strin
   return typeof email === 'string' && emails.has(subjectHash(key, 'email', email));
 }
 
-/** The key for the hashes of a team. */
+/** The key for the hashes of suppressed people of a team. */
 export function subjectKey(sealer: Sealer, teamId: string): Buffer {
   return sealer.macKey(`erasure/${teamId}`);
 }
 
-/** The hash that represents a person where they must not be named. */
+/** The hash that represents a person where the person must not be named. */
 export function subjectHash(key: Uint8Array, kind: SuppressionRow['kind'], value: string): string {
   return mac(key, `${kind}\0${kind === 'email' ? normalEmail(value) : value}`);
 }

@@ -1,6 +1,6 @@
-/** Amounts, sizes and durations: in words, and in the syntax of settings and definitions. */
+/** Formats and parses amounts, sizes and durations: in words, and in the syntax of settings and definitions. */
 
-/** `380 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 days 4 h`. */
+/** A duration in words: `380 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 days 4 h`. */
 export function durationWords(ms: number): string {
   if (Math.round(ms) < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 10_000) return `${Math.round(ms / 100) / 10} s`;
@@ -19,7 +19,9 @@ export function countWords(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** `12,345`, for a non-negative integer. The first call of `toLocaleString` would take 45 ms. */
+/**
+ * A non-negative integer with commas: `12,345`. `toLocaleString` is not used, because its first call would take 45 ms.
+ */
 export function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
@@ -35,7 +37,7 @@ export function bytesWords(bytes: number): string {
 
 const SHOWN = 5;
 
-/** `a, b, c, d, e and 12 more`. */
+/** The first items of a list, and the number of further items: `a, b, c, d, e and 12 more`. */
 export function listed(names: readonly string[]): string {
   const shown = names.slice(0, SHOWN).join(', ');
   return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
@@ -56,14 +58,17 @@ const UNIT_BYTES = {
   TiB: 2 ** 40,
 } as const;
 
-/** `512MB`, `2 GB` or `1GiB` in bytes; undefined for anything else, including a bare number. */
+/**
+ * Parses a size such as `512MB`, `2 GB` or `1GiB` into bytes. Returns undefined for any other text, including a number
+ * without a unit.
+ */
 export function parseSize(text: unknown): number | undefined {
   const match = typeof text === 'string' ? /^(\d{1,9}(?:\.\d{1,3})?) ?([KMGT]i?B)$/.exec(text) : null;
   if (match === null) return undefined;
   return Math.round(Number(match[1]) * UNIT_BYTES[match[2] as keyof typeof UNIT_BYTES]);
 }
 
-/** Bytes in a suitable unit: `512 MB`, `1 GiB`, `612.3 MB`. */
+/** Formats a number of bytes with a suitable unit: `512 MB`, `1 GiB`, `612.3 MB`. */
 export function formatSize(bytes: number): string {
   const exact = Object.entries(UNIT_BYTES)
     .reverse()
@@ -75,7 +80,10 @@ export function formatSize(bytes: number): string {
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `500ms`, `30s`, `15m`, `2h` or `7d` in milliseconds; undefined for anything else, including a bare number. */
+/**
+ * Parses a duration such as `500ms`, `30s`, `15m`, `2h` or `7d` into milliseconds. Returns undefined for any other
+ * text, including a number without a unit.
+ */
 export function parseDuration(text: unknown): number | undefined {
   const match = typeof text === 'string' ? /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) : null;
   if (match === null) return undefined;

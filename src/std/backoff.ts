@@ -1,4 +1,4 @@
-/** How long to wait before a retry. */
+/** Computes how long to wait before a retry. */
 
 /**
  * Exponential backoff with full jitter: a random share of `baseMs`, which doubles with each further failure up to

@@ -1,9 +1,9 @@
-/** Background work at intervals and after a nudge, in steps that are too short to delay anything else. */
+/** Background work that runs at intervals and after a nudge, in steps that are too short to delay anything else. */
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Steps are sized to take about this long. */
 const STEP_MS = 10;
-/** The minimum pause between two steps. A pause lasts as long as the step before it. */
+/** The minimum pause between two steps. A pause lasts as long as the step before it, if that is longer. */
 const MIN_PAUSE_MS = 5;
 
 /** Work that runs at intervals. */
@@ -15,7 +15,7 @@ export class Chore {
   #ticking: Promise<void> | undefined;
 
   /**
-   * @param input.work its signal is aborted when it should end early
+   * @param input.work the work. Its signal is aborted when the work should end early
    * @param input.failed called with the error of `work`, which runs again at the next poll
    */
   constructor(input: {
@@ -42,7 +42,7 @@ export class Chore {
     await this.#ticking;
   }
 
-  /** Works now, or joins the current work. Never rejects. */
+  /** Starts the work now, or joins the work in progress. Never rejects. */
   tick(): Promise<void> {
     this.#ticking ??= this.#work(this.#ended.signal)
       .catch(this.#failed)
@@ -54,7 +54,7 @@ export class Chore {
 }
 
 /**
- * Repeats a step until it returns `done`, or the signal is aborted.
+ * Repeats a step until the step returns `done`, or the signal is aborted.
  *
  * @param step processes at most `limit` items
  * @param size the first and the largest `limit`. The limit is adjusted so that a step takes 10 ms
@@ -74,13 +74,13 @@ export async function inSteps(
   }
 }
 
-/** The maximum delay between a nudge and its look. */
+/** The maximum delay between a nudge and the look that it causes. */
 const MAX_REST_MS = 100;
 
 /**
- * Looks immediately when started, then every `everyMs` (± 20 %, so that several nodes do not poll in step). After a
- * nudge it first rests for as long as the last look took, so that a flood of nudges takes at most half of the time. Its
- * timers do not keep the process alive.
+ * Calls `look` immediately when started, then every `everyMs` (± 20 %, so that several nodes do not poll in step).
+ * After a nudge, the poller first rests for as long as the last look took, so that a flood of nudges takes at most half
+ * of the time. The timers of the poller do not keep the process alive.
  */
 export class Poller {
   readonly #everyMs: number;
@@ -96,7 +96,8 @@ export class Poller {
 
   /**
    * @param input.look must not reject
-   * @param input.watch called at the start; its `nudge` makes the poller look soon. Returns a function that unsubscribes
+   * @param input.watch called at the start with a function `nudge`, which makes the poller look soon. Returns a
+   *   function that unsubscribes
    */
   constructor(input: {
     everyMs: number;
@@ -117,7 +118,9 @@ export class Poller {
     this.#schedule(0);
   }
 
-  /** Resolves when the current look, if any, has ended. It can be started again before that. */
+  /**
+   * Stops the poller. Resolves when the current look, if any, has ended. The poller can be started again before that.
+   */
   async stop(): Promise<void> {
     this.#started = false;
     this.#unwatch?.();
@@ -126,7 +129,7 @@ export class Poller {
     await this.#looking;
   }
 
-  /** Looks soon. Any number of nudges during a look cause one more look. */
+  /** Makes the poller look soon. Any number of nudges during a look cause only one more look. */
   nudge(): void {
     if (this.#nudged || !this.#started) return;
     this.#nudged = true;

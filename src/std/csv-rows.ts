@@ -3,7 +3,7 @@ import { MalformedError } from './lines.ts';
 
 const ENDS_QUOTED = /"/g;
 
-/** One field: null if there is nothing between two commas, `''` for `""`. */
+/** The text of a field: null if there is nothing between two commas, `''` for `""`. */
 export type CsvField = string | null;
 
 /** A `Splitter` that returns rows instead of texts. */
@@ -13,9 +13,9 @@ export interface CsvSplitter {
 }
 
 /**
- * Splits UTF-8 CSV: comma (or another delimiter) between fields, CRLF or LF between rows, `"` around fields that
- * contain either, `""` for a quote in a quoted field. Blank lines and a byte order mark are skipped. Quotes inside a
- * field that does not start with a quote are ordinary characters.
+ * Splits UTF-8 CSV. A comma (or another delimiter) separates fields, and CRLF or LF separates rows. `"` encloses fields
+ * that contain a delimiter or a line break; `""` is a quote in such a field. Blank lines and a byte order mark are
+ * skipped. Quotes inside a field that does not start with a quote are ordinary characters.
  *
  * @param maxLength maximum number of characters per row
  * @throws MalformedError (from `push` and `end`) if a row is too long, text follows a closing quote, a quoted field is
@@ -53,7 +53,11 @@ export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
     number += 1;
   }
 
-  /** Adds the text before the next special character to the field. @returns the position of the special character */
+  /**
+   * Adds the text before the next special character to the field.
+   *
+   * @returns the position of the special character
+   */
   function gather(text: string, from: number, meaning: RegExp): number {
     meaning.lastIndex = from;
     const found = meaning.exec(text);
@@ -83,7 +87,8 @@ export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
       } else if (character === delimiter) endField();
       else if (character === '\n') {
         if (state === 'plain' && field.endsWith('\r')) field = field.slice(0, -1);
-        // A single carriage return before the end of the row is not a field.
+        // If a row ends with a carriage return and nothing else follows the last delimiter, the carriage return is not
+        // a field.
         if (state === 'plain' && field === '') state = 'start';
         endRow(rows);
       } else if (state === 'closed') {

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 /**
  * Yields the decompressed bytes, and destroys the decoder at the end.
  *
- * @param decoder such as a gunzip stream
+ * @param decoder a stream that decompresses, such as a gunzip stream
  * @param malformed creates the error to throw for invalid or incomplete data
  * @throws errors of `bytes` unchanged
  */
@@ -23,7 +23,7 @@ export async function* decompressed(
       throw error;
     }
   }
-  // Errors destroy the decoder, and are thrown below by iterating over it.
+  // An error destroys the decoder. Iterating over the decoder below then throws the error, so it is ignored here.
   const flowing = pipeline(Readable.from(input()), decoder).catch(() => {});
   try {
     yield* decoder;

@@ -1,25 +1,29 @@
 /**
  * The rule by which teams share a limited number of places, such as connections, requests or lookups.
  *
- * A team that holds no place gets one while any is free. A team that holds places gets another only if it then holds at
- * most three times as many as remain free. So a single team may hold three quarters of the places. The more teams ask,
- * the fewer each may hold, and a place always remains free for the next team. Switches share their buffers by this rule
- * (dynamic thresholds, Choudhury and Hahne, 1998). It needs no reservations and no list of teams.
+ * A team that holds no place gets one while any place is free. A team that holds places gets another place only if it
+ * then holds at most three times as many places as remain free. So a single team may hold three quarters of the places.
+ * The more teams ask, the fewer places each team may hold, and a place always remains free for the next team. Network
+ * switches share their buffers by this rule (dynamic thresholds, Choudhury and Hahne, 1998). The rule needs no
+ * reservations and no list of teams.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** A team may hold this many times the number of free places. */
+/** A team may hold at most this many times the number of free places. */
 const TIMES_FREE = 3;
 /** The share of all places that a single team can hold. */
 export const SHARE_ALONE = TIMES_FREE / (TIMES_FREE + 1);
 
-/** Whether a team may take one more place. `held`: the places that it holds; `free`: the places that nobody holds. */
+/**
+ * Whether a team may take another place. `held` is the number of places that the team holds; `free` is the number of
+ * places that nobody holds.
+ */
 export function mayTake({ held, free }: { held: number; free: number }): boolean {
   if (held === 0) return free > 0;
   return held + 1 <= TIMES_FREE * (free - 1);
 }
 
-/** Counts the places that each team holds. For callers that refuse instead of waiting. */
+/** Counts the places that each team holds. For callers that reject a request instead of letting it wait. */
 export class Shares {
   readonly #held = new Map<string, number>();
   #all = 0;
@@ -29,7 +33,7 @@ export class Shares {
     return this.#all;
   }
 
-  /** Number of places that are held, of each team at most this many. */
+  /** Number of places that teams hold, counting at most this many places for each team. */
   allWithin(most: number): number {
     let sum = 0;
     for (const held of this.#held.values()) sum += Math.min(held, most);
@@ -40,7 +44,7 @@ export class Shares {
     return this.#held.get(team) ?? 0;
   }
 
-  /** Whether a team may take one more place, out of `places` in total. */
+  /** Whether a team may take another place, out of `places` in total. */
   admits(team: string, places: number): boolean {
     return mayTake({ held: this.heldBy(team), free: places - this.#all });
   }
@@ -59,7 +63,7 @@ export class Shares {
   }
 }
 
-/** No place became free in time, or too many calls of this team are waiting. */
+/** Thrown if no place became available in time, or if too many calls are already waiting. */
 export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError';
 }
@@ -78,10 +82,11 @@ interface Team {
 }
 
 /**
- * A limited resource whose places teams take in turns. If no place is free, a call waits in the queue of its team. A
- * place that becomes free goes to the team that holds the fewest; between equals to the team served longest ago. So a
- * team with few calls waits for at most one turn, however many calls another team has. The same rule limits the queues:
- * it refuses the team with the most waiting calls.
+ * A limited number of places that teams take in turns. If no place is free, a call waits in the queue of its team. A
+ * place that becomes free goes to the team that holds the fewest places; among teams with equally many, it goes to the
+ * team that was served longest ago. So a team with few calls waits for at most one turn, however many calls another
+ * team has. The same rule limits the number of waiting calls, so the team with the most waiting calls is rejected
+ * first.
  */
 export class FairPlaces {
   readonly #places: number;
@@ -93,7 +98,8 @@ export class FairPlaces {
   #turn = 0;
 
   /**
-   * @param input.mostWaiting maximum number of waiting calls of all teams; three quarters of it for a single team
+   * @param input.mostWaiting maximum number of waiting calls of all teams together. A single team may have at most
+   *   three quarters of this number
    * @param input.patienceMs how long a call waits; by default indefinitely
    */
   constructor(input: { places: number; mostWaiting?: number; patienceMs?: number }) {
@@ -103,7 +109,7 @@ export class FairPlaces {
   }
 
   /**
-   * Resolves with a function that releases the place (calling it twice is harmless).
+   * Takes a place. Resolves with a function that releases the place (calling the function twice is harmless).
    *
    * @param options.ahead whether the call has priority over other calls of its team
    * @throws NoPlaceError
@@ -121,7 +127,11 @@ export class FairPlaces {
     };
   }
 
-  /** Runs a call in a place of the team. @throws NoPlaceError, or the error of the call */
+  /**
+   * Takes a place for the team, runs a call, and releases the place.
+   *
+   * @throws NoPlaceError, or the error of the call
+   */
   async run<Result>(team: string, call: () => Promise<Result>): Promise<Result> {
     const leave = await this.take(team);
     try {
@@ -175,7 +185,7 @@ export class FairPlaces {
     this.#forgetIdle(name);
   }
 
-  /** The team whose turn it is, if a place is free for a waiting team. */
+  /** The team whose turn it is to get a place; undefined if no waiting team may take a place. */
   #next(): { name: string; team: Team } | undefined {
     let first: { name: string; team: Team; held: number } | undefined;
     for (const [name, team] of this.#teams) {
@@ -199,8 +209,9 @@ const steps = new FairPlaces({ places: 1 });
 
 /**
  * Resolves in a separate turn of the event loop. `setImmediate` alone would run the steps of all callers in one turn:
- * sixty concurrent searches would delay everything else by sixty steps instead of one. With a single queue, a team's
- * only search would wait, before each of its steps, for a step of every search of another team.
+ * sixty concurrent searches would delay all other work by sixty steps instead of one. Each team has a queue of its own.
+ * With a single queue, a team's only search would wait before each of its steps until every search of another team had
+ * made a step.
  */
 export async function ownTurn(team: string): Promise<void> {
   const leave = await steps.take(team);

@@ -10,7 +10,9 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const OPEN_MAP = 0x7b;
 const CLOSE_MAP = 0x7d;
-/** Maximum length of the text around the array, which is metadata and does not grow with the elements. */
+/**
+ * Maximum length of the text around the array. This text is metadata, which does not grow with the number of elements.
+ */
 const MAX_AROUND_BYTES = 16 << 20;
 
 /**
@@ -20,7 +22,7 @@ const MAX_AROUND_BYTES = 16 << 20;
  * @throws MalformedError (from `push` and `end`) if an element is too long or the text is not a JSON array
  */
 export function splitJsonArray(maxBytes: number): Splitter {
-  /** The text around the array, without white space. */
+  /** The text before and after the array, without white space. */
   let seen = '';
   let count = 0;
   const splitter = splitElements([], maxBytes, (bytes) => {
@@ -50,20 +52,23 @@ export function splitJsonArray(maxBytes: number): Splitter {
 }
 
 export interface ElementSplitter extends Splitter {
-  /** Call it after `end`. Returns the JSON text without the elements, unless `outside` received that text. */
+  /**
+   * Returns the JSON text without the elements of the array, unless `outside` received this text. Call this method
+   * after `end`.
+   */
   around(): string;
   /** Whether the array exists. */
   found(): boolean;
 }
 
 /**
- * Extracts the elements of one array from a JSON text (UTF-8). It looks only at strings, brackets and commas, and does
- * not check whether an element is valid JSON. Bytes are compared without decoding: in UTF-8, no byte of a longer
- * character is equal to an ASCII byte.
+ * Extracts the elements of one array from a JSON text (UTF-8). The splitter looks only at strings, brackets and commas,
+ * and does not check whether an element is valid JSON. Bytes are compared without decoding, because in UTF-8 no byte of
+ * a longer character is equal to an ASCII byte.
  *
  * @param steps the property names that lead from the root to the array; none if the root is the array
  * @param maxBytes maximum length of an element; `push` throws MalformedError for a longer element
- * @param outside receives the text around the array, which is then not kept
+ * @param outside receives the text around the array, which the splitter then does not keep
  */
 export function splitElements(
   steps: readonly string[],
@@ -71,11 +76,11 @@ export function splitElements(
   outside?: (bytes: Buffer) => void,
 ): ElementSplitter {
   let depth = 0;
-  /** Number of steps that the open containers match. */
+  /** Number of `steps` that lead to the current position. */
   let matched = 0;
   let inString = false;
   let escaped = false;
-  /** The bytes of the current string, if it is a property name on the way to the array. */
+  /** The bytes of the current string, if the string is a property name on the way to the array. */
   let name: number[] | undefined;
   let lastName: string | undefined;
   let expectsName = false;
@@ -121,7 +126,9 @@ export function splitElements(
     return new MalformedError(`Element ${count + 1} of the array is longer than ${maxBytes} bytes`);
   }
 
-  /** The end of the string, or of the chunk. `indexOf` finds quotes faster than a loop would. */
+  /**
+   * The end of the string, or of the chunk if the string continues. `indexOf` finds quotes faster than a loop would.
+   */
   function endOfString(chunk: Buffer, from: number): number {
     for (let quote = chunk.indexOf(QUOTE, from); quote !== -1; quote = chunk.indexOf(QUOTE, quote + 1)) {
       if (backslashes(chunk, from, quote) % 2 === 0) return quote;
@@ -232,7 +239,8 @@ export function splitElements(
       }
       const left = chunk.subarray(start);
       if (within) {
-        // Copied, because the chunk may be a slice of a larger buffer, which would be kept alive.
+        // The bytes are copied, because the chunk may be a slice of a larger buffer, which would otherwise be kept
+        // alive.
         partial.push(Buffer.from(left));
         partialBytes += left.length;
         if (partialBytes > maxBytes) throw tooLong();
@@ -257,7 +265,7 @@ export function splitElements(
   }
 }
 
-/** White space as JSON defines it: `trim` removes more characters and would accept invalid JSON. */
+/** Removes white space as JSON defines it. `trim` removes more characters, and so would accept invalid JSON. */
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

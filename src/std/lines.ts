@@ -29,7 +29,7 @@ export function splitLines(maxBytes: number): Splitter {
     push(bytes) {
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const first = chunk.indexOf(LINE_FEED);
-      // Only a line that started in an earlier chunk can be too long, because chunks are far smaller.
+      // Chunks are far smaller than `maxBytes`, so only a line that started in an earlier chunk can be too long.
       if (partialBytes + (first === -1 ? chunk.length : first) > maxBytes) {
         throw new MalformedError(`Line ${count + 1} is longer than ${maxBytes} bytes`);
       }
@@ -47,7 +47,7 @@ export function splitLines(maxBytes: number): Splitter {
   };
 }
 
-/** Splits one stream. `push` takes its chunks in order, `end` is called at its end. */
+/** Splits one stream into pieces. Pass the chunks of the stream to `push` in order, then call `end`. */
 export interface Splitter {
   /** Returns the pieces that this chunk completes. @throws MalformedError */
   push(chunk: Uint8Array): string[];
@@ -55,7 +55,7 @@ export interface Splitter {
   end(): string[];
 }
 
-/** The bytes do not have the expected format. The message says what is wrong and where. */
+/** Thrown if bytes do not have the expected format. The message says what is wrong and where. */
 export class MalformedError extends Error {
   override readonly name = 'MalformedError';
 }

@@ -1,6 +1,6 @@
 /** Finds the name that a misspelled name was probably meant to be. */
 
-/** The nearest name by edit distance, if at most a third of the letters differ; otherwise undefined. */
+/** The nearest name by edit distance, if at most a third of its letters differ; otherwise undefined. */
 export function nearest(written: string, names: readonly string[]): string | undefined {
   const plain = plainly(written);
   let best: string | undefined;

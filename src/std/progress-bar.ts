@@ -1,17 +1,17 @@
-/** A status line on a terminal, which is redrawn in place and removed at the end, and a progress bar. */
+/** A status line on a terminal, which is redrawn in place and removed at the end. It may contain a progress bar. */
 import { grouped } from './amounts.ts';
 
 const WIDTH = 24;
 
 export interface ProgressBar {
-  /** Shows the progress, at most ten times per second. `done` has the unit of `total`. */
+  /** Shows the progress, at most ten times per second. `done` is in the unit of `total`. */
   update(progress: { done: number; count: number }): void;
-  /** Removes the line. Nothing is drawn after it. */
+  /** Removes the line. Nothing is drawn after this call. */
   stop(): void;
 }
 
 /**
- * Draws nothing unless the screen is a terminal.
+ * Makes a progress bar, which draws nothing unless the screen is a terminal.
  *
  * @param input.total the amount of work; undefined if unknown: then there is no bar
  * @param input.noun the counted things, in the plural
@@ -34,7 +34,7 @@ export function createProgressBar(input: {
   };
 }
 
-/** `[######··················] 25 %  50,000 records  12,500/s  12 s left` */
+/** Formats the line: `[######··················] 25 %  50,000 records  12,500/s  12 s left` */
 export function progressLine(input: {
   done: number;
   count: number;
@@ -63,7 +63,7 @@ function duration(ms: number): string {
 const DRAW_MS = 100;
 const CLEAR = '\r\x1b[K';
 
-/** Where lines are drawn, for example `process.stderr`. */
+/** The stream to which lines are drawn, for example `process.stderr`. */
 export interface Screen {
   isTTY?: boolean;
   columns?: number;
@@ -75,12 +75,12 @@ interface LiveLine {
   show(text: () => string): void;
   /** Removes the line so that other text can be written. The next `show` draws the line again. */
   clear(): void;
-  /** Removes the line. Nothing is drawn after it. */
+  /** Removes the line. Nothing is drawn after this call. */
   stop(): void;
 }
 
 /**
- * Draws nothing unless the screen is a terminal.
+ * Makes a status line, which draws nothing unless the screen is a terminal.
  *
  * @param clock in milliseconds
  */
@@ -98,7 +98,7 @@ export function createLiveLine(screen: Screen, clock: () => number): LiveLine {
       if (stopped || (drawnAt !== undefined && now - drawnAt < DRAW_MS)) return;
       drawnAt = now;
       visible = true;
-      // A line that wraps could not be removed.
+      // The text is truncated to the width of the terminal, because a line that wraps could not be removed.
       const shown = text().replace(/\p{Cc}/gu, ' ');
       screen.write(`${CLEAR}${shown.slice(0, (screen.columns ?? 200) - 1)}`);
     },

@@ -1,14 +1,21 @@
-/** Encryption at rest: short secrets become text that only holders of the key can decrypt. */
+/** Encryption at rest: turns short secrets into text that only holders of the key can decrypt. */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Sealer {
-  /** Encrypts. The result can be decrypted only with the same key and context. */
+  /** Encrypts a text. The result can be decrypted only with the same key and context. */
   seal(plain: string | Uint8Array, context: string): string;
-  /** Decrypts. @throws Error with a sentence if the key or the context differs, or the text was changed */
+  /**
+   * Decrypts a sealed text.
+   *
+   * @throws Error with a sentence if the key or the context differs, or the text was changed
+   */
   open(sealed: string, context: string): Buffer;
-  /** A key of 32 bytes for `mac`, derived for one context. It cannot decrypt sealed values. */
+  /**
+   * Derives a key of 32 bytes for `mac` from the encryption key and a context. The derived key cannot decrypt sealed
+   * values.
+   */
   macKey(context: string): Buffer;
-  /** 16 hexadecimal digits that identify the key without revealing it. */
+  /** 16 hexadecimal digits that identify the encryption key without revealing it. */
   fingerprint: string;
 }
 
@@ -17,9 +24,9 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Seals with AES-256-GCM (NIST SP 800-38D). The text is `sealed1.<fingerprint of the key>.<base64url of nonce,
- * tag and ciphertext>`. The context, such as `webhook-secret/team_1`, is authenticated, so that a sealed value cannot
- * be moved to a different row.
+ * Seals with AES-256-GCM (NIST SP 800-38D). A sealed text is `sealed1.<fingerprint of the key>.<base64url of nonce, tag
+ * and ciphertext>`. The context, such as `webhook-secret/team_1`, is authenticated, so that a sealed value cannot be
+ * moved to a different row.
  *
  * @param key 32 bytes
  */
@@ -72,7 +79,10 @@ export function createSealer(key: Uint8Array): Sealer {
   };
 }
 
-/** A keyed hash (HMAC-SHA256, in hexadecimal). Only holders of the key can compare texts with it. */
+/**
+ * A keyed hash of a text (HMAC-SHA256, in hexadecimal). Only holders of the key can check whether a hash belongs to a
+ * text.
+ */
 export function mac(key: Uint8Array, text: string): string {
   return createHmac('sha256', key).update(text).digest('hex');
 }

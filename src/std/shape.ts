@@ -1,9 +1,10 @@
 /**
- * Describes JSON values once. A shape provides the TypeScript type (`Json`), the JSON Schema, and the function that
- * converts an internal value to JSON: it includes only the fields of the shape, and formats times as ISO 8601.
+ * Describes JSON values once. A shape provides the TypeScript type (`Json`), the JSON Schema, and a function that
+ * converts an internal value to JSON. This function includes only the fields of the shape, and formats times as ISO
+ * 8601.
  *
- * Not a library: TypeBox, the smallest with types and schemas, takes longer to load than a command takes to run. It has
- * no nullable types that OpenAPI generators understand, and does not convert internal values to JSON.
+ * No library is used. TypeBox, the smallest library with types and schemas, takes longer to load than a command takes
+ * to run. It has no nullable types that OpenAPI generators understand, and does not convert internal values to JSON.
  */
 import { toIso } from './clock.ts';
 
@@ -35,13 +36,13 @@ export interface JsonSchema {
   default?: unknown;
 }
 
-/** @typeParam In the internal value: like the JSON, but with times in epoch milliseconds */
+/** @typeParam In type of the internal value: like the JSON value, but with times in epoch milliseconds */
 export interface Shape<Out, In = Out> {
   readonly schema: JsonSchema;
   of(value: In): Out;
 }
 
-/** A shape with a name in `components.schemas`, which other shapes refer to. */
+/** A shape that has a name in `components.schemas`, by which other shapes refer to it. */
 export interface NamedShape<Out, In = Out> extends Shape<Out, In> {
   readonly name: string;
   /** The schema in `components.schemas`. */
@@ -81,7 +82,7 @@ export const boolean = (description?: string) => same<boolean>('boolean', descri
 /** An object with any fields. */
 export const anyObject = (description?: string) => same<Record<string, unknown>>('object', description);
 
-/** A time: internally epoch milliseconds, in JSON ISO 8601. */
+/** A time, which is in epoch milliseconds internally and in ISO 8601 in JSON. */
 export function time(description = 'ISO 8601 in UTC with milliseconds'): Shape<string, number> {
   return { schema: { type: 'string', format: 'date-time', description }, of: toIso };
 }
@@ -91,7 +92,7 @@ export function choice<const Name extends string>(names: readonly Name[], descri
   return { schema: described({ enum: names }, description), of: (value) => value };
 }
 
-/** A value that a given schema describes. It is returned unchanged. */
+/** A value that a given schema describes. The value is converted to JSON unchanged. */
 export function raw<Out>(schema: JsonSchema): Shape<Out> {
   return { schema, of: (value) => value };
 }
@@ -112,7 +113,7 @@ export function list<Out, In>({ schema, of }: Shape<Out, In>, description?: stri
   };
 }
 
-/** An object with any names, whose values have one shape. */
+/** An object whose properties may have any names. All of its values have the same shape. */
 export function map<Out>({ schema }: Shape<Out>, description?: string): Shape<Record<string, Out>> {
   return raw(described({ type: 'object', additionalProperties: schema }, description));
 }
@@ -146,7 +147,7 @@ export function exactly<Out, In>(shape: Shape<Out, In>): Shape<Out, In> {
   return { ...shape, schema: { ...shape.schema, additionalProperties: false } };
 }
 
-/** The same shape with a different description. */
+/** Returns the same shape with a different description. */
 export function as<Out, In>(description: string, shape: Shape<Out, In>): Shape<Out, In> {
   return { ...shape, schema: { ...shape.schema, description } };
 }

@@ -1,18 +1,18 @@
-/** Stops parts in the reverse order of their start, within a time limit. */
+/** Stops parts of the service in the reverse order of their start, within a time limit. */
 import { within } from './clock.ts';
 
-/** Parts to stop. Every part is stopped, even if others fail. */
+/** A stack of parts to stop. Every part is stopped, even if stopping another part fails. */
 export class StopOrder {
   readonly #steps: { name: string; stop: () => unknown }[] = [];
   readonly #running = new Set<string>();
   #stopping: Promise<void> | undefined;
 
-  /** @param name is reported if the part does not stop in time */
+  /** @param name reported if the part does not stop in time */
   push(stop: () => unknown, name = 'work in the background'): void {
     this.#steps.push({ name, stop });
   }
 
-  /** Runs a part of a step. If the part does not stop in time, it is reported under its own name. */
+  /** Stops one component of a part. If the component does not stop in time, it is reported under its own name. */
   readonly part = async <Result>(name: string, stop: () => Promise<Result>): Promise<Result> => {
     this.#running.add(name);
     try {
@@ -23,8 +23,9 @@ export class StopOrder {
   };
 
   /**
-   * Stops everything, last started first. Resolves with the names of the parts that did not stop in time, usually none.
-   * Rejects with the first error after all parts have been stopped. Calling it twice is harmless.
+   * Stops all parts; the part that was started last is stopped first. Resolves with the names of the parts that did not
+   * stop in time, usually none. Rejects with the first error after all parts have been stopped. Calling this method
+   * twice is harmless.
    */
   async stop({ withinMs }: { withinMs: number }): Promise<string[]> {
     this.#stopping ??= this.#stopEach();
@@ -41,10 +42,16 @@ export class StopOrder {
   }
 }
 
-/** One `abort` listener per signal for all actions: removing one of many listeners would search all of them. */
+/**
+ * The actions of each signal. A signal has only one `abort` listener for all of its actions, because removing one of
+ * many listeners would search all of them.
+ */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls `action` when the signal aborts, or now if it is aborted. Returns a function that removes the action. */
+/**
+ * Calls `action` when the signal aborts, or now if the signal is already aborted. Returns a function that removes the
+ * action.
+ */
 export function onAbort(signal: AbortSignal, action: () => void): () => void {
   if (signal.aborted) {
     action();

@@ -12,22 +12,22 @@ export function startWorker(caller: string, name: string, options: WorkerOptions
   return new Worker(new URL(`./${name}${extname(caller)}`, caller), options);
 }
 
-/** The thread has ended before it responded to a call. */
+/** Thrown if the thread ended before it responded to a call. */
 export class ThreadEndedError extends Error {
   override readonly name = 'ThreadEndedError';
 }
 
 /** Sends calls to a worker thread, and matches its messages with the calls by their numbers. */
 export class Thread<To, From> {
-  /** Resolves with the reason when the thread has ended. */
+  /** Resolves when the thread has ended, with the error that says why. */
   readonly ended: Promise<ThreadEndedError>;
   readonly #worker: Worker;
   readonly #calls = new Map<number, { receive(message: From): void; reject(error: Error): void }>();
   #end: ThreadEndedError | undefined;
 
   /**
-   * @param what the name of the thread in the error message when it ends
-   * @param numberOf the number of the call that a message belongs to
+   * @param what the name of the thread in the message of `ThreadEndedError`
+   * @param numberOf returns the number of the call that a message belongs to
    */
   constructor(worker: Worker, what: string, numberOf: (message: From) => number) {
     this.#worker = worker;
@@ -41,7 +41,7 @@ export class Thread<To, From> {
     worker.on('exit', () => {
       const why = cause === undefined ? '' : `: ${cause.message}`;
       this.#end = new ThreadEndedError(`${what} has ended${why}`, { cause });
-      // Resolve `ended` before the calls are rejected, so that their callers find a new thread.
+      // `ended` is resolved before the calls are rejected, so that their callers find a new thread.
       ended.resolve(this.#end);
       for (const call of this.#calls.values()) call.reject(this.#end);
       this.#calls.clear();

@@ -1,7 +1,10 @@
 /** The version of flowhook. */
 import { readFileSync } from 'node:fs';
 
-/** From `package.json`, whose relative path is the same for `src/std/` and the built `dist/std/`. */
+/**
+ * The version in `package.json`. The relative path to `package.json` is the same from `src/std/` and from the built
+ * `dist/std/`.
+ */
 export const VERSION: string = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ).version;

@@ -1,6 +1,6 @@
 /**
- * The YAML parser, loaded when the first text is parsed: its 72 files are a tenth of the files of a start, and a start
- * without new workflow files parses no YAML.
+ * Loads the YAML parser when the first text is parsed. The 72 files of the parser are a tenth of the files that a start
+ * loads, and a start without new workflow files parses no YAML.
  */
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 /** The settings that determine the key. */
 export interface KeyPlace {
   databaseUrl: string;
-  /** 32 bytes if set. By default, a key file in the data directory is used, and created if necessary. */
+  /** A configured key of 32 bytes. If undefined, a key file in the data directory is used, and created if necessary. */
   encryptionKey: Buffer | undefined;
   dataDirectory: string;
 }
@@ -46,7 +46,7 @@ export async function openSealer(place: KeyPlace, store: Store): Promise<Sealer>
   return sealer;
 }
 
-/** The fingerprint of the key; undefined if there is none. Creates no key. */
+/** The fingerprint of the key; undefined if there is no key. Does not create a key. */
 export function keyFingerprint(place: KeyPlace): string | undefined {
   if (place.encryptionKey !== undefined) return createSealer(place.encryptionKey).fingerprint;
   return existsSync(keyFile(place)) ? createSealer(ownKey(place)).fingerprint : undefined;
@@ -60,8 +60,8 @@ export function keyFile(place: Pick<KeyPlace, 'dataDirectory'>): string {
 function ownKey(place: KeyPlace): Buffer {
   const path = keyFile(place);
   if (!existsSync(path)) {
-    // Flushed, so that the key is on disk before the database commits its fingerprint: without it all secrets are
-    // lost.
+    // The file is flushed, so that the key is on disk before the database commits its fingerprint. If the key is lost,
+    // all secrets are lost.
     writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   }
   const key = Buffer.from(textOf(path).trim(), 'base64');

@@ -1,4 +1,4 @@
-/** API keys: creation, rotation, authentication of requests, and the keys created at startup. */
+/** API keys: creation, rotation, authentication of requests, and the keys that are created at startup. */
 import { hash, randomBytes } from 'node:crypto';
 import { type ApiKey, isUsable, SCOPES, type Scope, type Team } from '../model/team.ts';
 import type { IdempotencyKey } from '../store/operations/idempotency.ts';
@@ -20,8 +20,8 @@ export async function mintKey(store: Store, input: WantedKey): Promise<{ key: st
 }
 
 /**
- * Like `mintKey`, with an idempotency key. `key` is undefined if an earlier call with the same idempotency key
- * created `record`.
+ * Like `mintKey`, but repeatable with an idempotency key. `key` is undefined if an earlier call with the same
+ * idempotency key created `record`.
  *
  * @throws Problem `idempotency_key_reused`
  */
@@ -35,8 +35,8 @@ export async function mintKeyOnce(
 }
 
 /**
- * Creates a replacement for a key of the team, which keeps working for `overlapMs`. Only this call returns the new
- * key itself; undefined if the old key does not exist or is not valid.
+ * Creates a replacement for a key of the team; the old key keeps working for `overlapMs`. Only this call returns the
+ * new key itself. Returns undefined if the old key does not exist or is not valid.
  */
 export async function rotateKey(
   store: Store,
@@ -47,7 +47,7 @@ export async function rotateKey(
   return record && { key, record };
 }
 
-/** Stores a given key. Has no effect if the key exists, even if it was revoked. */
+/** Stores a key whose text is given. Has no effect if the key exists, even if it was revoked. */
 export function storeKey(store: Store, input: WantedKey & { key: string }): Promise<ApiKey> {
   const { key, ...rest } = input;
   return store.keys.create({ ...rest, hash: hashKey(key), prefix: prefixOf(key) });
@@ -57,12 +57,15 @@ function newKey(): string {
   return `fh_${randomBytes(32).toString('base64url')}`;
 }
 
-/** The start of a key, by which its owner recognizes it. */
+/** The first characters of a key, by which its owner recognizes the key. */
 function prefixOf(key: string): string {
   return key.slice(0, 7);
 }
 
-/** SHA-256 in hex. Keys have 256 random bits, so they need no slow hash against guessing. */
+/**
+ * The SHA-256 hash of a key, in hexadecimal. A slow hash is not needed, because keys of 256 random bits cannot be
+ * guessed.
+ */
 export function hashKey(key: string): string {
   return hash('sha256', key);
 }
@@ -72,10 +75,10 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
-  /** Set for a command that opens the database directly. Such a command has no key, and `keyId` is empty. */
+  /** Set for a command that opens the database directly. Such a command has no key, so its `keyId` is empty. */
   isLocal?: true;
   /**
-   * Whether the credentials are still valid, for long calls. A revocation by another process takes effect after about
+   * Whether the credentials of a long call are still valid. A revocation by another process takes effect after about
    * 250 ms, or immediately with `asksDatabase`.
    */
   isStillGood(options?: { asksDatabase: boolean }): Promise<boolean>;
@@ -97,7 +100,7 @@ export class Authenticator {
     this.#cache = new CredentialCache(store, ({ teamId }) => teamId);
   }
 
-  /** The caller that a key belongs to; undefined if the key is unknown, revoked or expired. */
+  /** Returns the caller to whom a key belongs; undefined if the key is unknown, revoked or expired. */
   async authenticate(key: string): Promise<Caller | undefined> {
     const hash = hashKey(key);
     const record = await this.#usable(hash);
@@ -132,7 +135,7 @@ export function callerOf({ teamId, id, scopes }: ApiKey, isStillGood: Caller['is
   return { teamId, keyId: id, scopes, isStillGood };
 }
 
-/** Stores the operator's bootstrap key with all scopes, unless the key exists or was revoked. */
+/** Stores the operator's bootstrap key with all scopes. Has no effect if the key exists, even if it was revoked. */
 export async function storeBootstrapKey(
   store: Store,
   { team, key }: { team: Team; key: string },
@@ -140,29 +143,33 @@ export async function storeBootstrapKey(
   await storeKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'bootstrap', key });
 }
 
-/** Creates the first key of the database, with all scopes; undefined if there are any keys. */
+/** Creates the first key of the database, with all scopes. Returns undefined if the database already has keys. */
 export async function mintFirstKey(
   store: Store,
   { team, nodeId }: { team: Team; nodeId: string },
 ): Promise<{ key: string; record: ApiKey } | undefined> {
   if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
-  // If several nodes start on a new database, one of them creates the key; if that node dies, a later start does.
+  // If several nodes start on a new database, only the node with this lease creates the key. If that node dies first, a
+  // later start creates the key.
   if (!(await store.instance.lease({ name: 'first_key', nodeId, forMs: 60_000 }))) return undefined;
   if ((await store.keys.list({ limit: 1 })).length > 0) return undefined;
   return mintKey(store, { teamId: team.id, scopes: SCOPES, expiresAt: null, name: 'first' });
 }
 
 const MAX_CACHED = 1_000;
-/** Beyond this number, the teams of the credentials used longest ago are dropped (about 2 MB). */
+/**
+ * Maximum number of credentials whose teams are cached (about 2 MB). Beyond it, the credentials used longest ago are
+ * dropped.
+ */
 const MAX_TEAMS = 10_000;
 
 /**
- * Caches credentials until any key or session changes, in this process or another one. Misses are not cached, so that
- * new credentials work immediately.
+ * Caches credentials until any key or session changes, in this process or another one. Unknown credentials are not
+ * cached, so that new credentials work immediately.
  */
 export class CredentialCache<Found> {
   readonly #found = new Map<string, Found>();
-  /** Teams of credentials that were valid at their last lookup. Changes of other credentials do not clear them. */
+  /** The teams of credentials that were valid at their last lookup. They stay cached when other credentials change. */
   readonly #teams = new Map<string, string>();
   readonly #teamIdOf: (found: Found) => string;
   readonly #unwatch: () => void;
@@ -183,7 +190,7 @@ export class CredentialCache<Found> {
     const generation = this.#generation;
     const found = await look();
     this.#noteTeam(hash, found);
-    // A key that was revoked while being read must not be cached as valid.
+    // A key that was revoked during the lookup must not be cached as valid.
     if (found !== undefined && generation === this.#generation) {
       if (this.#found.size >= MAX_CACHED) this.#found.clear();
       this.#found.set(hash, found);
@@ -196,7 +203,9 @@ export class CredentialCache<Found> {
     return this.#teams.get(hash);
   }
 
-  /** Call it for an invalid credential: requests with it no longer count toward its team. */
+  /**
+   * Forgets the team of an invalid credential, so that requests with the credential no longer count toward that team.
+   */
   disown(hash: string): void {
     this.#teams.delete(hash);
   }

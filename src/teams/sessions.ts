@@ -1,4 +1,7 @@
-/** Sessions of the dashboard: each starts with a key or a sign-in link, has its own secret, and ends with the key. */
+/**
+ * Sessions of the dashboard. Each session starts with a key or a sign-in link, has its own secret, and ends with its
+ * key.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Author } from '../model/audit.ts';
 import { type ApiKey, isToRenew, isUsable, LINK_MS, SESSION_MS, type Session } from '../model/team.ts';
@@ -14,7 +17,7 @@ interface Found {
 
 /** A signed-in user. */
 export interface SignedIn extends Found {
-  /** Whether the session was just started or renewed: then the cookie must be set again. */
+  /** Whether the session was just started or renewed. If so, the response must set the cookie again. */
   isRenewed: boolean;
 }
 
@@ -22,22 +25,22 @@ export interface SignedIn extends Found {
 export type Started = SignedIn & { secret: string };
 
 /**
- * Starts, finds and ends sessions, and caches them like keys: a session ends as soon as its key is invalid. Using a
- * session renews it; the renewal is written at most every few minutes.
+ * Starts, finds and ends sessions, and caches them like keys. A session ends as soon as its key is invalid. Using a
+ * session renews it; a renewal is written at most once every few minutes.
  */
 export class Sessions {
   readonly #store: Store;
   readonly #cache: CredentialCache<Found>;
   readonly #lastUsed: LastUsed | undefined;
 
-  /** @param lastUsed records every use of a key by a session */
+  /** @param lastUsed records every use of a key through a session */
   constructor(store: Store, lastUsed?: LastUsed) {
     this.#store = store;
     this.#lastUsed = lastUsed;
     this.#cache = new CredentialCache(store, ({ session }) => session.teamId);
   }
 
-  /** Starts a session; undefined if the key is unknown, revoked or expired. The author is for the audit log. */
+  /** Starts a session. Returns undefined if the key is unknown, revoked or expired. `author` is for the audit log. */
   async begin(key: string, author?: Author): Promise<Started | undefined> {
     const record = await this.#store.keys.byHash({ hash: hashKey(key) });
     if (record === undefined) return undefined;
@@ -45,14 +48,20 @@ export class Sessions {
     return this.#start((hash) => sessions.begin({ keyId: record.id, hash, forMs: SESSION_MS }));
   }
 
-  /** Starts the session of a sign-in link; undefined if the link was used or has expired, or its key is not valid. */
+  /**
+   * Starts the session of a sign-in link. Returns undefined if the link was used or has expired, or if its key is not
+   * valid.
+   */
   redeem(token: string, author?: Author): Promise<Started | undefined> {
     const link = hashKey(token);
     const { sessions } = this.#storeOf(author);
     return this.#start((hash) => sessions.redeem({ link, hash, forMs: SESSION_MS }));
   }
 
-  /** The session with this secret, renewed if due; undefined if the session or its key has ended. */
+  /**
+   * Returns the session with this secret, and renews it if a renewal is due. Returns undefined if the session or its
+   * key has ended.
+   */
   async find(secret: string): Promise<SignedIn | undefined> {
     const hash = hashKey(secret);
     const found = await this.#look(hash);
@@ -92,7 +101,7 @@ export class Sessions {
     const find = () => this.#cache.find(hash, () => this.#store.sessions.byHash({ hash }));
     const found = await find();
     if (found === undefined || this.#isAlive(found)) return found;
-    // Another node may have renewed the cached session.
+    // The cached session has expired, but another node may have renewed it in the database.
     this.#cache.forget(hash);
     const again = await find();
     if (again !== undefined && this.#isAlive(again)) return again;
@@ -124,7 +133,9 @@ export async function makeLink(
   return made && { token, expiresAt: made.expiresAt };
 }
 
-/** The URL of a sign-in link. No log contains the token: browsers do not send the part after `#`. */
+/**
+ * The URL of a sign-in link. Browsers do not send the part of a URL after `#`, so the token does not appear in any log.
+ */
 export function linkUrl(base: string, token: string): string {
   return `${base}/ui/#/welcome/${token}`;
 }

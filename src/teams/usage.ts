@@ -11,7 +11,7 @@ const KEYS_AT_ONCE = 500;
 export class LastUsed {
   readonly #store: Store;
   readonly #chore: Chore;
-  /** Times by key id since the last write. */
+  /** The last use of each key since the last write, by key id. */
   #noted = new Map<string, number>();
 
   constructor({ store, log, random }: { store: Store; log: Logger; random: () => number }) {
@@ -52,7 +52,7 @@ export class LastUsed {
         await this.#store.keys.used({ keys: keys.slice(from, from + KEYS_AT_ONCE) });
       }
     } catch (error) {
-      // Times recorded in the meantime are newer.
+      // If a key was used again during the failed write, its newer time is kept.
       for (const [id, at] of noted) if (!this.#noted.has(id)) this.#noted.set(id, at);
       throw error;
     }
@@ -60,7 +60,10 @@ export class LastUsed {
 }
 
 const COUNT_EVERY_MS = 15_000;
-/** Attempts are counted with this delay, so that they are settled: an attempt takes at most 30 s (`MAX_TIMEOUT_MS`). */
+/**
+ * Attempts are counted with this delay, when they are certainly settled: an attempt takes at most 30 s
+ * (`MAX_TIMEOUT_MS`).
+ */
 const GRACE_MS = 60_000;
 const STEPS = { first: 100, max: 2_000 };
 

@@ -1,4 +1,4 @@
-/** A delivery as a `curl` command, with a new signature. */
+/** Formats a delivery as a `curl` command with a new signature. */
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
 import { HIDDEN } from './destination.ts';
@@ -6,23 +6,26 @@ import { headerNames, openSecretKey, type WebhookDeps } from './sealed.ts';
 import { signatureHeaders } from './sign.ts';
 import { createTeamSigner } from './signing-keys.ts';
 
-/** How long receivers accept a signature: Standard Webhooks 1.0. */
+/** How long receivers accept a signature, according to Standard Webhooks 1.0. */
 const SIGNATURE_VALID_MS = 300_000;
 
 interface DeliveryCommand {
-  /** For a POSIX shell, on several lines. */
+  /** The command for a POSIX shell, on several lines. */
   command: string;
-  /** Names of the headers whose values must be filled in for `***`, because they are never shown. */
+  /**
+   * Names of the headers that the command contains with the value `***`, because these values are never shown. The user
+   * must fill them in.
+   */
   hidden: string[];
   /** When receivers stop accepting the signature, in ISO 8601. */
   validUntil: string;
 }
 
 /**
- * Returns a command that sends the event of a delivery to its webhook again. The service does not count or log that
- * request.
+ * Returns a command that sends the event of a delivery to its webhook again. The service neither counts nor logs the
+ * request of the command.
  *
- * @throws Problem `delivery_not_found`, also if its webhook has been unsubscribed
+ * @throws Problem `delivery_not_found`, also if the webhook of the delivery has been unsubscribed
  */
 export async function deliveryCommand(
   deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
@@ -40,7 +43,7 @@ export async function deliveryCommand(
     });
   }
   const url = new URL(webhook.url);
-  // A custom header may also be named `authorization`.
+  // The set removes duplicates, because a custom header may also be named `authorization`.
   const hidden = [
     ...new Set([
       ...(url.username + url.password === '' ? [] : ['authorization']),

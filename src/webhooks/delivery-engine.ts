@@ -34,20 +34,32 @@ import { Slots } from './lane-slots.ts';
 import { SettlementWriter } from './settlement-writer.ts';
 
 const LOOK_EVERY_MS = 500;
-/** With this many unsettled attempts, the store is slow or unavailable, and nothing more is sent. */
+/** Maximum number of unsettled attempts. Beyond it, the store is slow or unavailable, and nothing more is sent. */
 const MAX_UNSETTLED = 512;
-/** Characters of bodies in all queues; beyond this, a lane loads only what it can send immediately. */
+/**
+ * Maximum number of characters of event bodies in the queues of all lanes. Beyond it, a lane loads only the deliveries
+ * that it can send immediately.
+ */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const CONCURRENT_LOADS = 8;
-/** Maximum number of lanes that wait to be checked one by one after commits. With more, one check of all is cheaper. */
+/**
+ * Maximum number of lanes that wait to be checked one by one after commits. For more lanes, one check of all lanes is
+ * cheaper.
+ */
 const MAX_NAMED = 1_000;
 /** Maximum delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** How long running requests may take after `stop`; then they are aborted, and their deliveries stay due. */
+/** How long requests in flight may continue after `stop`. Then they are aborted, and their deliveries stay due. */
 const STOP_GRACE_MS = 2_000;
-/** How long a lane rests after an attempt could not be settled, because the next one might not be settled either. */
+/**
+ * How long a lane rests after an attempt that could not be settled, because its next attempt might not be settled
+ * either.
+ */
 const UNSETTLED_REST_MS = 60_000;
-/** Lanes kept in memory for the health of their endpoints; beyond this, lanes with an empty queue are discarded. */
+/**
+ * Maximum number of lanes kept in memory with the health of their endpoints. Beyond it, lanes with an empty queue are
+ * discarded.
+ */
 const MAX_LANES = 10_000;
 
 export class DeliveryEngine {
@@ -61,7 +73,7 @@ export class DeliveryEngine {
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes that can send, least recently served first. */
+  /** Lanes that can send, ordered so that the least recently served lane comes first. */
   readonly #ready = new Set<Lane>();
   readonly #slots = new Slots<Lane>();
   /** Running requests, loads and other work. */
@@ -69,7 +81,9 @@ export class DeliveryEngine {
   /** Lanes named by commits. */
   readonly #named = new Map<string, LaneName>();
   #followingHints: Promise<void> | undefined;
-  /** Lanes that rest until a known time: a probe, `Retry-After`, a rate limit, or the next ordered delivery. */
+  /**
+   * Lanes that rest until a known time, because of a probe, `Retry-After`, a rate limit, or the next ordered delivery.
+   */
   readonly #resting = new Map<Lane, number>();
   #timer: NodeJS.Timeout | undefined;
   /** In epoch milliseconds. */
@@ -149,7 +163,10 @@ export class DeliveryEngine {
     this.#poller.start();
   }
 
-  /** Lanes of this node by the state of their circuit breaker, requests in flight, and unsettled attempts. */
+  /**
+   * The number of lanes of this node by the state of their circuit breaker, of requests in flight, and of unsettled
+   * attempts.
+   */
   get load(): { circuits: Record<LaneHealth['state'], number>; inFlight: number; unsettled: number } {
     const circuits = { closed: 0, half_open: 0, open: 0 };
     for (const { health } of this.#lanes.values()) circuits[health.state] += 1;
@@ -157,8 +174,9 @@ export class DeliveryEngine {
   }
 
   /**
-   * Stops sending, waits `graceMs` for requests in flight, and settles them. Deliveries of requests that are then
-   * aborted stay due and are sent again after the next start, with the same `webhook-id`.
+   * Stops sending, waits up to `graceMs` for requests in flight, and settles their attempts. Requests that are still in
+   * flight are then aborted; their deliveries stay due and are sent again after the next start, with the same
+   * `webhook-id`.
    *
    * @returns the number of aborted requests
    */
@@ -173,7 +191,7 @@ export class DeliveryEngine {
     await this.#leases.stop();
     for (const lane of this.#lanes.values()) this.#drop(lane);
     const grace = setTimeout(() => this.#cutOff.abort(), graceMs);
-    // The end of an attempt may start another task: pausing its webhook.
+    // The loop is necessary because the end of an attempt may start another task, which pauses its webhook.
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(grace);
     await this.#settlements.close();
@@ -217,7 +235,7 @@ export class DeliveryEngine {
     }
   }
 
-  /** The fast path after a commit: checks only a lane that the commit named. */
+  /** The fast path after a commit, which checks only a lane that the commit named. */
   async #lookAt(name: LaneName): Promise<void> {
     const known = this.#lanes.get(name.webhookId);
     const queuedBefore = known !== undefined && known.queued > 0;
@@ -227,7 +245,7 @@ export class DeliveryEngine {
       if (due !== undefined) await this.#loadDue(due, askedMs);
       else if (queuedBefore) this.#drop(known);
     } catch (error) {
-      // Nothing is lost: the next check of all lanes includes this one.
+      // No delivery is lost, because the next check of all lanes includes this lane.
       this.#log.warn({ err: error, webhookId: name.webhookId }, 'delivery.look_failed');
     }
   }
@@ -244,8 +262,8 @@ export class DeliveryEngine {
       return;
     }
     const named = new Set(due.map((found) => found.webhookId));
-    // A lane with queued deliveries is due in the table too, unless the webhook was unsubscribed or paused in the
-    // meantime.
+    // The table too shows a lane with queued deliveries as due, unless the webhook was unsubscribed or paused after
+    // they were loaded.
     for (const lane of waitingBefore) {
       if (!named.has(lane.due.webhookId)) this.#drop(lane);
     }
@@ -253,7 +271,8 @@ export class DeliveryEngine {
       await Promise.all(
         due.slice(from, from + CONCURRENT_LOADS).map((found) => this.#loadDue(found, askedMs)),
       );
-      // Reads of SQLite finish within one turn, so thousands of lanes would block the event loop.
+      // Reads of SQLite finish within one turn of the event loop, so loading thousands of lanes without a pause would
+      // block it.
       await nextTurn();
     }
     this.#pump();
@@ -261,15 +280,15 @@ export class DeliveryEngine {
 
   /** Loads a lane that the store reported as due. */
   async #loadDue(due: DueLane, askedMs: number): Promise<void> {
-    // The lane may have been discarded and replaced since `due` was read.
+    // The lane may have been discarded and replaced after the store read `due`.
     const lane = this.#lanes.get(due.webhookId) ?? new Lane(due);
     this.#lanes.set(due.webhookId, lane);
     if (lane.isStale(askedMs)) return;
-    // Another node held the lane in the meantime, and may have sent deliveries that are queued here.
+    // Another node held the lane after the queue was loaded, and may have sent deliveries that are still queued here.
     const changedHands = lane.due.epoch !== due.epoch;
     // An erasure has rewritten events since the queue was loaded.
     const isRewritten = lane.due.rewrites !== due.rewrites;
-    // A user asked to send a delivery now, which may not be in the queue.
+    // A user asked to send one delivery now, and this delivery may not be in the queue.
     const isRequested = lane.hasNewRequest(due);
     if (lane.ordered !== due.settings.ordered || changedHands || isRewritten || isRequested) this.#drop(lane);
     lane.update(due, askedMs);
@@ -297,7 +316,10 @@ export class DeliveryEngine {
     this.#pump(lane);
   }
 
-  /** How many deliveries of a class a lane may queue: fewer if it is slow, because a rest drops the queue. */
+  /**
+   * The maximum number of queued deliveries of each class. It is lower for a slow lane, because the queue of a lane is
+   * dropped when the lane rests.
+   */
   #room({ slow, health }: Lane): number {
     if (this.#queuedCharacters > MAX_QUEUED_CHARACTERS) return health.limit;
     return slow ? 4 * health.limit : Number.POSITIVE_INFINITY;
@@ -316,7 +338,7 @@ export class DeliveryEngine {
 
   /** Marks a lane as ready, or sets the timer for the end of its rest. */
   #consider(lane: Lane): void {
-    // The lane was discarded in the meantime.
+    // The lane was discarded before this call.
     if (this.#lanes.get(lane.due.webhookId) !== lane) return;
     const nowMs = this.#store.now();
     const at = lane.startsAt(nowMs);
@@ -371,7 +393,7 @@ export class DeliveryEngine {
       this.#ready.delete(lane);
       const delivery = lane.take(nowMs);
       if (delivery !== undefined) this.#launch(lane, delivery);
-      // A lane that is added again during the iteration is visited again, after all others.
+      // The iteration visits a lane that is added again after all other lanes.
       this.#consider(lane);
     }
   }
@@ -402,7 +424,7 @@ export class DeliveryEngine {
     if (end.pauses !== null) this.#track(this.#pauseWebhook(lane.due, end.pauses));
   }
 
-  /** Never rejects: if the store is unavailable, the next failure pauses the webhook. */
+  /** Pauses a webhook. Never rejects: if the store is unavailable, the next failed attempt pauses the webhook. */
   async #pauseWebhook({ teamId, webhookId: id }: LaneName, reason: string): Promise<void> {
     try {
       await this.#store.webhooks.pause({ teamId, id, reason });
@@ -421,7 +443,7 @@ export class DeliveryEngine {
     this.#pump(lane);
   }
 
-  /** The attempt was not written, so its delivery is still due and is sent again after the rest. */
+  /** The result of the attempt was not written, so the delivery is still due and is sent again after the rest. */
   #afterGivingUp({ webhookId, deliveryId }: Settlement): void {
     const lane = this.#lanes.get(webhookId);
     if (lane === undefined) return;
@@ -439,7 +461,10 @@ export class DeliveryEngine {
     this.#ready.delete(lane);
   }
 
-  /** With too many lanes, discards the least recently served one with an empty queue, but never the one just served. */
+  /**
+   * If there are too many lanes, discards the least recently served lane with an empty queue, but never the lane that
+   * was just served.
+   */
   #forgetIfIdle(served: Lane): void {
     if (this.#lanes.size <= MAX_LANES || this.#lanes.get(served.due.webhookId) !== served) return;
     this.#lanes.delete(served.due.webhookId);

@@ -1,6 +1,6 @@
 /**
- * The parts of a webhook's requests that are the same for every delivery, their form in the log, and the masking of
- * credentials that responses echo.
+ * The parts of a webhook's requests that are the same for every delivery, their form in the log, and a function that
+ * masks credentials in responses.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -8,13 +8,13 @@ export interface Destination {
   origin: string;
   /** Path and query. */
   path: string;
-  /** For the log: without user, password and fragment. */
+  /** The URL for the log, without user, password and fragment. */
   url: string;
-  /** The headers of every request: names and values alternate. */
+  /** The headers of every request, in a flat list in which names and values alternate. */
   headers: readonly string[];
-  /** The same headers for the log, with an empty `content-length`. */
+  /** The headers of every request in their form for the log, with an empty `content-length`. */
   loggedHeaders: Readonly<Record<string, string>>;
-  /** Masks the credentials of the request in part of a response. */
+  /** Masks credentials of the request wherever a text from the response contains them. */
   hide(text: string): string;
 }
 
@@ -49,7 +49,7 @@ export function destinationOf(input: {
   };
 }
 
-/** User and password of the URL become a header, because they must not appear in the request line. */
+/** The user and password of the URL are sent as a header, because they must not appear in the request line. */
 function basicAuthorization({ username, password }: URL): { authorization?: string } {
   if (username === '' && password === '') return {};
   const plain = `${decoded(username)}:${decoded(password)}`;
@@ -67,7 +67,10 @@ function decoded(text: string): string {
 
 const MAX_LOGGED_NAMES = 50;
 const MAX_LOGGED_CHARACTERS = 4_096;
-/** Custom headers whose values may occur in any response, such as `application/json`: masking them would garble it. */
+/**
+ * Custom headers that are not masked, because their values may occur in any response (such as `application/json`),
+ * which masking would garble.
+ */
 const COMMON = /^(?:accept(?:-.*)?|cache-control|user-agent)$/;
 /** Replaces hidden values. */
 export const HIDDEN = '***';
@@ -94,7 +97,7 @@ function hiddenNames(sent: Record<string, string>, own: Record<string, string>):
 }
 
 /**
- * Response headers for the log: at most 50 names and 4,096 characters; the rest is omitted.
+ * Response headers for the log, limited to 50 names and 4,096 characters. Further headers are omitted.
  *
  * @param hide masks each value before it is truncated
  */
@@ -112,19 +115,20 @@ export function loggedResponse(
     room -= name.length;
     const text = hide(typeof value === 'string' ? value : value.join(', ')).slice(0, room);
     room -= text.length;
-    // An endpoint may name a header `__proto__`. PostgreSQL does not allow NUL in text.
+    // An endpoint may send a header named `__proto__`, which cannot be assigned like other names. PostgreSQL does not
+    // allow NUL in text.
     if (name !== '__proto__') logged[name] = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
   }
   return logged;
 }
 
-/** Shorter values are not masked, because they would also match ordinary text. */
+/** Values shorter than this are not masked, because they would also match ordinary text. */
 const MIN_CHARACTERS = 8;
 
 /**
- * Returns a function that replaces each of these header values with `***`: as sent, without the scheme (`Bearer …`),
- * decoded (`Basic …`), escaped as in JSON or in a URL, and truncated at the end of the text, because only the start
- * of a response is kept.
+ * Returns a function that replaces each of these header values with `***`. The function finds a value as it was sent,
+ * without its scheme (`Bearer …`), decoded (`Basic …`), and escaped as in JSON or in a URL. It also finds a value that
+ * is truncated at the end of the text, because only the start of a response is kept.
  */
 export function hideEchoes(values: readonly string[]): (text: string) => string {
   const hidden = [...new Set(values.flatMap(meanings).flatMap(spellings))]
@@ -150,7 +154,10 @@ function spellings(text: string): string[] {
   return [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text.toWellFormed())];
 }
 
-/** Number of characters at the end of a text that are the start of a secret; 0 if there are too few to be sure. */
+/**
+ * Number of characters at the end of a text that are the start of a secret; 0 if so few characters match that this may
+ * be a coincidence.
+ */
 function cutLength(text: string, secret: string): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= MIN_CHARACTERS; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;

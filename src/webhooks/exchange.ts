@@ -1,4 +1,4 @@
-/** Sends one POST request and reads the start of its response, using undici's `dispatch` without streams. */
+/** Sends one POST request and reads the start of its response. Uses undici's `dispatch`, without streams. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
@@ -6,9 +6,12 @@ import type { AttemptOutcome } from '../model/delivery.ts';
 import { BlockedAddressError, connectionOf, type RequestTrace, traceRequest } from '../net/dispatcher.ts';
 import { ResolveError } from '../net/resolver.ts';
 
-/** Maximum number of interim responses (1xx) before the final one. */
+/** Maximum number of interim responses (1xx) before the final response. */
 const MAX_INTERIM = 32;
-/** Maximum number of bytes read from a response, so that the endpoint cannot prolong an attempt. */
+/**
+ * Maximum number of bytes that are read from a response, so that an endpoint cannot prolong an attempt with an endless
+ * response.
+ */
 const MAX_READ_BYTES = 64 * 1024;
 /** Size of the excerpt of a response in the log. */
 const KEPT_BYTES = 2 * 1024;
@@ -27,10 +30,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #interim = 0;
   #isRetried = false;
   #isOver = false;
-  /** The error with which undici must abort the request if the exchange has already ended. */
+  /** The error with which undici must abort the request, if the exchange ends before undici starts the request. */
   #abortError: Error | undefined;
 
-  /** Sends immediately. There is no timeout: the caller calls `end`. */
+  /** Sends the request immediately. There is no timeout; the caller ends an exchange that takes too long with `end`. */
   constructor(
     dispatcher: Dispatcher,
     request: { origin: string; path: string; headers: string[]; body: Buffer },
@@ -55,7 +58,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Called once the connection is established. If the exchange has ended by then, nothing is sent.
+    // Undici calls this once the connection is established. If the exchange has ended by then, nothing is sent.
     if (this.#abortError === undefined) this.#controller = controller;
     else controller.abort(this.#abortError);
   }
@@ -118,16 +121,16 @@ class ResponseExcerpt {
 
   /** Returns whether to read more. */
   add(chunk: Buffer): boolean {
-    // Copied, because a slice would keep the whole chunk in memory.
+    // The chunk is copied, because a slice would keep the memory of the whole chunk.
     if (this.#bytes < KEPT_BYTES) this.#kept.push(Buffer.from(chunk.subarray(0, KEPT_BYTES - this.#bytes)));
     this.#bytes += chunk.length;
     return this.#bytes < MAX_READ_BYTES;
   }
 
-  /** The first 2 KiB as text; for a compressed response, only its size and encoding. */
+  /** Returns the first 2 KiB of the body as text. For a compressed response, returns only its size and encoding. */
   text(encoding: string | string[] | undefined): string {
     const bytes = this.#bytes;
-    // Nothing is decompressed, so that a small response cannot expand into a huge one.
+    // A compressed response is not decompressed, so that a small response cannot expand into a huge one.
     if (encoding !== undefined && encoding !== 'identity') {
       const size = bytes >= MAX_READ_BYTES ? `${MAX_READ_BYTES} bytes or more` : `${bytes} bytes`;
       return `(${size}, ${[encoding].flat().join(', ').slice(0, 100)})`;
@@ -158,7 +161,7 @@ export class EndedError extends Error {
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|ERROR_IN_CERT)/;
 
-/** Sentences for TLS errors, to which the code is appended. */
+/** Sentences for TLS errors by error code. The code is appended to the sentence. */
 const TLS_SENTENCES: readonly [RegExp, string][] = [
   [/^CERT_HAS_EXPIRED$/, "The endpoint's certificate has expired. Its operator must renew it"],
   [
@@ -196,7 +199,7 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
 
 const MAX_CHARACTERS = 300;
 
-/** @param error thrown by the dispatcher, or by reading the response */
+/** @param error the error that the dispatcher or the reader of the response has thrown */
 export function failureOf(error: unknown): Failure {
   const { outcome, error: sentence } = named(error);
   return {
@@ -207,7 +210,7 @@ export function failureOf(error: unknown): Failure {
 
 /**
  * Whether the connection ended before any byte of a response. On a kept-alive connection, this usually means that the
- * endpoint closed it while the request was being written, and has not read the request.
+ * endpoint closed the connection while the request was being written, and has not read the request.
  */
 function endedWithoutResponse(error: unknown): boolean {
   const { code = '', message } = error as NodeJS.ErrnoException;
@@ -220,7 +223,7 @@ function named(error: unknown): Failure {
   if (error instanceof ResolveError) return { outcome: 'dns', error: error.message };
   if (error instanceof EndedError) return { outcome: error.outcome, error: error.message };
   const { code = '', message, name, syscall } = error as NodeJS.ErrnoException;
-  // Set if the connection attempt reached the endpoint: then TLS failed.
+  // If the connection attempt reached the endpoint, it was TLS that failed.
   const reached = connectionOf(error)?.connectedMs ?? null;
   if (reached !== null && code === 'UND_ERR_CONNECT_TIMEOUT') {
     return {
@@ -241,7 +244,7 @@ function named(error: unknown): Failure {
   if (code === 'ECONNREFUSED' || syscall === 'connect') {
     return { outcome: 'connect', error: CONNECT_SENTENCES[code] ?? `The connection failed: ${code}` };
   }
-  // After a response with status 101, undici throws only an assertion error.
+  // After a response with status 101, undici throws no error of its own, only an assertion error.
   if ((code === 'UND_ERR_SOCKET' && isImproper(message)) || code === 'ERR_ASSERTION') {
     return {
       outcome: 'protocol',
@@ -277,7 +280,7 @@ function tlsSentence(code: string, error: unknown): string {
   return sentence === undefined ? `The TLS handshake failed: ${code}` : `${sentence} (${code})`;
 }
 
-/** Undici's messages for the responses 100 and 101. */
+/** Matches undici's messages about the responses 100 and 101. */
 function isImproper(message: string): boolean {
   return message === 'bad response' || message === 'bad upgrade';
 }

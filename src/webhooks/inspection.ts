@@ -1,4 +1,6 @@
-/** Receives requests for inspectors: limits and stores them, explains their signatures, returns a status. */
+/**
+ * Receives requests for inspectors: limits their number, stores them, explains their signatures, and returns a status.
+ */
 
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,12 +11,14 @@ import { Shares } from '../std/fair-share.ts';
 import { openSecretKey, type WebhookDeps } from './sealed.ts';
 import { addressWarning } from './subscribe.ts';
 
-/** Maximum number of concurrent requests of all inspectors, shared by teams. Each has at most 64 KiB in memory. */
+/**
+ * Maximum number of concurrent requests of all inspectors, shared by teams. Each request uses at most 64 KiB of memory.
+ */
 const MAX_CONCURRENT = 256;
 /** The rate limit of one inspector, enforced by a token bucket. */
 const BURST = 100;
 const PER_SECOND = 50;
-/** Number of inspectors whose token buckets are stored. */
+/** Maximum number of inspectors whose token buckets are kept in memory. */
 const MAX_BUCKETS = 10_000;
 
 /** A request whose body has not been read. */
@@ -23,7 +27,7 @@ interface Arrived {
   /** Path and query. */
   path: string;
   headers: Record<string, string>;
-  /** Reads the body, at most 64 KiB. `size` is the size of the whole body in bytes. */
+  /** Reads the first 64 KiB of the body. `size` is the size of the whole body in bytes. */
   read(): Promise<{ bytes: Buffer; size: number; truncated: boolean }>;
   /** Called when only the delay remains. */
   onWait?(): void;
@@ -37,7 +41,7 @@ export class Inspection {
   readonly #elapsed: Clock;
   /** Running requests by team. */
   readonly #underWay = new Shares();
-  /** Token buckets by inspector, least recently used first. */
+  /** Token buckets by inspector. The least recently used bucket comes first. */
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
   readonly #waiting = new Set<AbortController>();
   #closed = false;
@@ -59,7 +63,7 @@ export class Inspection {
     return `${this.#publicUrl()}/inspect/${id}`;
   }
 
-  /** Why deliveries to inspectors will be rejected, as a sentence; null if they will not be. */
+  /** Why the address policy will reject deliveries to inspectors, as a sentence; null if it will not. */
   async refusal(): Promise<string | null> {
     const remark = await addressWarning(this.#deps, this.#publicUrl());
     if (remark === '') return null;
@@ -145,7 +149,7 @@ export class Inspection {
   }
 }
 
-/** The workflow of the event in a body, so that an erasure from the workflow finds the request. */
+/** The workflow of the event in a request body, stored so that an erasure from this workflow finds the request. */
 function workflowOf(body: string): string | null {
   try {
     const { workflowId } = JSON.parse(body) as { workflowId?: unknown };
@@ -157,16 +161,16 @@ function workflowOf(body: string): string | null {
   }
 }
 
-/** Maximum difference between a timestamp and the receiver's clock, in seconds: Standard Webhooks 1.0. */
+/** Maximum difference between a timestamp and the receiver's clock in seconds, according to Standard Webhooks 1.0. */
 const TOLERANCE_S = 300;
 /** Maximum number of signatures checked per message. */
 const MAX_SIGNATURES = 16;
-/** Maximum number of webhooks whose secrets are tried; each costs an HMAC of the body. */
+/** Maximum number of webhooks whose secrets are tried. Trying a secret costs an HMAC of the body. */
 const MAX_SIGNERS = 50;
 
 interface InspectedMessage {
   teamId: string;
-  /** The URL of the inspector: webhooks with this URL may have signed the message. */
+  /** The URL of the inspector. Webhooks with this URL may have signed the message. */
   url: string;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
@@ -250,7 +254,7 @@ async function signerOf(
       try {
         key = openSecretKey(sealer, { teamId, sealed });
       } catch {
-        // Encrypted with another key, so it signs nothing.
+        // The secret was encrypted with another encryption key, so the service cannot sign with it.
         continue;
       }
       const expected = createHmac('sha256', key).update(content).digest();

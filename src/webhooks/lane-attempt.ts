@@ -19,14 +19,14 @@ import { type Sent, sendAttempt } from './send.ts';
 import type { SigningKeys } from './sign.ts';
 import { createTeamSigner } from './signing-keys.ts';
 
-/** How long a lane rests if its secrets cannot be opened, or if the store could not return its team's key. */
+/** How long a lane rests if its secrets cannot be decrypted, or if the store could not return the key of the team. */
 const UNOPENED_REST_MS = 60_000;
 const STORE_AWAY_REST_MS = 1_000;
 
 /**
- * `unsigned`: nothing was sent; the caller drops the lane's queue. `cut`: the signal aborted the attempt, which
- * proves nothing about the endpoint. In both cases the delivery was released and stays due, and no attempt is
- * counted.
+ * `unsigned` means that nothing was sent, and that the caller drops the queue of the lane. `cut` means that the signal
+ * aborted the attempt, which proves nothing about the endpoint. In both cases, the delivery was released and stays due,
+ * and no attempt is counted.
  */
 type AttemptEnd = Conclusion | 'unsigned' | 'cut';
 
@@ -46,10 +46,10 @@ export function createAttemptDelivery(input: {
 }): AttemptDelivery {
   const { store, sealer, now, dispatchers, observer, tracing, random, log } = input;
   const open = createOpener(input);
-  /** Lanes whose failure to sign has been logged. */
+  /** Lanes for which a failure to sign was already logged. */
   const unsigned = new WeakSet<Lane>();
   return async (lane, delivery, signal) => {
-    // A request sent while the circuit breaker is open is its probe.
+    // A request that is sent while the circuit breaker is open is the probe of the breaker.
     const probe = lane.health.state === 'open';
     const own = tracing?.under(delivery.trace);
     const traced = own ?? tracedByOthers(delivery.trace);
@@ -83,7 +83,10 @@ export function createAttemptDelivery(input: {
     return conclude({ lane, delivery, sent, traced, probe, nowMs: store.now(), random: random(), observer });
   };
 
-  /** The cause is neither the endpoint nor the delivery, so the delivery stays due and no attempt is counted. */
+  /**
+   * Postpones a delivery that could not be signed. Neither the endpoint nor the delivery is the cause, so the delivery
+   * stays due and no attempt is counted.
+   */
   function postponeUnsigned(
     lane: Lane,
     { id: deliveryId, teamId, webhookId }: DueDelivery,
@@ -98,7 +101,10 @@ export function createAttemptDelivery(input: {
 
   function createOpener({ userAgent }: { userAgent: string }) {
     const keyOf = createTeamSigner(store, sealer);
-    /** The key is the store's object for the lane, which is replaced every half second, or when the lane changes. */
+    /**
+     * Caches the opened secrets by the object that the store returned for the lane. The store's object is replaced
+     * every half second, and whenever the lane changes.
+     */
     const opened = new WeakMap<DueLane, { to: Destination; keys: SigningKeys }>();
     return async (due: DueLane): Promise<{ to: Destination; keys: SigningKeys }> => {
       const known = opened.get(due);
@@ -114,7 +120,7 @@ export function createAttemptDelivery(input: {
   }
 }
 
-/** A lane that rests longer than this releases its queue. */
+/** A lane that rests longer than this releases the deliveries in its queue. */
 const LONG_REST_MS = 1_000;
 
 interface Conclusion {
@@ -122,11 +128,11 @@ interface Conclusion {
   settlement: Settlement;
   /** Whether the lane must release its queue. */
   drops: boolean;
-  /** Why the webhook must be paused; null if not. */
+  /** Why the webhook must be paused; null if it must not be paused. */
   pauses: string | null;
 }
 
-/** Decides what follows, updates the health of the lane, and reports the attempt to the observer. */
+/** Decides what follows an attempt, updates the health of the lane, and reports the attempt to the observer. */
 function conclude(input: {
   lane: Lane;
   delivery: DueDelivery;

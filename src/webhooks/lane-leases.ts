@@ -1,8 +1,8 @@
 /**
- * The leases of this node's lanes: of several nodes on one database, exactly one sends to a webhook at a time. A lane
- * is leased for 15 s when the store returns it, renewed every 5 s (one statement for all lanes), and released after
- * being idle. A lane whose lease was not renewed for 10 s stops sending, so that another node can safely take over.
- * On SQLite the database belongs to one process, and leases are never lost.
+ * The leases of this node's lanes. They ensure that of several nodes on one database, exactly one sends to a webhook at
+ * a time. The store leases a lane for 15 s when it returns the lane. The node renews its leases every 5 s, with one
+ * statement for all lanes, and releases lanes that are idle. A lane whose lease was not renewed for 10 s stops sending,
+ * so that another node can safely take over. On SQLite the database belongs to one process, and leases are never lost.
  */
 import type { Logger } from '../observe/log.ts';
 import { Poller } from '../std/chore.ts';
@@ -13,14 +13,14 @@ import type { Lane } from './lane.ts';
 
 const LEASE_MS = 15_000;
 /**
- * Shares of the lease duration: the interval between renewals, and the age at which the lease is no longer trusted. The
- * latter must not exceed the minimum time left on a lease that the store returns.
+ * Shares of the lease duration: the interval between renewals, and the age at which a lease is no longer trusted. This
+ * age must not exceed the minimum time left on a lease that the store returns.
  */
 const KEEP_SHARE = 1 / 3;
 const TRUST_SHARE = 2 / 3;
 /** A lane is released after being idle for this long. */
 const IDLE_MS = 10_000;
-/** Maximum number of lanes leased at a time: other nodes take the rest, which spreads the load. */
+/** Maximum number of lanes that this node leases at a time. Other nodes lease further lanes, which spreads the load. */
 const MAX_TAKEN = 500;
 
 export class LaneLeases {
@@ -117,8 +117,8 @@ export class LaneLeases {
     const lost = new Set(result.lost.map(keyOf));
     const late = new Set(result.late.map(keyOf));
     for (const lane of kept) {
-      // The row is locked, so that no other node can take the lane either; without a renewal, the lane stops sending
-      // by itself.
+      // The row of the lane is locked, so no other node can take the lane either. Without a renewal, the lane stops
+      // sending by itself.
       if (late.has(keyOf(lane.due))) continue;
       if (lost.has(keyOf(lane.due))) {
         this.#log.warn({ webhookId: lane.due.webhookId }, 'delivery.lane_lost');
@@ -134,7 +134,7 @@ export class LaneLeases {
 
   async #release(lanes: readonly Lane[]): Promise<void> {
     if (lanes.length === 0) return;
-    // Until the release is done, reads that still show the lanes as ours are stale.
+    // Until the release has finished, results of reads that show the lanes as leased by this node are stale.
     for (const lane of lanes) lane.lost(Number.POSITIVE_INFINITY);
     try {
       await this.#deliveries.releaseLanes({ nodeId: this.#nodeId, lanes: lanes.map(nameOf) });

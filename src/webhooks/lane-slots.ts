@@ -2,8 +2,8 @@
  * Limits the requests in flight of all lanes together, so that no lane and no team can occupy all slots.
  *
  * There are two budgets. Slow lanes get at most half of all slots, and every request that has been running for more
- * than a second counts as slow too. So if many endpoints hang at the same time, their slots are free for others a
- * second later, while their requests continue. `std/fair-share.ts` decides how much of a budget a team may use.
+ * than a second counts as slow too. So if many endpoints hang at the same time, other lanes can use their slots a
+ * second later, while the hanging requests continue. `std/fair-share.ts` decides how much of a budget a team may use.
  */
 import { SLOW_MS } from '../model/lane.ts';
 import { mayTake, Shares } from '../std/fair-share.ts';
@@ -70,9 +70,9 @@ export class Slots<Holder> {
   }
 
   /**
-   * Moves requests that have been running for more than a second to the slow budget, and returns them.
+   * Moves requests that have been running for more than a second to the slow budget, and returns these requests.
    *
-   * @param nowMs by the clock of `startedAt`
+   * @param nowMs the current time of the clock that also measured `startedAt`
    */
   age(nowMs: number): Flight<Holder>[] {
     const aged: Flight<Holder>[] = [];

@@ -40,10 +40,13 @@ import type { Settlement } from '../store/operations/settle.ts';
 
 /** Minimum interval between two updates of a webhook's last success. */
 const WRITE_WELL_EVERY_MS = 60_000;
-/** Size of the queue of each class. It is refilled once it contains `REFILL_SHARE` of that or less. */
+/** Size of the queue of each class. The queue is refilled once at most `REFILL_SHARE` of this number is left. */
 const PAGE: Readonly<Record<DeliveryClass, number>> = { live: 128, retry: 32, replay: 32 };
 const REFILL_SHARE = 1 / 4;
-/** Smaller, because an ordered lane reloads its queue after every failure. */
+/**
+ * Size of each queue of an ordered lane. It is smaller than `PAGE`, because an ordered lane reloads its queue after
+ * every failure.
+ */
 const ORDERED_PAGE = 16;
 
 export type Limits = Record<DeliveryClass, number>;
@@ -52,13 +55,18 @@ export class Lane {
   /** The lane as the store last returned it. */
   #due: DueLane;
   #health: LaneHealth;
-  /** Whether `load` was called during another load, which may have read too early. */
+  /** Whether `load` was called while another load was running, which may have read the table too early. */
   #missed = false;
-  /** Number of requests that have been running for more than a second; with any, the lane counts as slow. */
+  /**
+   * Number of requests that have been running for more than a second. With at least one such request, the lane counts
+   * as slow.
+   */
   #aged = 0;
-  /** When the lease was last requested, by the monotonic clock; undefined if this node does not hold it. */
+  /** When the lease was last requested, by the monotonic clock; undefined if this node does not hold the lease. */
   #leasedAtMs: number | undefined;
-  /** When the lease was last released or lost, by the monotonic clock: results of earlier reads are stale. */
+  /**
+   * When the lease was last released or lost, by the monotonic clock. Results of reads that started earlier are stale.
+   */
   #goneAtMs = Number.NEGATIVE_INFINITY;
   /** When the store last reported the lane as due, by the monotonic clock. */
   #usedAtMs = 0;
@@ -66,11 +74,11 @@ export class Lane {
   #wellAt = 0;
   /** The stored state of the circuit breaker. */
   #breaker: Breaker | null;
-  /** Nothing is sent before this time because of an error on our side: see `postpone`. */
+  /** Nothing is sent before this time, because the service itself had an error: see `postpone`. */
   #blockedUntil = 0;
   /** When a failure was written to the webhook, by the monotonic clock; undefined if it is not marked as failing. */
   #failingWrittenMs: number | undefined;
-  /** Classes with possibly more due deliveries in the table. */
+  /** Classes that may have more due deliveries in the table. */
   readonly #more = new Set<DeliveryClass>();
   #inFlight = 0;
   /** Number of requests sent since the last response. */
@@ -79,7 +87,7 @@ export class Lane {
   #bucket: Bucket = FULL_BUCKET;
   readonly #queues: Record<DeliveryClass, DueDelivery[]> = { live: [], retry: [], replay: [] };
   readonly #held = new Map<string, DeliveryClass>();
-  /** The delivery to send next because a user asked for it. A new object for each request. */
+  /** The delivery to send next because a user asked to send it now. Each such request creates a new object. */
   #first: { id: string } | undefined;
   #loading = false;
   #releasedWhileLoading: string[] = [];
@@ -100,7 +108,7 @@ export class Lane {
     return this.#health;
   }
 
-  /** Whether the last call of `load` came during another one, so that the caller must load again. */
+  /** Whether the last call of `load` came while another load was running, so that the caller must load again. */
   get missed(): boolean {
     return this.#missed;
   }
@@ -114,7 +122,7 @@ export class Lane {
     return this.#queues.live.length + this.#queues.retry.length + this.#queues.replay.length;
   }
 
-  /** Whether to load more: the queue has room, and the table may contain more. */
+  /** Whether to load more deliveries: the queue has room, and the table may contain more of them. */
   get wantsMore(): boolean {
     return this.#wanted(Number.POSITIVE_INFINITY) !== undefined && !(this.ordered && this.#isSending);
   }
@@ -140,7 +148,7 @@ export class Lane {
     return this.#due.settings.ordered;
   }
 
-  /** Notes that the table may contain more due deliveries. */
+  /** Records that the table may contain more due deliveries. */
   mayHaveMore(): void {
     for (const name of DELIVERY_CLASSES) this.#more.add(name);
   }
@@ -150,21 +158,24 @@ export class Lane {
     return this.#held.size > this.queued;
   }
 
-  /** Updates the lane from what the store returned to a read at `askedMs`, by the monotonic clock. */
+  /**
+   * Updates the lane with the data that the store returned to a read. The read was started at `askedMs`, by the
+   * monotonic clock.
+   */
   update(due: DueLane, askedMs: number): void {
-    // Another node may have written to the webhook in the meantime.
+    // If the epoch has changed, another node may have written to the webhook since the last update.
     if (due.epoch !== this.#due.epoch) this.#breaker = due.breaker;
     if (this.#leasedAtMs === undefined || due.epoch !== this.#due.epoch) this.#leasedAtMs = askedMs;
     this.#usedAtMs = askedMs;
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
-      // The webhook was resumed, which resets the failure: start slowly again.
+      // The webhook was resumed, which resets its failures, so the lane starts slowly again.
       this.#health = { ...startHealth(0), failingSince: null };
       this.#breaker = null;
       this.#failingWrittenMs = undefined;
     }
     if (this.hasNewRequest(due)) {
-      // Send a single request, which shows whether the rest is still needed.
+      // A single request is sent, which shows whether the lane still needs to rest.
       const { restsUntil, limit } = this.#health;
       this.#health = { ...this.#health, restsUntil: 0, limit: restsUntil > 0 ? 1 : limit };
       this.#first = firstOf(due);
@@ -183,12 +194,12 @@ export class Lane {
     );
   }
 
-  /** Notes when a failure was written to the webhook, by the monotonic clock; undefined: a success was written. */
+  /** Records when a failure was written to the webhook, by the monotonic clock. Undefined: a success was written. */
   failingWritten(atMs: number | undefined): void {
     this.#failingWrittenMs = atMs;
   }
 
-  /** When the lane may send next, in epoch milliseconds; infinite if that depends on something other than time. */
+  /** When the lane may send next, in epoch milliseconds; infinite if the lane waits for something other than a time. */
   startsAt(nowMs: number): number {
     const { ordered, ratePerSecond } = this.#due.settings;
     if (this.queued === 0 && this.#more.size === 0) return Number.POSITIVE_INFINITY;
@@ -210,8 +221,8 @@ export class Lane {
   }
 
   /**
-   * Loads a page, and queues and returns deliveries that are not held yet. One load at a time: a call during another
-   * one returns undefined, and sets `missed` so that the caller loads again.
+   * Loads a page of deliveries, and queues and returns those that are not held yet. Only one load runs at a time: a
+   * call while another load is running returns undefined, and sets `missed` so that the caller loads again.
    *
    * @param most limit for the queue of each class
    */
@@ -227,7 +238,7 @@ export class Lane {
     this.#missed = this.#loading;
     if (this.#loading) return undefined;
     const wanted = this.#wanted(most);
-    // If the running delivery of an ordered lane fails, it is first again.
+    // An ordered lane does not load while a delivery is running: if the delivery fails, it is the first one again.
     if (wanted === undefined || (isOrdered && this.#isSending)) return [];
     this.#loading = true;
     const asked = DELIVERY_CLASSES.filter((name) => wanted[name] > 0 || isOrdered);
@@ -236,7 +247,8 @@ export class Lane {
       const first = this.#first;
       const found = await page(this.#withHeld(wanted), this.#held, first?.id);
       if (first !== undefined && this.#first === first) this.#forgetFirst(first.id, found);
-      // A page that was read before an erasure may arrive after it: outdated bodies are left for the next page.
+      // A page that was read before an erasure may arrive after it. Deliveries with outdated bodies are skipped, and
+      // the next page contains them again.
       const current = found.filter(({ rewrites }) => rewrites >= this.#due.rewrites);
       if (current.length < found.length) this.mayHaveMore();
       const fresh = current.filter((delivery) => !this.#held.has(delivery.id));
@@ -259,12 +271,14 @@ export class Lane {
     }
   }
 
-  /** Drops the request to send a delivery next, once the delivery is neither in memory nor in the table. */
+  /** Drops the user's request to send a delivery next, once the delivery is neither in memory nor in the table. */
   #forgetFirst(id: string, found: readonly DueDelivery[]): void {
     if (!this.#held.has(id) && !found.some((delivery) => delivery.id === id)) this.#first = undefined;
   }
 
-  /** How many deliveries of each class the queues have room for; undefined if they contain enough. */
+  /**
+   * How many further deliveries of each class the queues can hold; undefined if the queues contain enough deliveries.
+   */
   #wanted(most: number): Limits | undefined {
     const wanted: Limits = { live: 0, retry: 0, replay: 0 };
     for (const name of this.#more) {
@@ -276,7 +290,7 @@ export class Lane {
     return wanted.live + wanted.retry + wanted.replay === 0 ? undefined : wanted;
   }
 
-  /** Limits for the query, which also returns deliveries that are already held. */
+  /** Limits for the query. They include the deliveries that are already held, because the query returns these too. */
   #withHeld(wanted: Limits): Limits {
     const limits = { ...wanted };
     for (const held of this.#held.values()) {
@@ -316,12 +330,16 @@ export class Lane {
     return undefined;
   }
 
-  /** Call it when a request has been running for more than a second. */
+  /** Call this method when a request has been running for more than a second. */
   hasAged(): void {
     this.#aged += 1;
   }
 
-  /** Call it when a request has ended. @param aged whether `hasAged` was called for the request */
+  /**
+   * Call this method when a request has ended.
+   *
+   * @param aged whether `hasAged` was called for the request
+   */
   requestEnded(aged = false): void {
     this.#inFlight -= 1;
     this.#withoutResponse = 0;
@@ -329,7 +347,7 @@ export class Lane {
   }
 
   /**
-   * Learns from an attempt.
+   * Updates the lane with the result of an attempt.
    *
    * @returns the changes to write to the webhook: whether it is failing or working (null: unchanged), and its circuit
    *   breaker (undefined: unchanged)
@@ -351,7 +369,7 @@ export class Lane {
     return { before, health, breaker };
   }
 
-  /** Milliseconds since the lease was last requested; infinite if this node does not hold it. */
+  /** Milliseconds since the lease was last requested; infinite if this node does not hold the lease. */
   leaseAgeMs(nowMs: number): number {
     return this.#leasedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - this.#leasedAtMs;
   }
@@ -366,27 +384,34 @@ export class Lane {
   }
 
   /**
-   * Call it when this node no longer holds the lease: another node has taken it, or it is being released.
+   * Call this method when this node no longer holds the lease, because another node has taken the lease or this node is
+   * releasing it.
    *
-   * @param atMs results of earlier reads are stale; infinite until the release is done
+   * @param atMs results of reads that started before this time are stale; infinite until the release has finished
    */
   lost(atMs: number): void {
     this.#leasedAtMs = undefined;
     this.#goneAtMs = atMs;
   }
 
-  /** Whether the result of a read at this time is stale. */
+  /** Whether the result of a read that started at this time is stale. */
   isStale(askedMs: number): boolean {
     return askedMs < this.#goneAtMs;
   }
 
-  /** Call it when an attempt is settled or was not sent: the delivery may be loaded again if it is still due. */
+  /**
+   * Call this method when an attempt was settled, or when nothing was sent. The delivery may be loaded again if it is
+   * still due.
+   */
   release(id: string): void {
     if (this.#loading) this.#releasedWhileLoading.push(id);
     else this.#held.delete(id);
   }
 
-  /** Releases a delivery that was not sent or settled because of an error on our side, and rests until a time. */
+  /**
+   * Releases a delivery that was not sent or not settled because the service itself had an error. The lane then rests
+   * until the given time.
+   */
   postpone(id: string, untilMs: number): void {
     this.#blockedUntil = untilMs;
     this.release(id);

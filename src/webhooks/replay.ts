@@ -1,4 +1,4 @@
-/** Sending deliveries again: the plan and the outcome of a replay, and the messages about them. */
+/** Sending deliveries again: the plan and the outcome of a replay, and the messages about a replay. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AttemptOutcome, DELIVERY_STATES, type DeliveryState } from '../model/delivery.ts';
 import { breakerReason } from '../model/lane.ts';
@@ -10,9 +10,9 @@ import type { HistoryPlace } from '../store/operations/deliveries.ts';
 import type { ReplayedDelivery } from '../store/operations/replays.ts';
 import type { Store } from '../store/store.ts';
 
-/** Rows per read: a few milliseconds on SQLite, whose reads block the event loop. */
+/** Number of rows per read. A read takes a few milliseconds on SQLite, whose reads block the event loop. */
 const PART = 500;
-/** Maximum number of deliveries read to count them, so that counting is always fast. */
+/** Maximum number of deliveries that are read to count events, so that counting is always fast. */
 const MAX_LOOKED_AT = 50_000;
 
 export interface ReplayPlan {
@@ -22,9 +22,12 @@ export interface ReplayPlan {
   states: DeliveryState[];
   /** Number of events that the replay would send. */
   count: number;
-  /** Number of events by state; for states that are not selected, how many more events would be sent if they were. */
+  /**
+   * Number of events by state. For a state that is not selected: how many more events would be sent if it were
+   * selected.
+   */
   byState: Record<DeliveryState, number>;
-  /** False if there are more events than were counted. */
+  /** False if there are more events than the service has counted. */
   isComplete: boolean;
 }
 
@@ -75,9 +78,15 @@ async function tally(
   return { count: seen.size, byState, isComplete: after === null };
 }
 
-/** Maximum number of deliveries read for an outcome; the newest ones of a larger replay are not counted. */
+/**
+ * Maximum number of deliveries that are read for the outcome of a replay. The newest deliveries of a larger replay are
+ * not counted.
+ */
 const MAX_READ = 100_000;
-/** A replay makes deliveries due one at a time, within this period. The first retry after a failure is later. */
+/**
+ * A replay makes deliveries due one at a time, at most this far in the future. The first retry after a failure comes
+ * later than this.
+ */
 const SOON_MS = 2_000;
 /** Maximum number of different failures that are listed. */
 const MAX_FAILURES = 20;
@@ -94,7 +103,7 @@ export interface ReplayOutcome {
   canceled: number;
   /** The failures, most frequent first. */
   failures: ReplayFailure[];
-  /** False if the replay has sent more than were counted. */
+  /** False if the replay has sent more deliveries than the service has counted. */
   isComplete: boolean;
 }
 
@@ -103,7 +112,7 @@ interface ReplayFailure {
   status: number | null;
   error: string | null;
   count: number;
-  /** How many of them will be retried automatically. */
+  /** Number of these deliveries that will be retried automatically. */
   retried: number;
 }
 
@@ -131,8 +140,8 @@ export async function replayOutcome(
 }
 
 /**
- * A delivery whose attempt was running when the replay made it due has a last attempt that started before the replay.
- * It counts as attempted if its next attempt is not soon.
+ * If an attempt was running when the replay made its delivery due, the last attempt of the delivery started before the
+ * replay. Such a delivery counts as attempted if its next attempt is more than `SOON_MS` away.
  */
 function kindOf(
   { state, nextAt, last }: ReplayedDelivery,
@@ -178,7 +187,8 @@ export function whatHoldsBack(
 /**
  * The message about a test event.
  *
- * @param breaker why the webhook is held back, and when the next attempt is (ISO 8601)
+ * @param breaker.reason why the webhook is held back; null if it is not
+ * @param breaker.nextAttemptAt when the next attempt starts, in ISO 8601
  */
 export function testWords(
   { state }: Pick<Webhook, 'state'>,
@@ -186,14 +196,14 @@ export function testWords(
 ): string {
   if (state === 'paused') return 'The webhook is paused: the test is sent when it is resumed';
   if (reason === null) return 'The test event is being sent';
-  // A repeated request with the same idempotency key may come after the test has ended.
+  // A client may repeat a request with the same idempotency key after the test has ended.
   if (nextAttemptAt === null) return `The test is no longer waiting. ${reason}`;
   return `The test is waiting. ${reason}. Next attempt: ${nextAttemptAt}`;
 }
 
 /**
- * @param asked number of deliveries in the request
- * @param retried how many of them were still waiting
+ * @param asked number of deliveries that the user asked to send again
+ * @param retried number of these deliveries that were still waiting
  */
 export function sentAgainWords({ asked, retried }: { asked: number; retried: number }): string {
   if (retried === 0) return asked === 1 ? 'The event is being sent again' : 'The events are being sent again';
@@ -201,7 +211,10 @@ export function sentAgainWords({ asked, retried }: { asked: number; retried: num
   return `The events are being sent again; ${grouped(retried)} deliveries were still waiting, and are due now`;
 }
 
-/** `It would send 6 events: 4 waiting, 2 dead`; if there are none, which other deliveries there are. */
+/**
+ * `It would send 6 events: 4 waiting, 2 dead`. If the replay would send nothing, the sentence says which other
+ * deliveries exist.
+ */
 export function planWords({
   count,
   states,
@@ -228,13 +241,15 @@ export function statesWords(
     .join(', ');
 }
 
-/** Joins sentences that have no period; skips null. */
+/** Joins sentences that have no period, and skips null. */
 export function sentences(...parts: (string | null)[]): string {
   return parts.filter((part) => part !== null).join('. ');
 }
 
 const EVERY_MS = 1_000;
-/** Maximum number of waiting replayed deliveries per webhook: only those that are sent soon are created. */
+/**
+ * Maximum number of waiting replayed deliveries per webhook. A replay creates only the deliveries that are sent soon.
+ */
 const WAITING = 256;
 const STEPS = { first: 32, max: 256 };
 

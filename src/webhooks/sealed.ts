@@ -16,9 +16,11 @@ export interface WebhookDeps {
   sealer: Sealer;
   policy: AddressPolicy;
   resolver: Resolver;
-  /** Logs headers that cannot be decrypted. The command line passes none, and reports that itself. */
+  /**
+   * Logs that headers cannot be decrypted. The command line passes no logger, because it reports this problem itself.
+   */
   log?: Logger;
-  /** Maximum number of webhooks per workflow: FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
+  /** Maximum number of webhooks per workflow, set with FLOWHOOK_MAX_WEBHOOKS_PER_WORKFLOW. */
   limit: number;
 }
 
@@ -39,12 +41,12 @@ export async function webhookSecret(
   return deps.sealer.open(sealed, contextOf(webhook.teamId)).toString('utf8');
 }
 
-/** A new secret, sealed for the store. */
+/** Creates a new secret, sealed for the store. */
 export function newSealedSecret(sealer: Sealer, teamId: string): string {
   return sealer.seal(PREFIX + randomBytes(SECRET_BYTES).toString('base64'), contextOf(teamId));
 }
 
-/** The HMAC key in a sealed secret. */
+/** Decrypts a sealed secret, and returns its HMAC key. */
 export function openSecretKey(sealer: Sealer, input: { teamId: string; sealed: string }): Buffer {
   const secret = sealer.open(input.sealed, contextOf(input.teamId)).toString('utf8');
   return Buffer.from(secret.slice(PREFIX.length), 'base64');
@@ -57,7 +59,10 @@ function contextOf(teamId: string): string {
 
 const MAX_HEADERS = 20;
 const MAX_CHARACTERS = 4_096;
-/** Headers that cannot be set: they frame the message, the service sets them itself, or a proxy would act on them. */
+/**
+ * Names of headers that users cannot set, because they frame the message, the service sets them itself, or a proxy
+ * would act on them.
+ */
 const DENIED =
   /^(?:host|connection|keep-alive|transfer-encoding|trailer|expect|te|upgrade|(?:content|webhook|proxy|flowhook)-.*)$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
@@ -111,7 +116,7 @@ export function sealHeaders(sealer: Sealer, teamId: string, headers: Record<stri
   return sealer.seal(JSON.stringify(headers), headersContextOf(teamId));
 }
 
-/** @param input.sealed as stored; null if there are none */
+/** @param input.sealed the headers as stored; null if there are none */
 export function openHeaders(
   sealer: Sealer,
   input: { teamId: string; sealed: string | null },
@@ -121,9 +126,10 @@ export function openHeaders(
 }
 
 /**
- * The names of a webhook's custom headers. Their values are never shown.
+ * The names of a webhook's custom headers. The values are never shown.
  *
- * @returns null if they cannot be decrypted, for example with another encryption key: then they must be set again
+ * @returns null if the headers cannot be decrypted, for example because the encryption key has changed: the user must
+ *   then set the headers again
  */
 export async function headerNames(
   { store, sealer, log }: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,

@@ -11,7 +11,7 @@ import { type Destination, loggedResponse } from './destination.ts';
 import { EndedError, Exchange, failureOf } from './exchange.ts';
 import { type SigningKeys, signatureHeaders } from './sign.ts';
 
-/** Shared by all attempts of a process. */
+/** What all attempts of a process share. */
 interface Sender {
   /** Limits the time to connect. */
   dispatcher: Dispatcher;
@@ -21,9 +21,9 @@ interface Sender {
 interface Outgoing {
   to: Destination;
   keys: SigningKeys;
-  /** Time limit from the start of the attempt to the last byte of the response that is read. */
+  /** Time limit from the start of the attempt to the last byte that is read of the response. */
   timeoutMs: number;
-  /** How long the delivery was due before the attempt, for the log. */
+  /** How long the delivery had been due when the attempt started, for the log. */
   queuedMs: number;
   eventId: string;
   eventType: string;
@@ -35,13 +35,16 @@ interface Outgoing {
   hops?: number;
   /** The trace context of the attempt (W3C Trace Context). */
   traceparent?: string;
-  /** Aborts the attempt. The outcome then proves nothing about the endpoint. */
+  /** Aborts the attempt. The outcome of an aborted attempt proves nothing about the endpoint. */
   signal?: AbortSignal;
 }
 
 export interface Sent {
   attempt: Attempt;
-  /** The delay that the endpoint asked for (`Retry-After` of a 429 or 503, at most 24 hours); null if it did not. */
+  /**
+   * The delay that the endpoint asked for (`Retry-After` of a 429 or 503 response, at most 24 hours); null if it asked
+   * for none.
+   */
   retryAfterMs: number | null;
   /** Scheme, host and port of the endpoint. */
   server: string;
@@ -49,7 +52,11 @@ export interface Sent {
 
 const MAX_LOCATION = 200;
 
-/** Errors of the request become the outcome and error of the attempt. @throws only errors of signing */
+/**
+ * Sends the request. Errors of the request become the outcome and the error of the attempt.
+ *
+ * @throws only errors of signing
+ */
 export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Sent> {
   const { to, eventId: id, body: text, timeoutMs, signal } = outgoing;
   const startedAt = sender.now();
@@ -62,7 +69,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
     [HOPS_HEADER]: String((outgoing.hops ?? 0) + 1),
   };
   const { traceparent } = outgoing;
-  // A custom header with this name takes precedence.
+  // A custom header named `traceparent` takes precedence.
   if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
   const headers = [...to.headers];

@@ -1,4 +1,4 @@
-/** Settles attempts: writes their results to the store, in batches of attempts that end at about the same time. */
+/** Settles attempts: writes their results to the store, in batches of attempts that ended at about the same time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
@@ -10,18 +10,21 @@ const MAX_BATCH = 256;
 /**
  * A transaction costs as much as 20 settlements: on SQLite, each settlement takes 27 µs in a batch of 16, 17 µs in a
  * batch of 64, and 14 µs in a batch of 256. If at least `STREAM` settlements arrived during the previous write, the
- * settler waits up to `GATHER_MS` for `WORTH_WRITING` of them.
+ * settler waits up to `GATHER_MS` until `WORTH_WRITING` settlements are waiting.
  */
 const STREAM = 8;
 const WORTH_WRITING = 64;
 const GATHER_MS = 5;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
-/** Maximum number of attempts to write while closing, or after an error other than an unavailable store. */
+/** Maximum number of tries to write a batch while closing, or after an error other than an unavailable store. */
 const MAX_TRIES = 3;
-/** Webhooks with a locked row that are retried at the same time: each occupies a connection while it waits. */
+/**
+ * Maximum number of webhooks with a locked row that are retried at the same time. Each of them occupies a connection
+ * while it waits for the lock.
+ */
 const MAX_ASIDE = 4;
 
-/** Settlements of a webhook whose row another transaction has locked. */
+/** The settlements of a webhook whose row is locked by another transaction. */
 interface Aside {
   settlements: Settlement[];
   tries: number;
@@ -47,7 +50,7 @@ export class SettlementWriter {
   #gathered: (() => void) | undefined;
   #writing = 0;
   readonly #aside = new Map<string, Aside>();
-  /** Keys of `#aside` that no loop is processing. */
+  /** Keys of `#aside` that no loop is processing at the moment. */
   readonly #asideKeys: string[] = [];
   readonly #asideLoops = new Set<Promise<void>>();
   #loop: Promise<void> | undefined;
@@ -82,10 +85,10 @@ export class SettlementWriter {
   }
 
   /**
-   * The caller limits the number of waiting settlements: see `size`.
+   * Adds a settlement. The caller limits the number of waiting settlements: see `size`.
    *
-   * @param isAwaited the lane sends nothing until this settlement is written, so it is written without waiting for
-   *   more
+   * @param isAwaited whether the lane sends nothing until this settlement is written: if so, it is written without
+   *   waiting for more settlements
    */
   add(settlement: Settlement, isAwaited = false): void {
     this.#waiting.push(settlement);
@@ -101,7 +104,7 @@ export class SettlementWriter {
     }
   }
 
-  /** Shortens all pauses. Resolves when everything is written or given up. */
+  /** Shortens all pauses. Resolves when every settlement is written or given up. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#gathered?.();
@@ -144,7 +147,8 @@ export class SettlementWriter {
       } catch (error) {
         const isAway = error instanceof Problem;
         if (isAway && error.code === 'database_busy') return 'busy';
-        // Written one at a time: a settlement that cannot be written must not block the others.
+        // The settlements are written one at a time, so that a settlement that cannot be written does not block the
+        // others.
         if (!isAway && batch.length > 1) {
           for (const settlement of batch) {
             if ((await this.#write([settlement])) === 'busy') this.#setAside([settlement]);
@@ -183,7 +187,7 @@ export class SettlementWriter {
     return others !== undefined;
   }
 
-  /** Retries the separated webhooks in turn. Most settlements of a busy batch can be written immediately. */
+  /** Retries the webhooks that were set aside, in turn. Most settlements of a busy batch can be written immediately. */
   async #runAside(): Promise<void> {
     for (;;) {
       const key = this.#asideKeys.shift();

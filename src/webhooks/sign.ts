@@ -6,9 +6,9 @@ const MAX_CACHED = 256;
 
 /** The signed content. */
 interface Signable {
-  /** The event's id: the same for every attempt and every receiver. Contains no dots. */
+  /** The id of the event, which is the same for every attempt and every receiver. Contains no dots. */
   id: string;
-  /** Seconds since 1970, at the time of this attempt. */
+  /** Time of this attempt, in seconds since 1970. */
   timestamp: number;
   /** The exact text of the request body. */
   body: string;
@@ -16,11 +16,11 @@ interface Signable {
 
 export interface SigningKeys {
   /**
-   * The webhook's secrets (the bytes encoded after `whsec_`), newest first. During a rotation there are two, and both
-   * sign, so that the receiver can switch at any time.
+   * The webhook's secrets (the bytes encoded after `whsec_`), newest first. During a rotation there are two secrets,
+   * and both sign, so that the receiver can switch at any time.
    */
   secrets: readonly Uint8Array[];
-  /** The team's ed25519 key, whose public key is published; null omits the `v1a` signature. */
+  /** The team's ed25519 key, whose public key is published. If null, there is no `v1a` signature. */
   privateKey: KeyObject | null;
 }
 
@@ -53,10 +53,10 @@ async function signatures(
 const inThreadPool = promisify(sign) as (algorithm: null, content: Buffer, key: KeyObject) => Promise<Buffer>;
 
 /**
- * Returns a function that signs with ed25519 and caches the last 256 signatures: all subscribers of an event get the
- * same id, timestamp and body, and so the same signature (RFC 8032: signatures are deterministic). The key is a
- * digest of the content, because an erasure may rewrite an event within the same second, and so that the cache
- * contains nothing that an erasure would have to find.
+ * Returns a function that signs with ed25519 and caches the last 256 signatures. All subscribers of an event get the
+ * same id, timestamp and body, and therefore the same signature, because ed25519 signatures are deterministic (RFC
+ * 8032). The cache key is a digest of the signed content, for two reasons: an erasure may rewrite an event within the
+ * same second, and the cache then contains nothing that an erasure would have to find.
  */
 export function createSignatureCache(
   make = (content: Buffer, key: KeyObject): Promise<Buffer> => inThreadPool(null, content, key),

@@ -8,7 +8,7 @@ import type { SigningKey } from '../store/operations/teams.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookDeps } from './sealed.ts';
 
-/** A published key; `key` is `whpk_` and the 32 raw bytes in base64. */
+/** A published key. `key` is `whpk_` followed by the 32 raw bytes in base64. */
 interface PublicSigningKey {
   id: string;
   type: 'ed25519';
@@ -16,7 +16,7 @@ interface PublicSigningKey {
   createdAt: string;
 }
 
-/** Keys cached by `createTeamSigner`; beyond this, the oldest is dropped. */
+/** Maximum number of keys that `createTeamSigner` caches. Beyond it, the oldest key is dropped. */
 const MAX_OPEN_KEYS = 10_000;
 
 /**

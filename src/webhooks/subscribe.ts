@@ -9,9 +9,9 @@ import { headersMistake, newSealedSecret, sealHeaders, type WebhookDeps, webhook
 const MAX_NAMED_EVENTS = 10;
 
 /**
- * Subscribes, or returns the existing webhook with the same workflow, URL and set of events. With `workflowId` null,
- * it receives the events of all workflows of the team. `settings` apply only to a new webhook. `url` and `events`
- * must be valid (`model/webhook.ts`).
+ * Subscribes a webhook, or returns the existing webhook with the same workflow, URL and set of events. If `workflowId`
+ * is null, the webhook receives the events of all workflows of the team. `settings` apply only to a new webhook. `url`
+ * and `events` must be valid (`model/webhook.ts`).
  *
  * @returns the webhook, and a message with its id, with warnings about unknown event names, and with a warning if the
  *   address policy will reject the URL
@@ -68,12 +68,12 @@ function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
 }
 
-/** The DNS lookup for the warning must not delay the response for longer. */
+/** The warning's DNS lookup delays the response for at most this long. */
 const LOOK_UP_MS = 1_000;
 
 /**
- * A warning if the address policy rejects the URL, or ''. IP literals and `localhost` are checked immediately, other
- * names within a second; a DNS lookup that fails or takes longer causes no warning.
+ * A warning if the address policy rejects the URL; otherwise ''. IP literals and `localhost` are checked immediately.
+ * Other names are looked up; a DNS lookup that fails or takes longer than a second causes no warning.
  */
 export async function addressWarning(
   deps: Pick<WebhookDeps, 'policy' | 'resolver'>,
@@ -88,7 +88,7 @@ export async function addressWarning(
       if (!verdict.allowed) return `Deliveries will be refused: ${verdict.why}.`;
     }
   } catch {
-    // The name may resolve by the time an event is sent.
+    // A failed DNS lookup causes no warning, because the name may resolve by the time an event is sent.
   }
   return '';
 }
@@ -100,12 +100,16 @@ export const MAX_TIMEOUT_MS = 30_000;
 
 const FIELDS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'];
 
-/** Missing fields stay unchanged; `headers: null` removes the custom headers. */
+/** Changes to a webhook. Missing fields stay unchanged; `headers: null` removes the custom headers. */
 export interface WebhookChanges extends Partial<WebhookSettings> {
   headers?: Record<string, string> | null;
 }
 
-/** Validates the changes. @throws Problem `field_invalid`, with the first invalid field and its valid values */
+/**
+ * Validates the changes.
+ *
+ * @throws Problem `field_invalid`, with the first invalid field and the values that it accepts
+ */
 export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
   const mistake = changesMistake(fields);
   if (mistake !== undefined) throw new Problem('field_invalid', { sentence: mistake });
@@ -113,7 +117,7 @@ export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
 }
 
 /**
- * @param input.expected changes nothing if the webhook's current state differs from this
+ * @param input.expected the state that the caller has read: if the webhook has changed since, nothing is changed
  * @throws Problem `webhook_not_found`; `precondition_failed`
  */
 export async function changeWebhook(
@@ -167,7 +171,7 @@ const HOUR_MS = 3_600_000;
 
 /**
  * @param input.overlapHours 0 to 168: how long deliveries are signed with both secrets
- * @returns the new secret, and until when the old one is used too
+ * @returns the new secret, and until when the old secret is used too
  * @throws Problem `webhook_not_found`
  */
 export async function rotateSecret(
