@@ -9,7 +9,7 @@ export const ERRORS = {
   unauthorized: [401, 'Unauthorized: send a valid API key in the x-api-key header'],
   scope_missing: [
     403,
-    'This API key lacks the scope that this operation requires. Use a key that has it',
+    'This API key lacks the scope that this operation requires. Use a key with this scope',
     401,
   ],
 
@@ -33,7 +33,7 @@ export const ERRORS = {
   route_not_found: [404, 'No such path. /openapi.json lists all operations'],
   method_not_allowed: [
     405,
-    'This path does not support this method. The Allow header lists the methods it supports',
+    'This path does not support this method. The Allow header lists the supported methods',
   ],
   workflow_not_found: [404, 'No workflow found'],
   webhook_not_found: [404, 'No webhook found'],
@@ -50,18 +50,18 @@ export const ERRORS = {
   version_pruned: [410, 'This version has been pruned. Read all records again'],
   range_not_satisfiable: [
     416,
-    'The requested range starts after the end of the response. The content-range header has its length in bytes',
+    'The requested range starts after the end of the response. The content-range header contains the length of the response in bytes',
   ],
   team_not_found: [404, 'No team found'],
   key_not_found: [404, 'No key found'],
 
   key_own: [
     400,
-    'This is the key that authenticates this request: revoking it locks out everyone who uses it. To revoke it anyway, add ?self=true',
+    'This API key authenticates this request, so revoking it would lock out everyone who uses it. To revoke the key anyway, add ?self=true',
   ],
   key_lives_longer: [
     400,
-    'A key cannot create a key that expires later than itself. Choose an earlier `expiresAt`, call with a longer-lived key, or use `flowhook keys`',
+    'A key cannot create a key that expires later than itself. Choose an earlier `expiresAt`, send the request with a longer-lived key, or use `flowhook keys`',
   ],
   key_of_operator: [
     400,
@@ -74,7 +74,7 @@ export const ERRORS = {
   path_invalid: [400, 'The path is not valid percent-encoded UTF-8'],
   webhook_loop: [
     400,
-    'A long chain of Flowhook webhooks led to this request, which looks like a loop. Unsubscribe one of these webhooks, or narrow its events',
+    'A long chain of Flowhook webhooks led to this request, which looks like a loop. Unsubscribe one of these webhooks, or subscribe it to fewer events',
   ],
   request_malformed: [400, 'The request is not valid HTTP'],
   http_version_unsupported: [505, 'This HTTP version is not supported. Send HTTP/1.1', 400],
@@ -145,13 +145,13 @@ export const ERRORS = {
   ],
   disk_failed: [
     503,
-    'Writing to the disk of the data directory fails: it is broken, read-only or over a quota. Reads work. The operator finds the cause in the log of the service; writes resume automatically once it is fixed',
+    'The service cannot write to the disk of the data directory: the disk is broken, read-only or over a quota. Reads work. The operator can find the cause in the log of the service; writes resume automatically once the cause is fixed',
   ],
   stopping: [503, 'The service is stopping. Try again shortly'],
   not_ready: [503, 'The service is not ready. Try again shortly'],
   internal: [
     500,
-    'Internal error. The operator finds the cause in the log of the service under this x-request-id',
+    'Internal error. The operator can find the cause in the log of the service, by the x-request-id of this response',
   ],
 } as const satisfies Record<string, readonly [status: number, sentence: string, contractStatus?: number]>;
 

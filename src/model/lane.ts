@@ -278,7 +278,7 @@ export function breakerReason({ state, until, failures }: Breaker, nowMs: number
     case 'closed':
       return until > nowMs ? 'The endpoint asked for a pause (Retry-After)' : null;
     case 'half_open':
-      return 'The endpoint responds again. It gets few concurrent requests until several in a row have succeeded';
+      return 'The endpoint responds again. Flowhook sends it few concurrent requests until several requests in a row have succeeded';
     case 'open':
       return failures >= MAX_FAULTS
         ? `The endpoint has failed ${failures} times in a row`

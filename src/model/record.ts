@@ -88,10 +88,10 @@ function parseObject(line: string): Record<string, unknown> {
     value = parseExactly(line);
   } catch (error) {
     if (error instanceof RangeError) throw new InvalidRecordError(TOO_DEEP);
-    throw new InvalidRecordError(`it is not valid JSON (${(error as Error).message}): ${excerpt(line)}`);
+    throw new InvalidRecordError(`the record is not valid JSON (${(error as Error).message}): ${excerpt(line)}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new InvalidRecordError(`it is not a JSON object: ${excerpt(line)}`);
+    throw new InvalidRecordError(`the record is not a JSON object: ${excerpt(line)}`);
   }
   if (countAtMost(line, /[[{]/g, MAX_LEVELS) === MAX_LEVELS && isNestedDeeper(value, MAX_LEVELS)) {
     throw new InvalidRecordError(TOO_DEEP);
@@ -99,7 +99,7 @@ function parseObject(line: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-const TOO_DEEP = `its lists and objects are nested too deeply; at most ${MAX_LEVELS} levels are allowed`;
+const TOO_DEEP = `the lists and objects of the record are nested too deeply; at most ${MAX_LEVELS} levels are allowed`;
 
 function checkFieldCount(line: string, record: Record<string, unknown>): void {
   // Every field needs a colon, so counting colons is enough for most records, and cheap.
@@ -107,7 +107,7 @@ function checkFieldCount(line: string, record: Record<string, unknown>): void {
   const count = Object.keys(record).length;
   if (count <= MAX_FIELDS) return;
   throw new InvalidRecordError(
-    `the record has ${count} fields; at most ${MAX_FIELDS} are allowed. Use a list, or split it into several records`,
+    `the record has ${count} fields; at most ${MAX_FIELDS} are allowed. Use a list, or split the record into several records`,
   );
 }
 

@@ -63,7 +63,7 @@ export function checkSchedule(cron: string, timezone: string): string | undefine
     const why = (error as Error).message.replace(/^\w+: /, '');
     return `must be a cron expression such as "0 6 * * 1-5", found "${cron}": ${why}`;
   }
-  return due === null ? `must match some date, but "${cron}" never does` : undefined;
+  return due === null ? `must match some date, but "${cron}" matches none` : undefined;
 }
 
 function isTimezone(name: string): boolean {

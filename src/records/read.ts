@@ -128,10 +128,10 @@ export async function checkStillThere(
 ): Promise<void> {
   const now = await store.records.version(place);
   if (now === undefined || now.oldest > version.number) {
-    throw new VersionGoneError(`Version ${version.number} was pruned while it was read`);
+    throw new VersionGoneError(`Version ${version.number} was pruned while it was being read`);
   }
   if (now.erasures !== version.erasures) {
-    throw new VersionGoneError(`Records of version ${version.number} were erased while it was read`);
+    throw new VersionGoneError(`Records of version ${version.number} were erased while the version was being read`);
   }
 }
 

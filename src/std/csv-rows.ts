@@ -66,7 +66,7 @@ export function splitCsv(maxLength: number, delimiter = ','): CsvSplitter {
     rowLength += to - from;
     if (rowLength > maxLength) {
       throw new MalformedError(
-        `Row ${number} is longer than ${maxLength} characters. Is a quote not closed?`,
+        `Row ${number} is longer than ${maxLength} characters. A closing quote may be missing`,
       );
     }
     return to;

@@ -150,7 +150,7 @@ export class FairPlaces {
 
   #wait(name: string, team: Team, { ahead = false }: { ahead?: boolean }): Promise<void> {
     if (!this.#waiting.admits(name, this.#mostWaiting)) {
-      return Promise.reject(new NoPlaceError('Too many wait already'));
+      return Promise.reject(new NoPlaceError('Too many calls are already waiting'));
     }
     this.#teams.set(name, team);
     this.#waiting.add(name);
@@ -167,7 +167,7 @@ export class FairPlaces {
         queue.delete(go);
         this.#waiting.remove(name);
         this.#forgetIdle(name);
-        reject(new NoPlaceError('No place became free in time'));
+        reject(new NoPlaceError('No place became available in time'));
       }, this.#patienceMs);
     });
   }

@@ -214,7 +214,7 @@ export function splitElements(
               start = at;
             }
             depth -= 1;
-            if (depth < 0) throw new MalformedError('A closing bracket has no opening bracket');
+            if (depth < 0) throw new MalformedError('The JSON text contains a closing bracket that has no opening bracket');
             if (!within && depth < matched) matched = depth;
             if (depth === 0) rootEnded = true;
             expectsName = false;
@@ -250,7 +250,7 @@ export function splitElements(
     end() {
       if (depth > 0 || inString) {
         throw new MalformedError(
-          `The JSON text is incomplete: it ends${count === 0 ? '' : ` after record ${count},`} before it is closed`,
+          `The JSON text is incomplete: it ends${count === 0 ? '' : ` after record ${count},`} before all of its brackets are closed`,
         );
       }
       if (!anything && !rootEnded && Buffer.concat(around).toString().trim() === '') {

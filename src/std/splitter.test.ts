@@ -133,7 +133,7 @@ test('names the row in errors about invalid CSV', () => {
   for (const [text, sentence] of [
     ['id\n"1" x\n', /Row 2: there is text after the closing quote of field 1/],
     ['id\n1,"2', /Row 2: a quoted field is not closed/],
-    [`id\n"${'x'.repeat(MAX)}`, /Row 2 is longer than 1000 characters. Is a quote not closed/],
+    [`id\n"${'x'.repeat(MAX)}`, /Row 2 is longer than 1000 characters. A closing quote may be missing/],
   ] as const) {
     assert.throws(() => split('csv', [Buffer.from(text)]), sentence);
   }

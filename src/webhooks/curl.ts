@@ -39,7 +39,7 @@ export async function deliveryCommand(
   const sealed = (await store.webhooks.sealed(of))?.secret;
   if (webhook === undefined || sealed === undefined) {
     throw new Problem('delivery_not_found', {
-      sentence: 'The webhook of this delivery has been unsubscribed, so nothing can sign the request',
+      sentence: 'The webhook of this delivery has been unsubscribed, so the request cannot be signed',
     });
   }
   const url = new URL(webhook.url);

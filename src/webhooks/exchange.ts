@@ -79,7 +79,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(_: unknown, chunk: Buffer): void {
     if (this.#isOver || this.#excerpt.add(chunk)) return;
     this.#response.resolve(this.#excerpt.text(this.headers['content-encoding']));
-    this.#abort(new EndedError('protocol', 'Enough of the response was read'));
+    this.#abort(new EndedError('protocol', 'The rest of the response is not needed'));
   }
 
   onResponseEnd(): void {

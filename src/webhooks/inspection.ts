@@ -67,7 +67,7 @@ export class Inspection {
   async refusal(): Promise<string | null> {
     const remark = await addressWarning(this.#deps, this.#publicUrl());
     if (remark === '') return null;
-    return `${remark} Inspectors use the address in FLOWHOOK_PUBLIC_URL, or by default the one on which the service listens`;
+    return `${remark} Inspectors use the address in FLOWHOOK_PUBLIC_URL, or by default the address on which the service listens`;
   }
 
   /**
@@ -126,7 +126,7 @@ export class Inspection {
     const tokens = Math.min(BURST, before.tokens + ((nowMs - before.atMs) / 1_000) * PER_SECOND);
     if (tokens < 1 || !this.#underWay.admits(teamId, MAX_CONCURRENT)) {
       throw new Problem('overloaded', {
-        sentence: `Inspectors are overloaded: each accepts ${PER_SECOND} requests per second, and all together ${MAX_CONCURRENT} concurrent requests. Try again shortly`,
+        sentence: `Inspectors are overloaded: one inspector accepts ${PER_SECOND} requests per second, and all inspectors together accept ${MAX_CONCURRENT} concurrent requests. Try again shortly`,
         headers: { 'retry-after': '1' },
       });
     }
@@ -191,7 +191,7 @@ async function inspectSignature(deps: Deps, message: InspectedMessage): Promise<
   if (message.truncated) {
     return judged(
       'invalid',
-      'The body is larger than any that this service sends, so this service did not sign it',
+      'The body is larger than any body that this service sends, so this service did not sign it',
     );
   }
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '' } = headers;

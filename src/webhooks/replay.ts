@@ -181,7 +181,7 @@ export function whatHoldsBack(
   if (state === 'paused') return 'The webhook is paused: nothing is sent until it is resumed';
   const reason = breaker === null ? null : breakerReason(breaker, nowMs);
   if (reason === null || breaker?.state === 'half_open') return reason;
-  return `${reason}. One request is sent now; the others follow if it succeeds`;
+  return `${reason}. One event is sent now; the other events follow if its request succeeds`;
 }
 
 /**
