@@ -66,7 +66,7 @@ export const ATTEMPT_OUTCOMES = [
 /** The outcome of one request; `http` is a response with a status other than 2xx. */
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** The log entry of one request. Times in epoch milliseconds. */
+/** The log entry of one request. Times are in epoch milliseconds. */
 export interface Attempt {
   startedAt: number;
   durationMs: number;

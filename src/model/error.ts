@@ -193,8 +193,8 @@ export function found<T>(value: T | undefined, code: ErrorCode): T {
 }
 
 /**
- * Thrown when a job's attempt writes although the job has moved on: another attempt has taken over, or the job has
- * ended. The transaction has been rolled back; the attempt must stop and discard everything.
+ * Thrown when an attempt of a job writes although it no longer holds the job: another attempt has taken over, or the
+ * job has ended. The transaction has been rolled back; the attempt must stop and discard everything.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError';

@@ -23,7 +23,7 @@ export interface EventKind {
   description: string;
   /** Describes the whole body. */
   schema: JsonSchema;
-  /** A whole body, as a webhook receives it. */
+  /** The whole body of an event, as a webhook receives it. */
   example: Record<string, unknown>;
 }
 
@@ -71,7 +71,7 @@ const examplePublished = {
 const exampleTimes = { queuedAt: QUEUED_AT, startedAt: STARTED_AT, finishedAt: FINISHED_AT };
 const exampleWebhookId = 'wh_01kadz8v3s7v0s8e1c3q5m2n4p';
 
-/** By type: a description, the schema of `data`, and an example of `data`. */
+/** For each event type: a description, the schema of `data`, and an example of `data`. */
 const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema; example: object }>> = {
   workflow_queued: {
     description: 'A job was queued for a workflow.',

@@ -68,7 +68,7 @@ export function canonicalEvents(names: readonly string[]): { known: (EventType |
   return { known, unknown };
 }
 
-/** Error sentences quote at most this many characters of a name. */
+/** Maximum number of characters of an event name that error sentences quote. */
 const MAX_SHOWN_NAME = 100;
 
 /** The event type or alias that is most similar to a name that never fires. */
@@ -77,8 +77,8 @@ export function nearestEvent(name: string): string | undefined {
 }
 
 /**
- * The error for a name that never fires, with a similar name: `"job.finishd" never fires here; did you mean
- * "job.finished"?`. Undefined for a name that fires.
+ * The error for an event name that never fires. It suggests a similar name: `"job.finishd" never fires here; did you
+ * mean "job.finished"?`. Undefined if the event name fires.
  */
 export function eventNameMistake(name: string): string | undefined {
   if (canonicalEvent(name) !== undefined) return undefined;

@@ -24,7 +24,7 @@ export interface Finding {
   what: string;
   /** The consequences of the problem, or why the check was skipped; null if the status is `ok`. */
   why: string | null;
-  /** The next step; null if none is needed. */
+  /** What the operator should do next; null if nothing is needed. */
   fix: string | null;
   tookMs: number;
 }
@@ -49,7 +49,7 @@ export interface EffectiveSetting {
    */
   value: string | null;
   origin: (typeof SETTING_ORIGINS)[number];
-  /** Where the value is set: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`; null for a default. */
+  /** Where the value is set: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`; null if the value is the default. */
   from: string | null;
   /** Description of the setting. */
   sentence: string;

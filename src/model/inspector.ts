@@ -4,9 +4,9 @@
 export const MAX_INSPECTORS = 20;
 /** Maximum number of requests that an inspector stores. The oldest requests are deleted first. */
 export const MAX_INSPECTED = 100;
-/** An inspector is deleted after this time. */
+/** Time after which an inspector is deleted. */
 export const INSPECTOR_MS = 24 * 3_600_000;
-/** A stored request body is truncated to this size. */
+/** Maximum size of a stored request body. Longer bodies are truncated. */
 export const MAX_INSPECTED_BYTES = 64 * 1_024;
 /** Bounds of the HTTP status that an inspector can be set to return. */
 export const INSPECTOR_STATUS = { least: 200, most: 599 };
@@ -22,7 +22,7 @@ export interface Inspector {
   /** HTTP status and delay of the responses that the inspector sends. */
   status: number;
   delayMs: number;
-  /** Number of requests received, including those no longer stored. */
+  /** Number of requests received, including requests that are no longer stored. */
   received: number;
   createdAt: number;
   expiresAt: number;

@@ -35,8 +35,8 @@ export const JOB_ORIGINS = ['api', 'schedule', 'cli', 'push'] as const;
 export type JobOrigin = (typeof JOB_ORIGINS)[number];
 
 /**
- * Why a job failed. `error` and `source` are retried as the workflow configures; `lost` is retried up to
- * `MAX_CRASHES` times; the others are not retried.
+ * Why a job failed. `error` and `source` are retried as the workflow configures. `lost` is retried up to `MAX_CRASHES`
+ * times. Other failures are not retried.
  */
 export const FAILURE_REASONS = [
   'error',

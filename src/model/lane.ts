@@ -21,7 +21,7 @@ export const MAX_LIMIT = 16;
  * An endpoint is slow if its attempts take longer than this on average. A running request becomes slow after this time.
  */
 export const SLOW_MS = 1_000;
-/** An endpoint is also slow after this many failed attempts in a row. */
+/** An endpoint also counts as slow after this many failed attempts in a row. */
 const SLOW_FAILURES = 3;
 /** Weight of the newest attempt in the moving average of durations. */
 const NEWEST_SHARE = 0.3;

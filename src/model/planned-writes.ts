@@ -29,7 +29,7 @@ export interface ComparedRecord {
   published: string | null;
 }
 
-/** One write. `body` is the record's JSON text, which contains its id. */
+/** A single write to the records table. `body` is the record's JSON text, which contains its id. */
 export type StagedWrite =
   | { kind: 'insert'; id: string; body: string }
   | { kind: 'supersede'; id: string; seq: number; addedIn: number; body: string }
@@ -116,7 +116,7 @@ export function guardMistake(input: { guards: Guards; before: number; after: num
   return undefined;
 }
 
-/** A warning for the sender of a push that removed most records; undefined otherwise. */
+/** A warning for the sender of a push that removed most records; undefined if no warning is needed. */
 export function removalWarning({ total, added, removed }: RecordCounts): string | undefined {
   const before = total - added + removed;
   if (before < MANY_RECORDS || 2 * removed <= before) return undefined;

@@ -6,9 +6,9 @@ export const QUOTAS = ['workflows', 'webhooks', 'keys', 'records', 'storedBytes'
 export type Quota = (typeof QUOTAS)[number];
 
 /**
- * Limits of a team; null: unlimited. `keys` counts usable keys, `records` the records of current versions,
- * `storedBytes` the size of their JSON in UTF-8 (older versions, logs and events do not count). Jobs beyond
- * `runningJobs` wait.
+ * Limits of a team; null: unlimited. `keys` limits the number of usable keys, `records` the number of records in
+ * current versions, and `storedBytes` the size of these records as JSON in UTF-8 (older versions, logs and events do
+ * not count). Jobs beyond `runningJobs` wait.
  */
 export type Quotas = Readonly<Record<Quota, number | null>>;
 
@@ -31,7 +31,7 @@ export const NO_QUOTAS: Quotas = {
 export const PUBLISHED = ['records', 'storedBytes'] as const satisfies readonly Quota[];
 export type PublishedQuota = (typeof PUBLISHED)[number];
 
-/** Sizes of a workflow before and after a run publishes; null: unknown. */
+/** The sizes of a workflow's records before and after a run publishes. Null: unknown. */
 export type PublishedSizes = Readonly<
   Record<PublishedQuota, { before: number | null; after: number | null }>
 >;
@@ -72,7 +72,8 @@ export function quotaReached(quota: MadeQuota, most: number, way: string = WAYS[
 }
 
 /**
- * Why a quota prevents a run from publishing; undefined if it does not. A team over quota may publish fewer records.
+ * Why a quota prevents a run from publishing; undefined if no quota does. A team that exceeds a quota may still publish
+ * fewer records than before.
  */
 export function publishMistake(input: {
   quota: PublishedQuota;

@@ -77,7 +77,7 @@ export function readRecord(line: string, key: readonly string[]): ReadRecord {
   return { id, body, bytes, fields: Object.keys(clean) };
 }
 
-/** Parses JSON text. Keeps the digits of numbers that a double would round, so that writing it back is exact. */
+/** Parses JSON text. Keeps the digits of numbers that a double would round, so that serializing the result is exact. */
 export function parseExactly(text: string): unknown {
   return LOSES_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
@@ -156,7 +156,8 @@ function checkedId(id: string, field: string): string {
   if (id === '') throw new InvalidRecordError(`the field \`${field}\` is empty`, field);
   if (id.includes('\u0000'))
     throw new InvalidRecordError(`the field \`${field}\` contains a NUL character`, field);
-  // A lone surrogate has no UTF-8 encoding: the database would store two different ids as the same text.
+  // A lone surrogate has no UTF-8 encoding. The database would store two ids with different lone surrogates as the same
+  // text.
   if (!id.isWellFormed())
     throw new InvalidRecordError(`the field \`${field}\` is not valid Unicode (a lone surrogate)`, field);
   if (id.length > MAX_RECORD_ID) {

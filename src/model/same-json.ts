@@ -51,7 +51,10 @@ function sameValue(one: unknown, other: unknown): boolean {
   );
 }
 
-/** Returns the same text for all values that `sameValue` considers equal. For hashing; it is not always valid JSON. */
+/**
+ * Returns the same text for all values that `sameValue` considers equal. The text is meant for hashing, and is not
+ * always valid JSON.
+ */
 export function canonicalJson(value: unknown): string {
   if (isNumber(value)) return decimalOf(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

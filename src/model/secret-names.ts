@@ -1,4 +1,4 @@
-/** The names of secrets, how definitions refer to them, and where they are set. */
+/** The names of secrets, the references to secrets in definitions, and the places where secrets are set. */
 
 /**
  * Names of secrets contain no double underscore and do not start with an underscore, so that

@@ -7,11 +7,11 @@ export interface Team {
   createdAt: number;
 }
 
-/** `admin` may change everything in its team, `operator` everything in the instance. */
+/** `admin` may change everything in the team of the key, `operator` everything in the instance. */
 export const SCOPES = ['read', 'queue', 'webhooks', 'admin', 'operator'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Scopes of keys that are created over the API; keys with `operator` are created at a shell only. */
+/** Scopes of keys that can be created over the API. Keys with the scope `operator` can be created only at a shell. */
 export const TEAM_SCOPES = ['read', 'queue', 'webhooks', 'admin'] as const satisfies readonly Scope[];
 
 export const MAX_KEY_NAME = 200;
@@ -29,7 +29,7 @@ export interface ApiKey {
   name: string;
   /** SHA-256 of the key, as hex. */
   hash: string;
-  /** The first characters of the key, for recognizing it. */
+  /** The first characters of the key, by which its owner recognizes the key. */
   prefix: string;
   scopes: Scope[];
   createdAt: number;
@@ -85,7 +85,7 @@ export function isTeamSlug(text: string): boolean {
 
 const MINUTE_MS = 60_000;
 
-/** A session expires after this time without a request. */
+/** Time without a request after which a session expires. */
 export const SESSION_MS = 12 * 60 * MINUTE_MS;
 /** A session is renewed at most once in this time, so that not every request writes to the database. */
 export const RENEW_AFTER_MS = 5 * MINUTE_MS;

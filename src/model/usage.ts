@@ -10,7 +10,7 @@ export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 /** Hours and days are in UTC. */
 export const PERIOD_MS: Readonly<Record<UsagePeriod, number>> = { hour: 3_600_000, day: 86_400_000 };
 
-/** The counters. A workflow has no deliveries; a webhook has no jobs or records. */
+/** The usage counters. A workflow has no deliveries, and a webhook has no jobs or records. */
 export interface UsageCounts {
   finished: number;
   failed: number;

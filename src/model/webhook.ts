@@ -20,7 +20,7 @@ export interface Webhook {
   pausedReason: string | null;
   /** Time of the first failure since the last success; null if no attempt has failed since the last success. */
   failingSince: number | null;
-  /** Why due deliveries are held back; null if they are not. */
+  /** Why due deliveries are held back; null if no deliveries are held back. */
   breaker: Breaker | null;
   /** Time of the last successful delivery, updated at most once a minute. */
   lastSuccessAt: number | null;
@@ -29,7 +29,10 @@ export interface Webhook {
 
 /** Settings of a webhook. Its custom headers are stored separately, encrypted. */
 export interface WebhookSettings {
-  /** Whether to send one delivery at a time, in the order of the events. A failing delivery blocks later ones. */
+  /**
+   * Whether to send one delivery at a time, in the order of the events. A failing delivery then blocks later
+   * deliveries.
+   */
   ordered: boolean;
   /** Maximum number of requests per second; null: unlimited. */
   ratePerSecond: number | null;

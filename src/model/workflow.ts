@@ -8,7 +8,7 @@ export type Source =
       /** `${state}` and `${config}` in an argument are replaced with the paths of files created for the run. */
       command: string[];
       protocol: Protocol;
-      /** The streams whose records are used (Singer); null: all. */
+      /** The Singer streams whose records are used. Null: the records of all streams are used. */
       streams: string[] | null;
       env: Record<string, string>;
       /** The configuration of a command, written to a file as JSON for each run. Its strings may contain secrets. */
@@ -22,7 +22,7 @@ export type Source =
 
 export const SOURCE_TYPES: readonly Source['type'][] = ['command', 'module', 'http', 'push'];
 
-/** Output formats of a command: one JSON object per line, or the messages of the Singer specification. */
+/** Output protocols of a command: one JSON object per line, or the messages of the Singer specification. */
 export const PROTOCOLS = ['ndjson', 'singer'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
@@ -33,7 +33,7 @@ export type Schedule = ({ cron: string; timezone: string } | { everyMs: number }
 export const MISSED = ['run', 'skip'] as const;
 export type Missed = (typeof MISSED)[number];
 
-/** How the records of a run are combined with the published ones. */
+/** How the records of a run are combined with the records that are already published. */
 export const MODES = ['replace', 'upsert', 'append'] as const;
 export type Mode = (typeof MODES)[number];
 
@@ -81,7 +81,7 @@ export interface Workflow {
   definitionHash: string;
   pausedAt: number | null;
   archivedAt: number | null;
-  /** The newest published version; 0 before the first. */
+  /** The newest published version; 0 before the first version is published. */
   currentVersion: number;
   /** The oldest version that has not been pruned. */
   oldestVersion: number;

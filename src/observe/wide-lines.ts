@@ -1,4 +1,4 @@
-/** The observer that writes the log: one wide line per unit of work, with everything that is known at its end. */
+/** The observer that writes the log. Each unit of work gets one wide line, with everything that is known at its end. */
 import { toIso } from '../std/clock.ts';
 import type { Logger } from './log.ts';
 import {

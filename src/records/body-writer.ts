@@ -33,7 +33,7 @@ export class BodyWriter {
   #count = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  /** @param options.open starts the thread; tests pass their own */
+  /** @param options.open starts the thread; tests pass their own function */
   constructor({ databaseUrl, log, open }: { databaseUrl: string; log: Logger; open?: () => Worker }) {
     this.#open = open ?? (() => openThread(databaseUrl));
     this.#log = log;

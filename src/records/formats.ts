@@ -18,8 +18,8 @@ export interface Formatter {
   tail: string;
   /**
    * Set if the store's pages can be sent unchanged. The store puts `first` before the first page and `next` before each
-   * further page; `end` follows the last page. (Concatenating these strings here doubled the work of the garbage
-   * collector.)
+   * further page; `end` follows the last page. (Concatenating these strings in JavaScript doubled the work of the
+   * garbage collector.)
    */
   asIs?: { first: string; next: string; end: string };
 }

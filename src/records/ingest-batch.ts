@@ -73,7 +73,7 @@ export interface BatchReader {
   next(): RecordBatch;
 }
 
-/** Creates a reader for one run. Its memory is bounded, however long the run is. */
+/** Creates a reader for one run. The memory of the reader is bounded, however long the run is. */
 export function createBatchReader({
   key,
   mode,

@@ -9,7 +9,7 @@ import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { checkStillThere, openVersion, PARSED_ROWS, pageRows } from './read.ts';
 
-/** Number of characters compared in one turn of the event loop: a few milliseconds. */
+/** Maximum number of characters that are compared in one turn of the event loop, which takes a few milliseconds. */
 const COMPARED_CHARACTERS = 65_536;
 
 /** A range of versions. `since` 0 means that the range starts before the first version. */

@@ -94,7 +94,8 @@ async function* pages(
   const rows = pageRows(version, asIs === undefined ? PARSED_ROWS : PAGE_ROWS);
   let sent = 0;
   let afterSeq = 0;
-  // Stops at the last record of the version: there may be many more rows that belong only to other versions.
+  // Reading stops at the last record of the version, because many more rows may follow that belong only to other
+  // versions.
   for (let pages = 1, done = false; sent < version.total && !done; pages++) {
     const lead = (sent === 0 ? asIs?.first : asIs?.next) ?? '';
     const from = { ...place, version: version.number, afterSeq, rows };

@@ -1,7 +1,7 @@
 /** Background work that runs at intervals and after a nudge, in steps that are too short to delay anything else. */
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Steps are sized to take about this long. */
+/** The duration of a step that `inSteps` aims for. */
 const STEP_MS = 10;
 /** The minimum pause between two steps. A pause lasts as long as the step before it, if that is longer. */
 const MIN_PAUSE_MS = 5;

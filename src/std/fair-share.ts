@@ -71,13 +71,13 @@ export class NoPlaceError extends Error {
 /** Resolves a waiting call. */
 type Go = () => void;
 
-/** A team that holds places or waits for one. */
+/** A team that holds places, or that waits for a place. */
 interface Team {
   /** Waiting calls with priority, oldest first. */
   ahead: Set<Go>;
   /** The other waiting calls, oldest first. */
   others: Set<Go>;
-  /** The number of the turn in which the team was last served; 0: never. */
+  /** The number of the turn in which the team was last served; 0 if it was never served. */
   servedAt: number;
 }
 

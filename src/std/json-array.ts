@@ -168,7 +168,7 @@ export function splitElements(
           continue;
         }
         if (within && at === start && partialBytes === 0 && isSpace(byte)) {
-          // White space before an element is not part of it.
+          // White space before an element is not part of the element.
           at += 1;
           start = at;
           continue;

@@ -198,7 +198,7 @@ export class CredentialCache<Found> {
     return found;
   }
 
-  /** The team of a credential that was used before, even if it is no longer valid. */
+  /** The team of a credential that was used before, even if the credential is no longer valid. */
   teamOf(hash: string): string | undefined {
     return this.#teams.get(hash);
   }

@@ -89,8 +89,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * An endpoint may close a kept-alive connection just as a request is written to it. The endpoint has not read that
-   * request, so it is sent again instead of counting as a failed attempt.
+   * An endpoint may close a kept-alive connection just as a request is written to the connection. The endpoint has not
+   * read this request, so the request is sent again instead of counting as a failed attempt.
    */
   onResponseError(_: unknown, error: Error): void {
     if (this.#isOver) return;

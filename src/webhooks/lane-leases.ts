@@ -18,7 +18,7 @@ const LEASE_MS = 15_000;
  */
 const KEEP_SHARE = 1 / 3;
 const TRUST_SHARE = 2 / 3;
-/** A lane is released after being idle for this long. */
+/** A lane that was idle for this long is released. */
 const IDLE_MS = 10_000;
 /** Maximum number of lanes that this node leases at a time. Other nodes lease further lanes, which spreads the load. */
 const MAX_TAKEN = 500;
@@ -90,7 +90,7 @@ export class LaneLeases {
     await this.#poller.stop();
   }
 
-  /** Releases all lanes. Never rejects: if it fails, the leases expire. */
+  /** Releases all lanes. Never rejects: if the release fails, the leases expire. */
   async releaseAll(): Promise<void> {
     await this.#release([...this.#lanes()].filter((lane) => lane.isHeld));
   }

@@ -10,7 +10,7 @@ import { mayTake, Shares } from '../std/fair-share.ts';
 
 const SLOTS = 512;
 const SLOW_SLOTS = SLOTS / 2;
-/** Maximum number of requests in flight, including those that have become slow. */
+/** Maximum number of requests in flight, including requests that have become slow. */
 const MAX_IN_FLIGHT = 2_048;
 
 /** One request in flight. */
@@ -38,7 +38,8 @@ export class Slots<Holder> {
   }
 
   /**
-   * Whether at least half of the slots are in use. If so, a lane waits for a response before it sends another request.
+   * Whether at least half of the slots are in use. If so, a lane must wait for a response before it sends another
+   * request.
    */
   get isScarce(): boolean {
     return this.#used >= SLOTS / 2;

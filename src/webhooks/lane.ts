@@ -1,15 +1,17 @@
 /**
- * The in-memory queue of one webhook: its loaded deliveries, ids not to load again, and when the next may be sent.
+ * The in-memory queue of one webhook: its loaded deliveries, the ids of deliveries that must not be loaded again, and
+ * the time when the next delivery may be sent.
  *
  *     load ──▶ queues ──▶ in flight ──▶ settling ──▶ released
  *
  * In the table, a delivery stays `waiting` until its settlement has committed, so every load also returns deliveries
- * that are already in memory. `#held` keeps them from being sent twice: an id is added when its delivery is loaded,
- * and removed when the settlement has committed *and* all loads that started before have returned, because these may
- * have read the row in its old state.
+ * that are already in memory. `#held` keeps these deliveries from being sent twice: an id is added when its delivery is
+ * loaded, and removed when the settlement has committed *and* all loads that started before the commit have returned,
+ * because such a load may have read the row in its old state.
  *
- * An ordered lane sends one delivery at a time, and the next one only after the result is written. After a failure,
- * its queue is dropped and loaded again, because the failed delivery stays first until it is delivered or dead.
+ * An ordered lane sends one delivery at a time, and the next delivery only after the result is written. After a
+ * failure, the queue of the lane is dropped and loaded again, because the failed delivery stays first until it is
+ * delivered or dead.
  */
 
 import {
@@ -52,7 +54,7 @@ const ORDERED_PAGE = 16;
 export type Limits = Record<DeliveryClass, number>;
 
 export class Lane {
-  /** The lane as the store last returned it. */
+  /** The data of the lane that the store returned last. */
   #due: DueLane;
   #health: LaneHealth;
   /** Whether `load` was called while another load was running, which may have read the table too early. */
@@ -70,13 +72,16 @@ export class Lane {
   #goneAtMs = Number.NEGATIVE_INFINITY;
   /** When the store last reported the lane as due, by the monotonic clock. */
   #usedAtMs = 0;
-  /** When a success was last written to the webhook; 0 if unknown. */
+  /** When a success was last written to the webhook; 0 if this time is unknown. */
   #wellAt = 0;
   /** The stored state of the circuit breaker. */
   #breaker: Breaker | null;
   /** Nothing is sent before this time, because the service itself had an error: see `postpone`. */
   #blockedUntil = 0;
-  /** When a failure was written to the webhook, by the monotonic clock; undefined if it is not marked as failing. */
+  /**
+   * When a failure was written to the webhook, by the monotonic clock; undefined if the webhook is not marked as
+   * failing.
+   */
   #failingWrittenMs: number | undefined;
   /** Classes that may have more due deliveries in the table. */
   readonly #more = new Set<DeliveryClass>();

@@ -188,6 +188,7 @@ export async function rotateSecret(
     overlapMs,
   });
   if (webhook === undefined) throw new Problem('webhook_not_found');
-  // The secret is read again, so that two concurrent rotations both return the valid one.
+  // After two concurrent rotations only one secret is valid, so the secret is read again, and both calls return the
+  // valid secret.
   return { secret: await webhookSecret(deps, { teamId, id }), overlapUntil };
 }
