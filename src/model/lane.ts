@@ -296,7 +296,7 @@ export interface Bucket {
 
 export const FULL_BUCKET: Bucket = { tokens: Number.POSITIVE_INFINITY, at: 0 };
 
-/** Corrects a bucket that was last used before the clock was set back: its tokens then count as the tokens of now. */
+/** Corrects a bucket that was last used before the clock was set back: its tokens then count from the current time. */
 export function asOf(bucket: Bucket, nowMs: number): Bucket {
   return bucket.at > nowMs ? { ...bucket, at: nowMs } : bucket;
 }

@@ -88,7 +88,9 @@ function parseObject(line: string): Record<string, unknown> {
     value = parseExactly(line);
   } catch (error) {
     if (error instanceof RangeError) throw new InvalidRecordError(TOO_DEEP);
-    throw new InvalidRecordError(`the record is not valid JSON (${(error as Error).message}): ${excerpt(line)}`);
+    throw new InvalidRecordError(
+      `the record is not valid JSON (${(error as Error).message}): ${excerpt(line)}`,
+    );
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidRecordError(`the record is not a JSON object: ${excerpt(line)}`);

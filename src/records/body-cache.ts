@@ -214,7 +214,10 @@ export class BodyCache {
    */
   async forget(place: WorkflowRef): Promise<void> {
     this.#small.forget(place);
-    await this.#abort(this.#of(place), new VersionGoneError('Records were erased while they were being read'));
+    await this.#abort(
+      this.#of(place),
+      new VersionGoneError('Records were erased while they were being read'),
+    );
   }
 
   /**
@@ -288,7 +291,8 @@ export class BodyCache {
       const onLength = (length: number) => this.#grow(file, length);
       const { signal } = file.broken;
       const ended = await this.#writer.write({ fd: handle.fd, body: file.of, onLength, signal });
-      if (ended !== 'complete') throw new Error('The file of a response body could not be written: the disk may be full');
+      if (ended !== 'complete')
+        throw new Error('The file of a response body could not be written: the disk may be full');
       // The signal must be checked before the wait: removing an aborted file waits for this build, so waiting for the
       // removal would never end.
       signal.throwIfAborted();

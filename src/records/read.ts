@@ -132,7 +132,9 @@ export async function checkStillThere(
     throw new VersionGoneError(`Version ${version.number} was pruned while it was being read`);
   }
   if (now.erasures !== version.erasures) {
-    throw new VersionGoneError(`Records of version ${version.number} were erased while the version was being read`);
+    throw new VersionGoneError(
+      `Records of version ${version.number} were erased while the version was being read`,
+    );
   }
 }
 

@@ -19,7 +19,7 @@ export class SmallBodyCache {
   #bytes = 0;
   #forgotten = 0;
 
-  /** @param maxBytes maximum size, of which at most 16 MiB are used; 0 disables the cache */
+  /** @param maxBytes maximum size of the cache; more than 16 MiB counts as 16 MiB, and 0 disables it */
   constructor(store: VersionReader, maxBytes: number) {
     this.#store = store;
     this.#maxBytes = Math.min(maxBytes, MAX_SMALL_BYTES);

@@ -214,7 +214,10 @@ export function splitElements(
               start = at;
             }
             depth -= 1;
-            if (depth < 0) throw new MalformedError('The JSON text contains a closing bracket that has no opening bracket');
+            if (depth < 0)
+              throw new MalformedError(
+                'The JSON text contains a closing bracket that has no opening bracket',
+              );
             if (!within && depth < matched) matched = depth;
             if (depth === 0) rootEnded = true;
             expectsName = false;

@@ -100,7 +100,7 @@ export class Authenticator {
     this.#cache = new CredentialCache(store, ({ teamId }) => teamId);
   }
 
-  /** Returns the caller to whom a key belongs; undefined if the key is unknown, revoked or expired. */
+  /** Returns the caller that a key belongs to; undefined if the key is unknown, revoked or expired. */
   async authenticate(key: string): Promise<Caller | undefined> {
     const hash = hashKey(key);
     const record = await this.#usable(hash);

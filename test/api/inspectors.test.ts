@@ -96,7 +96,10 @@ test('verdicts: absent, invalid, expired, and valid by an earlier secret or only
   await flowhook.webhooks.rotate(webhookId, { overlapHours: 0 });
   assert.equal((await judge('{}', signed('{}', oldSecret)))[0], 'invalid');
   const long = 'x'.repeat(70_000);
-  assert.match((await judge(long, signed(long, oldSecret)))[2], /larger than any body that this service sends/);
+  assert.match(
+    (await judge(long, signed(long, oldSecret)))[2],
+    /larger than any body that this service sends/,
+  );
 
   // For another team, the same signature is unknown.
   await flowhook.webhooks.test(webhookId);
