@@ -6,7 +6,7 @@ import { followJob } from './follow-job.ts';
 import { changeWords, liveWords, resultWords } from './job-words.ts';
 
 const WHY =
-  'The command tap was not found in any of the 2 folders of PATH on this machine. Install it, or give its path';
+  'The command tap was not found in any of the 2 folders of PATH on this machine. Install it, or specify its full path';
 
 const QUEUED: Job = {
   id: 'job_1',

@@ -36,32 +36,35 @@ export interface AttemptDeps {
   log: Logger;
   /** Receives a report of each attempt. */
   observer: Observer;
-  /** Starts traces for jobs that have none; undefined when tracing is off. */
+  /** Starts a trace for each job that has none. Undefined when tracing is off. */
   tracing?: Tracing | undefined;
-  /** In [0, 1), for the jitter of retries. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive), which varies the delay before a retry. */
   random(): number;
 }
 
 /** Signals that end an attempt early; the holder of its lease aborts them. */
 export interface RunSignals {
-  /** Kills the source. The reason is an `Interruption`. */
+  /** Aborting this signal kills the source. The reason of the signal is an `Interruption`. */
   abort: AbortSignal;
-  /** Asks the source to stop, and kills it after the grace period. */
+  /** Aborting this signal asks the source to stop. A source that is still running after the grace period is killed. */
   cancel: AbortSignal;
 }
 
-/** Why an attempt is aborted: its job will be released, or this node no longer holds it. */
+/**
+ * Why an attempt is aborted: `release` when its job will be released, `fenced` when this node no longer holds its
+ * lease.
+ */
 export type Interruption = 'release' | 'fenced';
 
 /** Supplies the lines of an attempt, and everything else that differs between a run of a source, a push and a trial. */
 export interface Producer {
-  /** The noun for log lines, such as `The run succeeded`. */
+  /** The noun in log lines such as `The run succeeded`. */
   what: 'run' | 'push';
-  /** How the records are read, staged and guarded. */
+  /** Defines how the records are read, staged and guarded. */
   definition: Definition;
   /** Starts producing lines. If it throws, the job fails with that error. */
   start(attempt: StartedAttempt): Promise<Lines>;
-  /** The error message after `limits.timeout`. */
+  /** Returns the error message for an attempt that exceeded `limits.timeout`. */
   tooSlow(seconds: number): string;
   /** Called before the records are published. If it throws, the job fails with that error. */
   confirm?(attempt: StartedAttempt): Promise<void>;
@@ -71,9 +74,12 @@ export interface Producer {
   onIngested?(ingested: Ingested): void;
   /** Whether the default guard for pushes applies, which refuses to remove nearly all records. */
   guardsPush?: boolean;
-  /** Fails the attempt with the signal's reason. */
+  /** When this signal aborts, the attempt fails with the signal's reason. */
   signal?: AbortSignal;
-  /** The caller waits for the result and still has the records: the attempt and its store writes are not retried. */
+  /**
+   * Whether the caller waits for the result and still has the records. In this case, neither the attempt nor its final
+   * write to the store is retried.
+   */
   once?: boolean;
 }
 
@@ -86,7 +92,7 @@ interface StartedAttempt {
   store: Store;
   log: Logger;
   reporter: Reporter;
-  /** Aborted when the attempt is interrupted or canceled, or when the producer's own signal is. */
+  /** Aborts when the attempt is interrupted or canceled, or when the `signal` of the producer aborts. */
   signal: AbortSignal;
   /** Cleans an error message before it is stored or shown. A producer that knows secrets replaces this to mask them. */
   clean(text: string): string;
@@ -101,14 +107,15 @@ export class RunFailure extends Error {
   }
 }
 
-/** No more records will arrive: the pushing client has disconnected, or the service is stopping. */
+/** Thrown when no more records will arrive: the pushing client has disconnected, or the service is stopping. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
 }
 
 /**
- * How an attempt ended. For `interrupted` no end was written: the engine releases the job, or another node has taken it.
- * `unwritten` is set when writing the end failed; `write` tries again.
+ * How an attempt ended. An attempt with the outcome `interrupted` has not recorded its end: the engine releases its
+ * job, or another node has already taken the job. `unwritten` is set when writing the end to the store failed;
+ * `unwritten.write` tries again.
  */
 export type AttemptEnd = (
   | { outcome: 'finished'; published?: Published; ingested?: Ingested }
@@ -117,10 +124,16 @@ export type AttemptEnd = (
   | { outcome: 'interrupted'; reason: Interruption }
 ) & { unwritten?: { error: unknown; write(): Promise<unknown> } };
 
-/** The guards for a run whose source reports no changes: the published records have already passed the real ones. */
+/**
+ * The guards for a run whose source reports no changes. The published records are kept, and they passed the workflow's
+ * guards when they were published.
+ */
 const NO_GUARDS: Definition['guards'] = { minRecords: 0, maxDropPercent: null };
 
-/** Runs an attempt and records how it ended. No process of the attempt is left when this resolves. Never rejects. */
+/**
+ * Runs an attempt and records how it ended. When the promise resolves, no process of the attempt is left. Never
+ * rejects.
+ */
 export async function runAttempt(
   deps: AttemptDeps,
   claimed: ClaimedJob,
@@ -141,7 +154,8 @@ export async function runAttempt(
   const reporter = new Reporter({ report: (news) => deps.store.jobs.report({ held, ...news }), now, log });
   const ends = [signals.abort, signals.cancel];
   const signal = AbortSignal.any(producer.signal === undefined ? ends : [...ends, producer.signal]);
-  // Retries even after a cancellation, because the end must be written.
+  // Only an abort ends the retries of this store, not a cancellation, because the end of a canceled attempt must be
+  // written.
   const store = producer.once ? deps.store : retryingStore(deps.store, signals.abort, deps.random);
   const attempt: StartedAttempt = {
     store: retryingStore(deps.store, signal, deps.random),
@@ -156,7 +170,7 @@ export async function runAttempt(
     if (published.outcome === 'canceled') return over({ outcome: 'canceled' }, { ingested });
     return over({ outcome: 'finished', published, ingested }, { ingested, published });
   } catch (error) {
-    // The attempt is fenced because publishing succeeded, and only the response of the store was lost.
+    // Publishing succeeded, but the response of the store was lost. The retry of the publication was then fenced.
     if (error instanceof FencedError && (await isFinished())) return over({ outcome: 'finished' });
     if (error instanceof FencedError || signals.abort.reason === 'fenced') return interrupted('fenced');
     if (signals.cancel.aborted) return await canceled();
@@ -188,7 +202,9 @@ export async function runAttempt(
     return written(() => store.jobs.endCanceled({ held }), { outcome: 'canceled' });
   }
 
-  /** Writes the end. If another process has already written one, this attempt counts as interrupted. */
+  /**
+   * Writes the end of the attempt. If another process has already written an end, the attempt counts as interrupted.
+   */
   async function written(
     write: () => Promise<unknown>,
     end: AttemptEnd,
@@ -244,13 +260,13 @@ export async function runAttempt(
     });
   }
 
-  /** Whether this attempt, and not a later one, finished the job. */
+  /** Returns whether the job was finished by this attempt, and not by a later one. */
   async function isFinished(): Promise<boolean> {
     const stored = await deps.store.jobs.get({ teamId: held.teamId, id: held.jobId }).catch(() => undefined);
     return stored?.state === 'finished' && stored.attempt === held.attempt;
   }
 
-  /** Call this before writing the end: an attempt that has ended accepts no more log lines. */
+  /** Call this before writing the end of the attempt, because an attempt that has ended accepts no more log lines. */
   async function lastLine(level: LogLevel, text: string): Promise<void> {
     reporter.line(level, text);
     await reporter.flush();
@@ -304,17 +320,17 @@ async function publishLines(
       held,
       guards: end.unchanged ? NO_GUARDS : { ...guards, guardsPush: producer.guardsPush === true },
       mode,
-      // Undefined keeps the state of the previous version.
+      // If the state is undefined, the new version keeps the state of the previous version.
       state: end.state,
       fields: ingested.fields,
     });
     return { published, ingested };
   } catch (error) {
-    // A timeout may cut a record in half, which then fails to parse: report the timeout.
+    // A timeout may cut a record in half, and the half does not parse. The error to report is then the timeout.
     throw tooSlow === undefined || error instanceof FencedError ? error : tooSlow;
   } finally {
     clearTimeout(deadline);
-    // A canceled run still has its grace period.
+    // A canceled run is not killed here, because its grace period has not ended yet.
     if (!signals.cancel.aborted) kill();
     await run.end;
     signals.cancel.removeEventListener('abort', stop);
@@ -349,7 +365,10 @@ function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingest
   return { emitted: records, duplicates, existing, skipped, suppressed };
 }
 
-/** The first line of an error, without a trailing `… standard error:`: those lines are already in the log. */
+/**
+ * Returns the first line of an error message without a trailing `… standard error:`. The lines after the first are
+ * already in the log.
+ */
 function withoutTail(message: string): string {
   const [first = ''] = message.split('\n', 1);
   return first.replace(/\. [^.]*:$/, '').replace(/\.$/, '');

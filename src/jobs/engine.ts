@@ -20,22 +20,25 @@ import { IsolatedBatch } from './isolated-batch.ts';
 import { type Lease, Leases } from './leases.ts';
 import { type SourceDeps, sourceProducer } from './run-source.ts';
 
-/** The store usually wakes the engine when a job is due. If that notification is lost, the next poll finds the job. */
+/**
+ * How often the engine looks for due jobs. The store usually wakes the engine when a job is due, and polling finds the
+ * jobs whose notification was lost.
+ */
 const POLL_MS = 1_000;
 
 export interface EngineOptions extends AttemptDeps, SourceDeps {
   nodeId: string;
   /** Maximum number of concurrent jobs on this node. */
   capacity: number;
-  /** Maximum number of concurrent jobs per team on all nodes together. */
+  /** Maximum number of concurrent jobs of one team, across all nodes. */
   perTeam: number;
   /** Upper limits for definitions made over the API (default: none). */
   ceilings?: Ceilings;
-  /** Workflows whose jobs this node must not claim (default: none). */
+  /** Returns the workflows whose jobs this node must not claim (default: none). */
   except?(): readonly { teamId: string; workflowId: string }[];
-  /** Whether this node has the applied files of a workflow; called for each claimed job (default: yes). */
+  /** Returns whether the files of this node match the applied workflow. Called for each claimed job (default: true). */
   runsHere?(workflow: Workflow): Promise<boolean>;
-  /** The leases of this process, to share them with pushes (default: a new `Leases`). */
+  /** The leases of this process. Pass them so that the engine and pushes share them (default: a new `Leases`). */
   leases?: Leases;
   /** See `LeaseOptions`; ignored with `leases`. */
   leaseMs?: number;
@@ -51,9 +54,12 @@ export class Engine {
   #unwatch: (() => void) | undefined;
   readonly #reclaims: IsolatedBatch<Abandoned>;
   #claiming: Promise<void> | undefined;
-  /** Whether the response to a claim was lost: the claim may have been committed. */
+  /** Whether the response to a claim was lost. The store may have committed this claim. */
   #isUnsure = false;
-  /** Attempts that ended here without the store recording it. They are released, so that they do not count as crashes. */
+  /**
+   * Attempts that ended on this node, but whose end the store could not record. Their jobs are released, so that these
+   * attempts do not count as crashes.
+   */
   #unended: AttemptLease[] = [];
   #isStopping = false;
 
@@ -86,7 +92,7 @@ export class Engine {
   }
 
   /**
-   * Stops claiming, kills running attempts and releases their jobs, without using up their retries.
+   * Stops claiming jobs, kills the running attempts and releases their jobs. A released job does not use up a retry.
    *
    * @returns the number of released jobs
    */
@@ -102,27 +108,29 @@ export class Engine {
     const { store, log } = this.#options;
     try {
       if (released > 0) {
-        // The store skips jobs that have ended in the meantime.
+        // The store skips jobs that ended while they were being killed.
         await store.jobs.release({ held: leases.map(({ held }) => held) });
         log.info({ jobs: released }, 'jobs.released');
       }
-      // Otherwise the next start would count them as crashed.
+      // These jobs are released too, because otherwise the next start of this node would count them as crashed.
       if (this.#isUnsure) await this.#releaseUnanswered();
       await this.#releaseUnended();
     } catch (error) {
-      // The next start of this node reclaims them.
+      // The next start of this node reclaims the jobs that were not released.
       log.error({ err: error, jobs: released }, 'jobs.not_released');
     }
     return { released };
   }
 
-  /** Claims due jobs and resolves when their attempts have ended. For tests. */
+  /** Claims due jobs, and resolves when the attempts of these jobs have ended. Used by tests. */
   async tick(): Promise<void> {
     await this.#claim();
     await Promise.all(this.#running.values());
   }
 
-  /** Reclaims the running jobs of a dead node (`nodeId`), or all jobs whose lease has expired (null). */
+  /**
+   * Reclaims running jobs: those of a dead node if `nodeId` is set, or all jobs whose lease has expired if it is null.
+   */
   async reap(input: { nodeId: string | null }): Promise<void> {
     await this.#releaseUnended();
     const found = await this.#options.store.jobs.abandoned(input);
@@ -145,7 +153,7 @@ export class Engine {
     );
   }
 
-  /** One claim at a time: two concurrent claims would each fill the free capacity. */
+  /** Only one claim is sent at a time, because each of two concurrent claims would fill the whole free capacity. */
   #claim(): Promise<void> {
     this.#claiming ??= this.#claimDue().finally(() => {
       this.#claiming = undefined;
@@ -167,7 +175,8 @@ export class Engine {
       this.#isUnsure ||= error instanceof Problem;
       throw error;
     });
-    // Concurrently, because the leases of jobs that have not started are not renewed.
+    // The claimed jobs are compared and started concurrently, because the leases of jobs that have not started are not
+    // renewed.
     await Promise.all(
       claimed.map(async (job) => {
         if (await this.#isForUs(job))
@@ -177,7 +186,10 @@ export class Engine {
     );
   }
 
-  /** Releases the jobs of a claim whose response was lost: the table lists them as running, so they would count as crashed. */
+  /**
+   * Releases the jobs of a claim whose response was lost. The store lists these jobs as running on this node, so
+   * without a release they would count as crashed.
+   */
   async #releaseUnanswered(): Promise<void> {
     const { store, nodeId, log } = this.#options;
     const here = new Set([...this.#running.keys()].map(({ held }) => `${held.jobId} ${held.attempt}`));
@@ -192,7 +204,9 @@ export class Engine {
     this.#isUnsure = false;
   }
 
-  /** Releases `#unended`. The store skips jobs that another node has taken in the meantime. */
+  /**
+   * Releases the jobs of the attempts in `#unended`. The store skips jobs that another node has taken in the meantime.
+   */
   async #releaseUnended(): Promise<void> {
     const held = this.#unended;
     if (held.length === 0) return;
@@ -225,7 +239,7 @@ export class Engine {
       await store.jobs.release({ held: [{ teamId, jobId, attempt }] });
       log.info({ workflowId, jobId }, 'job.left_to_others');
     } catch (err) {
-      // Nothing renews its lease, so it is reclaimed when the lease expires.
+      // Nothing renews the lease of this job, so the job is reclaimed when the lease expires.
       log.error({ err, workflowId, jobId }, 'job.not_left');
     }
   }
@@ -237,7 +251,7 @@ export class Engine {
     const running = runAttempt(this.#options, claimed, producer, lease.signals);
     const ended = running
       .then(({ unwritten }) => {
-        // The job is released when the store is available again, or reclaimed when its lease expires.
+        // The job is released once the store is available again. If its lease expires first, any node reclaims the job.
         if (lease.isRefused || unwritten?.error instanceof Problem) this.#unended.push(lease.held);
       })
       .catch((err) => this.#options.log.error({ err, jobId }, 'job.end_not_written'))

@@ -3,7 +3,10 @@
  * that fails (for example, because its rows are locked) does not stop the others, and comes last in the next batch.
  */
 
-/** After this many failures of a team, the rest of its items wait for the next batch: the team's row may be locked. */
+/**
+ * After this many failures of one team, its remaining items wait for the next batch, because the row of the team may be
+ * locked.
+ */
 const MAX_FAILURES = 3;
 /** How many failed items are remembered. */
 const MAX_REMEMBERED = 1_000;
@@ -12,12 +15,13 @@ export class IsolatedBatch<Item> {
   readonly #nameOf: (item: Item) => { teamId: string; key: string };
   readonly #failed: (error: unknown, item: Item) => void;
   readonly #atOnce: number;
-  /** Keys of items whose last attempt failed. */
+  /** The keys of the items whose last attempt failed. */
   readonly #remembered = new Set<string>();
 
   /**
-   * @param input.failed called for each failure
-   * @param input.atOnce how many items are in progress concurrently, so that one commit may serve several (default: 1)
+   * @param input.failed called with each failure
+   * @param input.atOnce maximum number of items in progress concurrently, so that one commit may serve several items
+   *   (default: 1)
    */
   constructor(input: {
     nameOf: (item: Item) => { teamId: string; key: string };
@@ -29,7 +33,10 @@ export class IsolatedBatch<Item> {
     this.#atOnce = input.atOnce ?? 1;
   }
 
-  /** Resolves with the items that failed or were skipped because their team had too many failures. Never rejects. */
+  /**
+   * Performs the action for each item. Resolves with the items that failed, and the items that were skipped because
+   * their team had too many failures. Never rejects.
+   */
   async each(items: readonly Item[], perform: (item: Item) => Promise<void>): Promise<Item[]> {
     const left: Item[] = [];
     const failures = new Map<string, number>();

@@ -20,7 +20,10 @@ export interface LeaseOptions {
   store: Store;
   log: Logger;
   nodeId: string;
-  /** Default: 30 s. Heartbeats are sent every third of this time; after two thirds without one, attempts are aborted. */
+  /**
+   * How long a lease lasts (default: 30 s). A heartbeat is sent every third of this time. An attempt is aborted when
+   * its lease was not renewed for two thirds of this time.
+   */
   leaseMs?: number;
 }
 
@@ -28,9 +31,9 @@ export class Lease {
   readonly held: AttemptLease;
   readonly #abort = new AbortController();
   readonly #cancel = new AbortController();
-  /** Whether it was aborted because the store could not renew it. */
+  /** Whether the attempt was aborted because the store could not renew the lease. */
   isRefused = false;
-  /** When the last successful claim or renewal was sent (monotonic clock, in ms). */
+  /** When the last successful claim or renewal of the lease was sent, on the monotonic clock, in ms. */
   renewedAt: number;
 
   constructor(held: AttemptLease, renewedAt: number) {
@@ -43,7 +46,9 @@ export class Lease {
     return { abort: this.#abort.signal, cancel: this.#cancel.signal };
   }
 
-  /** An aborted attempt counts as ended, even while its process is still being killed. */
+  /**
+   * Whether the attempt was aborted. An aborted attempt counts as ended, even while its process is still being killed.
+   */
   get isAborted(): boolean {
     return this.#abort.signal.aborted;
   }
@@ -65,7 +70,10 @@ export class Leases {
   readonly leaseMs: number;
   readonly #options: LeaseOptions;
   readonly #held = new Set<Lease>();
-  /** Whether the last heartbeat failed because of the store: its disk is full, or the database is unavailable. */
+  /**
+   * Whether the last heartbeat failed because of the store, for example because its disk is full or the database is
+   * unavailable.
+   */
   #isRefused = false;
   #stopKeeping: (() => void) | undefined;
   #soon: NodeJS.Timeout | undefined;
@@ -75,17 +83,21 @@ export class Leases {
     this.leaseMs = options.leaseMs ?? LEASE_MS;
   }
 
-  /** Starts renewing a lease. @param renewedAt when the request that granted it was sent */
+  /**
+   * Starts renewing a lease.
+   *
+   * @param renewedAt when the claim that granted the lease was sent
+   */
   hold(held: AttemptLease, renewedAt: number): Lease {
     const lease = new Lease(held, renewedAt);
-    // If this node lost the job and has claimed it again, the old attempt must not run beside the new one.
+    // If this node has lost a job and claimed it again, the old attempt must not run alongside the new one.
     for (const old of this.#held) if (old.held.jobId === held.jobId) old.abort('fenced');
     this.#held.add(lease);
     this.#stopKeeping ??= this.#keep();
     return lease;
   }
 
-  /** Stops renewing a lease: its attempt has ended. */
+  /** Stops renewing a lease, because its attempt has ended. */
   release(lease: Lease): void {
     this.#held.delete(lease);
     if (this.#held.size > 0) return;
@@ -94,8 +106,8 @@ export class Leases {
   }
 
   /**
-   * If this attempt runs here, renews its lease and returns true: the lease may look expired only because a clock
-   * jumped.
+   * If the attempt runs in this process, renews its lease and returns true. The lease of such an attempt may look
+   * expired only because a clock has jumped.
    */
   renew(held: AttemptLease): boolean {
     const isHere = [...this.#held].some((lease) => lease.is(held) && !lease.isAborted);
@@ -104,8 +116,8 @@ export class Leases {
   }
 
   /**
-   * Renews all leases. Aborts attempts that this node no longer holds, and asks canceled ones to stop. Resolves with
-   * whether the store responded; never rejects.
+   * Renews the leases of all attempts. Aborts each attempt whose lease this node has lost, and asks the attempts of
+   * canceled jobs to stop. Resolves with whether the store responded. Never rejects.
    */
   async beat(): Promise<boolean> {
     const { store, nodeId, log } = this.#options;
@@ -133,7 +145,7 @@ export class Leases {
 
   /** Sends heartbeats until the returned function is called. */
   #keep(): () => void {
-    // The response to a heartbeat lists the jobs to cancel.
+    // The store reports that a job was canceled. The response to the next heartbeat names the job.
     const unwatch = this.#options.store.watch(({ cancels }) => {
       if (cancels) this.#beatSoon();
     });
@@ -146,7 +158,7 @@ export class Leases {
     };
   }
 
-  /** Waits a moment first, so that one heartbeat covers several cancellations. */
+  /** Sends a heartbeat after a short delay, so that one heartbeat covers several cancellations. */
   #beatSoon(ms = SOON_MS): void {
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined;
@@ -154,13 +166,16 @@ export class Leases {
     }, ms).unref();
   }
 
-  /** If a heartbeat fails or hangs, sends the next one soon: there is time for several before leases expire. */
+  /**
+   * Sends a heartbeat. If the heartbeat fails or hangs, the next one follows soon, so that several are tried before the
+   * leases expire.
+   */
   async #beatInTime(): Promise<void> {
     const isRenewed = await within(this.leaseMs / 6, this.beat(), () => false);
     if (!isRenewed) this.#beatSoon(this.leaseMs / 30);
   }
 
-  /** Aborts attempts whose last renewal is so long ago that another node may soon take the job. */
+  /** Aborts each attempt whose last renewal was so long ago that another node may soon take over its job. */
   #fenceSilent(): void {
     for (const lease of this.#held) {
       const silentMs = performance.now() - lease.renewedAt;

@@ -22,21 +22,24 @@ import {
 } from './push-records.ts';
 import { jobHeaders } from './submit.ts';
 
-/** How long a push waits for an unfinished job of its workflow. */
+/** How long a push waits for an unfinished job of its workflow to end. */
 const WAIT_MS = 30_000;
-/** Maximum number of waiting pushes of all teams. More are refused as `push_busy`. */
+/** Maximum number of waiting pushes, across all teams. Pushes beyond this number are refused with `push_busy`. */
 const MAX_WAITING = 64;
-/** How often a waiting push checks whether that job has ended, and how often it tries to start regardless. */
+/**
+ * How often a waiting push checks whether the unfinished job of its workflow has ended (`LOOK_MS`), and how often it
+ * tries to start even if that job seems unfinished (`TRY_MS`).
+ */
 const LOOK_MS = 100;
 const TRY_MS = 1_000;
 
 export interface PushDeps extends AttemptDeps {
   nodeId: string;
-  /** The leases of this process, to share them with the engine (default: a new `Leases`). */
+  /** The leases of this process. Pass them so that pushes and the engine share them (default: a new `Leases`). */
   leases?: Leases;
   /** Upper limits for definitions made over the API (default: none). */
   ceilings?: Ceilings;
-  /** How long a push waits for an unfinished job (default: 30 s). */
+  /** How long a push waits for an unfinished job of its workflow to end (default: 30 s). */
   waitMs?: number;
 }
 
@@ -44,22 +47,31 @@ export interface PushDeps extends AttemptDeps {
 export interface Push {
   teamId: string;
   workflowId: string;
-  /** Default: the workflow's mode. A mode that can change more of the existing records is refused. */
+  /**
+   * How the records are merged with the existing records (default: the workflow's mode). A mode that can change more of
+   * the existing records than the workflow's mode is refused.
+   */
   mode: Mode | undefined;
-  /** Turns off the default guard against removing nearly all records. A guard of the workflow still applies. */
+  /** Turns off the default guard against removing nearly all records. The workflow's own guards still apply. */
   allowDrop?: boolean;
   idempotencyKey: string | null;
   /** The trace context of the request, as stored. */
   trace?: string | null;
   format: PushFormat;
   encoding: PushEncoding;
-  /** The body, read no faster than records are written. Throws an InterruptedError when the client disconnects. */
+  /**
+   * The body of the request, which is read no faster than its records are written. Throws an InterruptedError when the
+   * client disconnects.
+   */
   bytes: AsyncIterable<Uint8Array>;
-  /** Fails the job with the signal's reason (with reason `lost` for an InterruptedError). */
+  /**
+   * When this signal aborts, the job fails with the signal's reason. If this reason is an InterruptedError, the job
+   * fails as `lost`.
+   */
   signal?: AbortSignal;
-  /** Called before publishing. Throws when the client may no longer push. */
+  /** Called before publishing. Throws if the client is no longer allowed to push. */
   confirm?: () => Promise<void>;
-  /** Ends the wait for an unfinished job with an InterruptedError: the client has disconnected. */
+  /** Aborts with an InterruptedError when the client disconnects, which ends the wait for an unfinished job. */
   sender?: AbortSignal;
 }
 
@@ -67,22 +79,25 @@ interface Pushed {
   jobId: string;
   version: number;
   records: RecordCounts;
-  /** A sentence about an effect that may be unintended, such as many removed records. */
+  /** A sentence that warns of an effect that may be unintended, such as the removal of many records. */
   warning?: string;
 }
 
 /** The state that all pushes share. */
 interface PushSurroundings extends PushDeps {
   leases: Leases;
-  /** Pushes that wait for an unfinished job, by team. */
+  /** The number of pushes of each team that wait for an unfinished job. */
   waiting: Shares;
   /** Ends all waits. */
   turnedAway: AbortController;
-  /** Retries for writes of a push's end that failed, for example because the disk was full. */
+  /**
+   * Functions that write the end of an earlier push to the store again. The first write failed, for example because the
+   * disk was full.
+   */
   unended: Set<() => Promise<unknown>>;
 }
 
-/** Runs pushes. `stop` aborts running pushes and resolves when they have ended. */
+/** Runs pushes. `stop` aborts the running pushes, and resolves when they have ended. */
 export class PushJobs {
   readonly #deps: PushSurroundings;
   readonly #running = new Set<Promise<unknown>>();
@@ -113,7 +128,7 @@ export class PushJobs {
     return running;
   }
 
-  /** Refuses waiting and new pushes with `stopping`. Running pushes continue. */
+  /** Refuses new pushes and waiting pushes with `stopping`. Running pushes continue. */
   turnAway(): void {
     this.#deps.turnedAway.abort(new Problem('stopping'));
   }
@@ -164,7 +179,7 @@ function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
   });
 }
 
-/** Starts the job as soon as the workflow has no unfinished job. */
+/** Starts the job as soon as its workflow has no unfinished job. */
 async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   const { store, nodeId, leases, waiting, waitMs = WAIT_MS } = deps;
   const { teamId, workflowId, idempotencyKey, trace = null } = push;
@@ -184,7 +199,8 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
         waiting.add(teamId);
         isWaiting = true;
       }
-      // Checking is a read, trying to start is a write.
+      // Checking whether the unfinished job has ended only reads from the store. Trying to start the new job writes, so
+      // it is done less often.
       for (let waitedMs = 0; waitedMs < TRY_MS && performance.now() < giveUpAt; waitedMs += LOOK_MS) {
         await pause(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
         const job = await store.jobs.get({ teamId, id: begun.job.id });
@@ -196,7 +212,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
   }
 }
 
-/** Retries writing the ends of earlier pushes, and keeps those that the store refuses again. */
+/** Writes the ends of earlier pushes again. An end that the store refuses again is kept for the next call. */
 async function writeEnds({ unended }: PushSurroundings): Promise<void> {
   for (const write of [...unended]) {
     unended.delete(write);
@@ -218,7 +234,7 @@ async function attempt(
   const lease = deps.leases.hold(held, begun.sentAt);
   try {
     const end = await runAttempt(deps, claimed, pushProducer(push, claimed, outer), lease.signals);
-    // The end is written before the next push, unless the lease expires first and the job fails as lost.
+    // The end of this push is written before the next push starts. If the lease expires first, the job fails as `lost`.
     if (end.unwritten?.error instanceof Problem) deps.unended.add(end.unwritten.write);
     switch (end.outcome) {
       case 'finished':
@@ -231,7 +247,7 @@ async function attempt(
       case 'retrying':
         throw refusalOf(end.failure, job);
       case 'interrupted':
-        // Without this, the workflow would be blocked until the lease expires.
+        // If the end of the job were not written, the job would block its workflow until the lease expires.
         if (lease.isRefused) {
           const then: AfterFailure = { state: 'failed' };
           const end = { held, reason: 'lost', error: UNHELD, failures: 0, then } as const;
@@ -279,21 +295,21 @@ function pushProducer(push: Push, { job, workflow }: ClaimedJob, outer: AbortSig
     },
     async confirm({ store }) {
       await push.confirm?.();
-      // Stored before publishing, so that a later request with this key and the same body returns the result of this
-      // push.
+      // The hash is stored before publishing, so that a later request with the same idempotency key and the same body
+      // returns the result of this push.
       if (hash !== undefined) await store.jobs.noteSent({ held, sent: hash.digest('hex') });
     },
   };
 }
 
-/** The error for the client whose push has failed. */
+/** Returns the error for the client whose push has failed. */
 function refusalOf({ reason, message, cause }: RunFailure, job: Job): unknown {
   if (reason === 'error' || reason === 'lost') return cause;
   const headers = { ...jobHeaders(job), 'x-job-reason': reason };
   return new Problem(reason === 'timeout' ? 'push_timeout' : 'push_refused', { sentence: message, headers });
 }
 
-/** The error for the client of a push that was canceled. */
+/** Returns the error for the client whose push was canceled. */
 function canceledPush(job: Job): Problem {
   return new Problem('push_canceled', { headers: jobHeaders(job) });
 }
@@ -301,8 +317,10 @@ function canceledPush(job: Job): Problem {
 const UNHELD = 'The push was stopped because the database could not renew its lease. Push again shortly';
 
 /**
- * The result for a job that this node no longer holds: the job failed as lost, or publishing succeeded and was then
- * retried.
+ * Returns the result of a job whose lease this node no longer holds. The job may have finished nevertheless, if
+ * publishing succeeded and only the response of the store was lost.
+ *
+ * @throws Problem `push_canceled`, or `database_unavailable` when the job has failed or is unfinished
  */
 async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promise<Pushed> {
   const job = await store.jobs.get({ teamId, id: jobId });
@@ -315,7 +333,7 @@ async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promis
 }
 
 function pushedBy(job: Job): Pushed {
-  if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has not published`);
+  if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has no published version`);
   return pushedAs({ jobId: job.id, version: job.version, records: job.records });
 }
 
@@ -325,18 +343,19 @@ function pushedAs(pushed: Pushed): Pushed {
 }
 
 /**
- * Starts the hash of a push: its format and mode, then its uncompressed body. Compression is left out, because a client
- * that compresses the same records again may send different bytes.
+ * Starts the hash of a push, which covers its format and mode, and then its uncompressed body. The compressed bytes are
+ * not hashed, because a client that compresses the same records again may send different bytes.
  */
 function hashOf({ format, mode }: Pick<Push, 'format' | 'mode'>): Hash {
   return createHash('sha256').update(`${format} ${mode ?? ''}\n`);
 }
 
 /**
- * Reads the body of a push whose idempotency key has already published, and compares it.
+ * Reads the body of a push whose idempotency key has already been used for a published push, and compares the two
+ * bodies.
  *
- * @param first the hash of the first push with this key
- * @param limits.timeoutMs time limit for the whole body
+ * @param first the hash of the published push
+ * @param limits.timeoutMs time limit for reading the whole body
  * @throws Problem `idempotency_key_reused` when the bodies differ; `push_timeout`; any error of the body
  */
 async function refuseOtherBody(

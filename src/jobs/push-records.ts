@@ -1,4 +1,7 @@
-/** Parses the body of a push into records while it arrives: a JSON array, NDJSON or CSV, compressed or not. */
+/**
+ * Parses the body of a push into records while the body arrives. The body is a JSON array, NDJSON or CSV, and may be
+ * compressed.
+ */
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { MAX_RECORD_BYTES } from '../model/record.ts';
 import { type CsvField, splitCsv } from '../std/csv-rows.ts';
@@ -14,7 +17,7 @@ export type PushEncoding = (typeof PUSH_ENCODINGS)[number];
 
 const MAX_BATCH_RECORDS = 500;
 const MAX_BATCH_LENGTH = 1_048_576;
-/** RFC 9659 limits the window for zstd over HTTP to 8 MiB. */
+/** The base-2 logarithm of the largest zstd window: RFC 9659 limits the window for zstd over HTTP to 8 MiB. */
 const ZSTD_WINDOW_LOG = 23;
 
 /**
@@ -67,7 +70,7 @@ function splitterFor(format: PushFormat): Splitter {
   }
 }
 
-/** Turns each row after the header into a JSON object of strings; empty fields are left out. */
+/** Turns each row after the header row into a JSON object of strings. Empty fields are left out. */
 function csvRecords(): Splitter {
   const csv = splitCsv(MAX_RECORD_BYTES);
   let names: string[] | undefined;
@@ -84,7 +87,7 @@ function csvRecords(): Splitter {
         `Row ${rows} has ${row.length} fields, but the header row has ${names.length}`,
       );
     }
-    // Concatenated as text, because an object would lose a column named __proto__.
+    // The JSON is concatenated as text, because an object would lose a column named `__proto__`.
     const fields = names.flatMap((name, at) => {
       const value = row[at];
       return typeof value === 'string' ? [`${name}:${JSON.stringify(value)}`] : [];
@@ -98,7 +101,7 @@ function csvRecords(): Splitter {
   };
 }
 
-/** The column names, each as JSON text. */
+/** Returns the column names, each as JSON text. */
 function headerOf(row: CsvField[]): string[] {
   const names = row.map((name, at) => {
     if (name === null || name === '')
@@ -127,11 +130,11 @@ export async function* decoded(
   yield* decompressed(
     bytes,
     decoder,
-    ({ message }) => new MalformedError(`The body is not complete, valid ${encoding} (${message})`),
+    ({ message }) => new MalformedError(`The body is incomplete or not valid ${encoding}: ${message}`),
   );
 }
 
-/** Yields the chunks, and calls `report` with the number of bytes so far. */
+/** Yields the chunks, and calls `report` with the total number of bytes so far. */
 export async function* countBytes(
   chunks: AsyncIterable<Uint8Array>,
   report: (bytes: number) => void,
@@ -150,7 +153,7 @@ export async function* untilAborted<Item>(
   signal: AbortSignal,
 ): AsyncGenerator<Item> {
   const iterator = items[Symbol.asyncIterator]();
-  // A new promise for each item: racing against one promise for the whole push would keep every item in memory.
+  // Each item gets a new promise to race against. One promise for the whole push would keep every item in memory.
   let awaited = Promise.withResolvers<IteratorResult<Item>>();
   const abort = () => awaited.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
@@ -165,7 +168,7 @@ export async function* untilAborted<Item>(
     }
   } finally {
     signal.removeEventListener('abort', abort);
-    // Not awaited: this settles only after the pending `next`, which may never happen.
+    // The result of `return` is not awaited, because it settles only after the pending `next`, which may never settle.
     iterator.return?.().catch(() => {});
   }
 }

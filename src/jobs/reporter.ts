@@ -13,10 +13,10 @@ import type { Logger } from '../observe/log.ts';
 import { within } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 
-/** Delay of the first report: a shorter attempt needs only the one at its end. */
+/** Delay before the first report. An attempt that ends sooner is reported only once, at its end. */
 const FIRST_MS = 200;
 const EVERY_MS = 1_000;
-/** How long the end of an attempt waits for its log to be written. */
+/** The longest time that the end of an attempt waits for the log to be written. */
 const FLUSH_MS = 2_000;
 const HEAD_BYTES = 1 << 20;
 const RING_BYTES = 1 << 20;
@@ -39,7 +39,7 @@ export class Reporter {
   #head: LogLine[] = [];
   #headBytes = 0;
   readonly #ring = new Ring();
-  /** The `seq` of the last line written, and whether lines before it were left out. */
+  /** `#writtenSeq` is the `seq` of the last line written. `#leftOut` is whether any lines before it were left out. */
   #writtenSeq = 0;
   #leftOut = false;
   #timer: NodeJS.Timeout | undefined;
@@ -48,7 +48,7 @@ export class Reporter {
   #failed = false;
   #over = false;
 
-  /** @param input.report writes a report; the first rejection is logged, and none affects the run */
+  /** @param input.report writes a report. The first rejection is logged. A rejection does not affect the run */
   constructor(input: { report: (report: Report) => Promise<void>; now: () => number; log: Logger }) {
     this.#report = input.report;
     this.#now = input.now;
@@ -57,7 +57,7 @@ export class Reporter {
 
   line(level: LogLevel, text: string): void {
     this.#lastSeq += 1;
-    // A copy: a slice would keep the whole text in memory.
+    // The text is copied, because a slice would keep the whole original text in memory.
     const copy = Buffer.from(text.slice(0, MAX_LINE_LENGTH));
     const line = { seq: this.#lastSeq, at: this.#now(), level, text: copy.toString() };
     const bytes = logLineBytes(line.text);
@@ -66,7 +66,8 @@ export class Reporter {
       this.#headBytes += bytes;
       this.#writtenSeq = line.seq;
     } else {
-      // Ends the first MiB here, so that a shorter line that follows is not written before this one.
+      // The first MiB now counts as full. Otherwise a shorter line that follows could be written before this
+      // line.
       this.#headBytes = HEAD_BYTES;
       this.#ring.push(line, bytes);
     }
@@ -80,8 +81,9 @@ export class Reporter {
   }
 
   /**
-   * Writes everything that is not yet written. Call it before the end of the attempt is written: afterwards the database
-   * accepts no more lines. Resolves after 2 s at the latest, even if the database is slow. May be called again.
+   * Writes all lines and progress that have not been written yet. Call it before the end of the attempt is written,
+   * because the database then accepts no more lines. Resolves after 2 s at the latest, even if the database is slow.
+   * May be called more than once.
    */
   async flush(): Promise<void> {
     const written = this.#write(() => this.#writeAll());
@@ -142,7 +144,7 @@ export class Reporter {
     this.#leftOut = false;
   }
 
-  /** Writes the pending lines of the first MiB, then the given ones, and the progress. */
+  /** Writes the pending lines of the first MiB, then the lines in `newest`, and the progress. */
   async #send(newest: readonly LogLine[], restart: boolean): Promise<void> {
     while (this.#head.length > 0) {
       const lines = firstOf(this.#head);
@@ -174,29 +176,35 @@ export class Reporter {
     this.#writtenProgress = json;
   }
 
-  /** Whether lines between the last one written and the given ones were left out. */
+  /** Returns whether any lines between the last written line and these lines were left out. */
   #skips(lines: readonly LogLine[]): boolean {
     const first = lines[0];
     return first !== undefined && first.seq > this.#writtenSeq + 1;
   }
 }
 
-/** Returns as many of the first lines as one transaction may write, so that other writes get a turn before the rest. */
+/**
+ * Returns the first of the lines, as many as one transaction may write. Other writes then get a turn before the
+ * remaining lines are written.
+ */
 function firstOf(lines: readonly LogLine[]): readonly LogLine[] {
   let bytes = 0;
   const beyond = lines.findIndex(({ text }, place) => {
     bytes += logLineBytes(text);
     return place > 0 && bytes > WRITE_BYTES;
   });
-  // A copy: lines may be added while these are written.
+  // The lines are copied, because further lines may be added while these lines are being written.
   return lines.slice(0, beyond === -1 ? lines.length : beyond);
 }
 
-/** A ring buffer of the newest MiB of lines. */
+/** A ring buffer that holds the newest MiB of log lines. */
 class Ring {
   lastSeq = 0;
   #lines: LogLine[] = [];
-  /** Lines before this index are out of the ring. They are removed in bulk: shifting the array for each would be slow. */
+  /**
+   * The index of the first line that is still in the ring. Older lines are removed in bulk, because shifting the array
+   * for each line would be slow.
+   */
   #from = 0;
   #bytes = 0;
 
@@ -214,7 +222,7 @@ class Ring {
     }
   }
 
-  /** The newest lines after `afterSeq`, at most `maxBytes` of them. */
+  /** Returns the newest lines whose `seq` is greater than `afterSeq`, at most `maxBytes` in total. */
   newest(afterSeq: number, maxBytes: number): LogLine[] {
     let start = this.#lines.length;
     let bytes = 0;

@@ -4,7 +4,7 @@ import { type ErrorCode, Problem } from '../model/error.ts';
 import { fullJitterMs } from '../std/backoff.ts';
 import type { Store } from '../store/store.ts';
 
-/** After this time the write fails, and so does the run. */
+/** How long a write is retried. If the database is still unavailable after this time, the write and the run fail. */
 const GIVE_UP_AFTER_MS = 15_000;
 const PAUSE = { baseMs: 250, maxMs: 2_000 };
 
@@ -49,7 +49,7 @@ export function retryingStore(store: Store, signal: AbortSignal, random: () => n
   };
 }
 
-/** Errors that are expected to be temporary. */
+/** The codes of errors that are expected to be temporary. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'database_unavailable',
   'database_busy',

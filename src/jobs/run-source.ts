@@ -9,7 +9,7 @@ import { type AttemptDeps, type Producer, RunFailure } from './attempt.ts';
 /** Dependencies for running sources; see `RunInput`. */
 export interface SourceDeps
   extends Pick<RunInput, 'workflowsDirectory' | 'environment' | 'fetchPolicy' | 'killGraceMs'> {
-  /** Returns the secrets that a workflow may use. `team` is the slug. */
+  /** Returns the secrets that a workflow may use. `team` is the slug of the team. */
   secrets(team: string, workflow: Workflow): Promise<ReadonlyMap<string, string>>;
   /** The system user that sources run as (default: the service's own user). */
   runAs?: RunInput['runAs'];
@@ -30,7 +30,8 @@ export function sourceProducer(deps: SourceDeps & AttemptDeps, claimed: ClaimedJ
       const secrets = await deps.secrets(team.slug, workflow);
       attempt.clean = createMask(secrets).clean;
       attempt.signal.throwIfAborted();
-      // Log lines that arrive before the process id is known are held back, so that they follow the line with that id.
+      // Log lines that arrive before the process id is known. They are held back until the log contains a line with the
+      // process id.
       const early: Parameters<RunInput['onLog']>[0][] = [];
       let keep = (line: (typeof early)[number]): void => {
         early.push(line);

@@ -11,13 +11,14 @@ import type { Store } from '../store/store.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 
 const EVERY_MS = 1_000;
-/** Schedules per page, and the maximum number of pages per tick. */
+/** `PAGE` is the number of schedules per page, and `MAX_PAGES` the maximum number of pages per tick. */
 const PAGE = 100;
 const MAX_PAGES = 100;
 /**
- * Schedules fired concurrently, so that several share one commit: 4,000 schedules on SQLite took half the processor time
- * and less than two thirds of the elapsed time. A higher number gains little, and on PostgreSQL, where a team may use
- * three quarters of a pool of ten connections, it would make other calls of the team wait.
+ * Maximum number of schedules that are fired concurrently, so that several share one commit. With 8, firing 4,000
+ * schedules on SQLite took half the processor time and less than two thirds of the elapsed time. A higher number gains
+ * little. On PostgreSQL, where one team may use three quarters of a pool of ten connections, a higher number would make
+ * other calls of the team wait.
  */
 const AT_ONCE = 8;
 
@@ -25,11 +26,11 @@ interface SchedulerOptions {
   store: Store;
   log: Logger;
   random: () => number;
-  /** Starts a trace for each run; undefined when tracing is off. */
+  /** Starts a trace for each run. Undefined when tracing is off. */
   tracing?: Tracing | undefined;
 }
 
-/** A chore whose tick corrects schedules that a wrong clock has postponed, then fires all due schedules. */
+/** Creates a chore. Its tick corrects the schedules that a wrong clock has postponed, then fires all due schedules. */
 export function createScheduler(options: SchedulerOptions): Chore {
   const { log, random } = options;
   const schedules = new IsolatedBatch<DueSchedule>({
@@ -44,7 +45,7 @@ export function createScheduler(options: SchedulerOptions): Chore {
     random,
     async work(signal) {
       const nowMs = options.store.now();
-      // Checked at startup too, because the clock may have been ahead while a previous process ran.
+      // The first tick also corrects schedules, because the clock may have been ahead while a previous process ran.
       if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) await correct(options, signal);
       latestMs = nowMs;
       await fireDue(options, schedules, signal);
@@ -53,7 +54,10 @@ export function createScheduler(options: SchedulerOptions): Chore {
   });
 }
 
-/** Schedules that were fired while the clock was ahead got their next time from that clock, so they are due too late. */
+/**
+ * Corrects the next run time of schedules that were fired while the clock was ahead. These schedules would otherwise be
+ * due too late.
+ */
 async function correct({ store, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
   for (let after: DueSchedule | null = null; ; ) {
     const page: DueSchedule[] = await store.schedules.ahead({ after, limit: PAGE });
@@ -92,7 +96,8 @@ async function fireDue(
   signal: AbortSignal,
 ): Promise<void> {
   const { store } = options;
-  // Schedules that could not be fired are still due and appear again, so the next page must be larger by their number.
+  // Schedules that could not be fired are still due, so `due` returns them again. The next page must be larger by the
+  // number of these schedules.
   const left = new Set<string>();
   for (let page = 0; page < MAX_PAGES && !signal.aborted; page++) {
     const limit = PAGE + left.size;
@@ -131,8 +136,8 @@ function decide(log: Logger, due: DueSchedule, nowMs: number): { nextAt: number 
       run: startsRun(schedule, { dueAt, nowMs }),
     };
   } catch (err) {
-    // Definitions are validated before they are stored. An invalid one must still not delay the others every second, so it
-    // gets no next time until its workflow is applied again.
+    // Definitions are validated before they are stored. If the schedule of a stored definition is invalid nevertheless,
+    // it must not delay the other schedules every second. It gets no next run time until its workflow is applied again.
     log.error({ err, workflowId: due.workflowId, schedule }, 'schedule.unreadable');
     return { nextAt: null, run: false };
   }

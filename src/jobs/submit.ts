@@ -1,4 +1,4 @@
-/** Queues a job for `POST …/queue` and the command line. (`schedule.ts` queues scheduled jobs.) */
+/** Queues a job for `POST …/queue` and for the command line. (`schedule.ts` queues the jobs of schedules.) */
 import { Problem } from '../model/error.ts';
 import type { Job } from '../model/job.ts';
 import type { Store } from '../store/store.ts';

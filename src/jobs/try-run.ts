@@ -1,7 +1,7 @@
 /**
- * Runs a workflow without publishing: the records go through the same checks, comparison and guards as in a job, but into a
- * temporary database. The published records are copied there first, so that the trial can show what would change. It needs
- * no more memory than a job.
+ * Runs a workflow without publishing. The records go through the same checks, comparison and guards as in a job, but
+ * they are written to a temporary database. The published records are copied there first, so that the trial can show
+ * what would change. A trial needs no more memory than a job.
  */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ import type { Store } from '../store/store.ts';
 import { type AttemptEnd, type Producer, RunFailure, runAttempt } from './attempt.ts';
 import { runTooSlow } from './run-source.ts';
 
-/** Maximum number of records and of differences to return. */
+/** Maximum number of records to return, and of differences. */
 const SHOWN = 10;
 /** Page size for reading the differences. */
 const PAGE = 500;
@@ -42,40 +42,45 @@ interface TryRunInput {
   secrets: ReadonlyMap<string, string>;
   environment: ReadonlyMap<string, string>;
   fetchPolicy: AddressPolicy;
-  /** The system user to run as; undefined: the current user. */
+  /** The system user that the source runs as (default: the current user). */
   runAs: RunAs | undefined;
-  /** The published records; undefined if there is no database or no such workflow. */
+  /** Where to read the published records. Undefined if there is no database or no such workflow. */
   current: { store: Store; place: WorkflowRef; suppression: Suppression | undefined } | undefined;
   onLog(line: { level: LogLevel; text: string }): void;
-  /** Called with the current step and the number of records that it has processed. */
+  /** Called with the current step, and the number of records that this step has processed. */
   onProgress(step: 'copying' | 'running' | 'comparing', records: number): void;
   /** Stops the child process. */
   signal: AbortSignal;
 }
 
-/** The result that a job would have had. */
+/** The result that a job of this workflow would have had. */
 export interface TriedRun {
   outcome: 'finished' | 'failed' | 'interrupted';
   /** Why the job would have failed. */
   reason: FailureReason | null;
   error: string | null;
-  /** The first ten records, as they would be published. */
+  /** The first ten records, in the form in which they would be published. */
   records: Record<string, unknown>[];
   counts: { emitted: number; bytes: number; duplicates: number; invalid: number; suppressed: number };
   /** The first ten invalid records. */
   invalid: SkippedRecord[];
-  /** Compared with version `since` (0: nothing was published); null when the run failed before the comparison. */
+  /**
+   * The differences from version `since` (0 if nothing was published). Null if the run failed before the comparison.
+   */
   changes: (RecordCounts & { unchanged: number; since: number; first: ChangedRow[] }) | null;
-  /** The state that would be stored for the next run; undefined if unchanged. */
+  /** The state that would be stored for the next run. Undefined if the state has not changed. */
   state: unknown;
-  /** Durations in ms. `starting` ends at the first line; `checking` is time that the source waited for ingestion. */
+  /**
+   * The duration of each step in ms. `starting` ends when the source prints its first line. `checking` is the time that
+   * the source waited for its lines to be checked and staged.
+   */
   ms: Record<'copying' | 'starting' | 'producing' | 'checking' | 'comparing' | 'total', number>;
 }
 
 /**
- * Runs a trial. A failed run is reported in `outcome`.
+ * Runs a trial. A run that fails is not thrown but reported in `outcome`.
  *
- * @throws Error with a sentence when the source cannot be started
+ * @throws Error if the source cannot be started
  */
 export async function tryRun(input: TryRunInput): Promise<TriedRun> {
   await removeLeftTrials();
@@ -113,21 +118,21 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
   }
   const copying = lap();
   const claimed = await beginJob(scratch);
-  // Starts the ingest thread now, so that its startup does not count as time of the source.
+  // The ingest thread is started here, so that its startup does not count as time of the source.
   const nothing = ingester.begin({ held: heldBy(claimed), settings: definition });
   await nothing.plan([], Promise.resolve());
   nothing.end();
 
   const { producer, seen } = trialProducer(input, claimed, lap);
   const deps = { store, ingester, log: silentLogger, observer: {}, random: Math.random };
-  // An interrupted source still has its grace period.
+  // A source that is interrupted still has its grace period, so the run is canceled and not aborted.
   const end = await runAttempt(deps, claimed, producer, {
     abort: new AbortController().signal,
     cancel: signal,
   });
   if (seen.cannotStart !== undefined) throw seen.cannotStart;
   const failure = signal.aborted
-    ? new RunFailure('error', 'Interrupted')
+    ? new RunFailure('error', 'The trial was interrupted')
     : failureOf(end, invalidRecord(definition, seen));
   let changes: TriedRun['changes'] = null;
   const published = end.outcome === 'finished' ? end.published : undefined;
@@ -160,7 +165,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
 /** What a trial records while the source runs. */
 interface Seen {
   run?: Run;
-  /** Why the source could not be started. */
+  /** The reason why the source could not be started. */
   cannotStart?: unknown;
   /** The first valid records. */
   records: Record<string, unknown>[];
@@ -183,7 +188,7 @@ function trialProducer(input: TryRunInput, { job }: ClaimedJob, lap: () => void)
   };
   const producer: Producer = {
     what: 'run',
-    // Invalid records are skipped even if the definition says `fail`, so that the trial can report the first ten.
+    // The trial skips invalid records even if the definition says `fail`, so that it can report the first ten of them.
     definition: { ...definition, onInvalid: 'skip' },
     once: true,
     tooSlow: runTooSlow,
@@ -233,7 +238,7 @@ function trialProducer(input: TryRunInput, { job }: ClaimedJob, lap: () => void)
   return { producer, seen };
 }
 
-/** The failure that a job would have had because of its first invalid record. */
+/** Returns the failure that the first invalid record would have caused in a job. */
 function invalidRecord({ onInvalid }: Definition, { invalid: [first] }: Seen): RunFailure | undefined {
   if (first === undefined || onInvalid !== 'fail') return undefined;
   return new RunFailure('invalid_record', `Record ${first.position} is invalid: ${first.reason}`);
@@ -241,7 +246,7 @@ function invalidRecord({ onInvalid }: Definition, { invalid: [first] }: Seen): R
 
 function failureOf(end: AttemptEnd, invalid: RunFailure | undefined): RunFailure | undefined {
   const failure = end.outcome === 'failed' || end.outcome === 'retrying' ? end.failure : undefined;
-  // A job would have failed with the first invalid record, before any later failure.
+  // A job would have failed at the first invalid record, before any failure that came later.
   return failure?.reason === 'timeout' ? failure : (invalid ?? failure);
 }
 
@@ -269,10 +274,10 @@ async function differences(
   return found.slice(0, SHOWN);
 }
 
-/** The prefix of the directories of trials; the process id follows. */
+/** The name prefix of the temporary directories of trials. The process id follows the prefix. */
 const TRIAL = 'flowhook-trial-';
 
-/** Removes the databases of trials that were killed: they contain published records. */
+/** Removes the databases of trials that were killed, because these databases contain published records. */
 async function removeLeftTrials(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = name.startsWith(TRIAL) ? Number.parseInt(name.slice(TRIAL.length), 10) : Number.NaN;
@@ -289,7 +294,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Longer than any trial: nothing else claims jobs in the temporary database, and nothing renews the lease. */
+/**
+ * The lease is longer than any trial, because nothing renews it. No other process claims jobs in the temporary
+ * database.
+ */
 const LEASE_MS = 365 * 86_400_000;
 
 /** The temporary database of a trial, which holds one workflow. */
@@ -306,11 +314,11 @@ interface PublishedRecords {
   version: DataVersion;
 }
 
-/** Reports the number of records so far. */
+/** Called with the number of records copied so far. */
 type ReportCount = (records: number) => void;
 
 /**
- * Publishes the records of a version as version 1 of the temporary database.
+ * Copies the records of a version to the temporary database, as version 1.
  *
  * @throws the signal's reason
  */
@@ -325,7 +333,7 @@ async function copyPublished(
     { ...scratch, onSkipped: () => {} },
     {
       held,
-      // The records have ids, and were valid when they were published.
+      // The published records already have ids, and they were valid when they were published.
       definition: {
         ...definition,
         key: [],
@@ -374,10 +382,17 @@ async function* linesOf(
   }
 }
 
-/** Lines per batch that are parsed for `Seen.records`, so that a run of invalid records is not parsed twice. */
+/**
+ * Maximum number of lines per batch that are parsed for `Seen.records`. Without a limit, many invalid records in a row
+ * would all be parsed twice.
+ */
 const LINES_PARSED = 20;
 
-/** Yields the batches, and records the first records and the times. @param options.lap started with the source */
+/**
+ * Yields the batches. Also notes the first valid records, and how long the source and the checks take.
+ *
+ * @param options.lap a stopwatch that was started with the source
+ */
 async function* watchLines(
   batches: AsyncIterable<string[]>,
   seen: Seen,
@@ -401,7 +416,7 @@ async function* watchLines(
   }
 }
 
-/** Returns a function that returns the milliseconds since its last call. */
+/** Starts a stopwatch. Each call of the returned function returns the milliseconds since the previous call. */
 function stopwatch(): () => number {
   let lapAt = performance.now();
   return () => {

@@ -1,14 +1,20 @@
-/** The addresses that outgoing connections may use (FLOWHOOK_ALLOW_NETWORKS), and special-purpose address ranges. */
+/**
+ * Decides which addresses outgoing connections may use (FLOWHOOK_ALLOW_NETWORKS), and lists the special-purpose address
+ * ranges.
+ */
 import { BlockList, isIP } from 'node:net';
 
 type Verdict = { allowed: true } | { allowed: false; why: string };
 
 export interface AddressPolicy {
-  /** The value of the setting, from which a child process builds the same policy. */
+  /** The value of FLOWHOOK_ALLOW_NETWORKS. A child process builds the same policy from it. */
   text: string;
-  /** Checks an IP address. `why` names the address, its range and the setting that would allow it. */
+  /**
+   * Checks an IP address. If the address is refused, `why` names the address, its range and the setting that would
+   * allow it.
+   */
   verdict(address: string): Verdict;
-  /** The allowed addresses, printed at start: `public addresses, loopback, 10.0.0.0/8`. */
+  /** A list of the allowed addresses, such as `public addresses, loopback, 10.0.0.0/8`. It is printed at startup. */
   description: string;
 }
 
@@ -95,7 +101,7 @@ type RangeKind = 'guarded' | 'loopback' | 'private' | 'special';
 
 interface Range {
   kind: RangeKind;
-  /** Completes a sentence: "10.0.0.5 is a private address". */
+  /** The words for an address in this range, which complete a sentence such as "10.0.0.5 is a private address". */
   name: string;
   cidr: string;
 }
@@ -110,8 +116,9 @@ export interface Network {
 }
 
 /**
- * The IANA special-purpose registries (RFC 6890 and its updates). Guarded ranges come first, because the first match
- * counts. Global IPv6 addresses are assigned only from 2000::/3: `rangeOf` treats all others as special.
+ * The IANA special-purpose registries (RFC 6890 and its updates). Guarded ranges come first, because the first range
+ * that matches counts. Global IPv6 addresses are assigned only from 2000::/3, so `rangeOf` treats all other IPv6
+ * addresses as special.
  */
 const RANGES: readonly Range[] = [
   ...range('guarded', 'a link-local address', ['169.254.0.0/16', 'fe80::/10']),
@@ -148,14 +155,14 @@ const NETWORKS = RANGES.map((found) => ({ found, network: toNetwork(found.cidr) 
 const GLOBAL_IPV6 = toNetwork('2000::/3') as Network;
 const NOT_GLOBAL: Range = { kind: 'special', name: 'not a global IPv6 address', cidr: 'outside 2000::/3' };
 
-/** The special range of a valid address; undefined for a public address. */
+/** Returns the special range that contains a valid address. Undefined for a public address. */
 export function rangeOf(address: string): Range | undefined {
   const special = NETWORKS.find(({ network }) => network.contains(address));
   if (special !== undefined) return special.found;
   return isIP(address) === 6 && !GLOBAL_IPV6.contains(address) ? NOT_GLOBAL : undefined;
 }
 
-/** Parses an address or a CIDR; undefined if it is neither. */
+/** Parses an address or a CIDR. Returns undefined if the text is neither. */
 export function toNetwork(text: string): Network | undefined {
   const [base = '', length, ...rest] = text.split('/');
   const version = isIP(base);
@@ -176,8 +183,8 @@ export function toNetwork(text: string): Network | undefined {
 }
 
 /**
- * The IPv4 address inside an IPv6 address: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96, RFC 6052) or 6to4 (2002::/16,
- * RFC 3056). Connecting to such an IPv6 address reaches the IPv4 address.
+ * Returns the IPv4 address inside an IPv6 address: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96, RFC 6052) or 6to4
+ * (2002::/16, RFC 3056). Connecting to such an IPv6 address reaches the IPv4 address.
  */
 export function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
@@ -188,7 +195,7 @@ export function embeddedIpv4(address: string): string | undefined {
   return undefined;
 }
 
-/** The eight groups of a valid IPv6 address, without its zone. */
+/** Returns the eight groups of a valid IPv6 address. A zone is ignored. */
 function ipv6Groups(address: string): number[] {
   const [text = ''] = address.split('%');
   const [head = '', tail] = text.split('::').map((side) => side.split(':').flatMap(toGroups));

@@ -1,17 +1,23 @@
-/** The cookies of one run, which are kept like session cookies until the run ends. */
+/** The cookies of one run. They are treated as session cookies and discarded when the run ends. */
 
-/** Limits per host: hosts refuse requests with too many cookies. Further cookies are dropped. */
+/**
+ * Limits for the cookies of one host. Cookies beyond these limits are dropped, because hosts refuse requests with too
+ * many cookies.
+ */
 const MAX_COOKIES = 50;
 const MAX_CHARACTERS = 4_096;
 
 export interface CookieJar {
-  /** The `cookie` header for a URL, if there are cookies. */
+  /** Returns the `cookie` header for a URL. Undefined if there are no cookies for the URL. */
   header(url: string): Promise<string | undefined>;
-  /** Stores cookies from `set-cookie` headers. Cookies that the host may not set are ignored. */
+  /** Stores the cookies from `set-cookie` headers. Cookies that the host is not allowed to set are ignored. */
   store(setCookies: readonly string[], url: string): Promise<void>;
 }
 
-/** The library for the rules (RFC 6265, public suffixes) is loaded with the first cookie. */
+/**
+ * Creates an empty cookie jar. The library for the cookie rules (RFC 6265, public suffixes) is loaded with the first
+ * cookie.
+ */
 export function createCookieJar(): CookieJar {
   const kept = new Map<string, Map<string, number>>();
   let jar: Promise<import('tough-cookie').CookieJar> | undefined;

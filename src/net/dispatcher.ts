@@ -8,16 +8,16 @@ import type { DiagnosticsChannel, Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import type { Resolver } from './resolver.ts';
 
-// Only the parts of undici that are used. The whole package, with `fetch`, WebSockets and caches, takes 90 ms at start
-// and 14 MB of memory; these parts take 20 ms and 1.4 MB.
+// Only the parts of undici that Flowhook uses are loaded, which takes 20 ms at startup and 1.4 MB of memory. The whole
+// package, with `fetch`, WebSockets and caches, takes 90 ms and 14 MB.
 const require = createRequire(import.meta.url);
 
 const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
 const buildConnector = require('undici/lib/core/connect.js') as typeof Undici.buildConnector;
 
 /**
- * The address policy refused a connection. The message contains the address, the reason, and the setting that would
- * allow it.
+ * Thrown when the address policy refuses a connection. The message contains the address, the reason, and the setting
+ * that would allow the address.
  */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError';
@@ -25,7 +25,8 @@ export class BlockedAddressError extends Error {
 
 const CONNECT_MS = 5_000;
 /**
- * Maximum age of a connection, so that a change of address in DNS is noticed even if the connection is in constant use.
+ * Maximum age of a connection. It limits how long a connection in constant use goes to an old address after the name's
+ * address has changed in DNS.
  */
 const CONNECTION_LIFE_MS = 60_000;
 
@@ -85,7 +86,7 @@ export function createGuardedDispatcher(options: {
         if (!verdict.allowed) return callback(new BlockedAddressError(verdict.why), null);
       }
       let connection: Connection | undefined;
-      // The types do not say so, but the connector returns the socket that it connects.
+      // The types of undici do not say so, but the connector returns the socket that it is connecting.
       const connecting: unknown = connect(target, (error, socket) => {
         if (error !== null) {
           if (connection !== undefined) byError.set(error, connection);
@@ -101,12 +102,14 @@ export function createGuardedDispatcher(options: {
   });
 }
 
-/** A connection that a request used. Times come from `performance.now()` and are null until the event. */
+/**
+ * A connection that a request used. The times come from `performance.now()`. Each is null until its event has happened.
+ */
 interface Connection {
-  /** When the name was resolved; null for an IP literal. */
+  /** When the name was resolved. Null for an IP literal. */
   lookedUpMs: number | null;
   connectedMs: number | null;
-  /** When the TLS handshake was completed; null for HTTP. */
+  /** When the TLS handshake was completed. Null for HTTP. */
   securedMs: number | null;
   remoteAddress: string | null;
   /** Number of requests written to it. */
@@ -115,7 +118,7 @@ interface Connection {
 
 /** A traced request. */
 export interface RequestTrace {
-  /** The connection to which the request was written; null before that. */
+  /** The connection to which the request was written. Null before the request is written. */
   connection: Connection | null;
   /** Whether the connection had carried an earlier request. */
   reused: boolean;
@@ -123,13 +126,16 @@ export interface RequestTrace {
 
 const bySocket = new WeakMap<Socket, Connection>();
 const byError = new WeakMap<Error, Connection>();
-/** Stored on the body itself: a WeakMap with thousands of new entries per second slows down garbage collection. */
+/**
+ * The key of the trace, which is stored on the body itself. A WeakMap with thousands of new entries per second would
+ * slow down garbage collection.
+ */
 const TRACE = Symbol('trace');
 type TracedBody = Uint8Array & { [TRACE]?: RequestTrace };
 
 /**
  * Traces the request that is sent with this body. Undici reports the socket of a request only through its diagnostics
- * channel, where the body identifies the request: use a buffer for only one request at a time.
+ * channel, where the body identifies the request. So use a buffer as the body of only one request at a time.
  */
 export function traceRequest(body: Uint8Array): RequestTrace {
   const trace: RequestTrace = { connection: null, reused: false };
@@ -137,7 +143,7 @@ export function traceRequest(body: Uint8Array): RequestTrace {
   return trace;
 }
 
-/** The connection attempt that failed with this error, if any. */
+/** Returns the connection attempt that failed with this error. Undefined if there was none. */
 export function connectionOf(error: unknown): Connection | undefined {
   return error instanceof Error ? byError.get(error) : undefined;
 }
@@ -178,7 +184,10 @@ subscribe('undici:client:sendHeaders', (message) => {
   trace.reused = connection.requests > 1;
 });
 
-/** Beyond this number, the least recently used dispatcher is closed after its requests have ended. */
+/**
+ * Maximum number of open dispatchers. Beyond this number, the least recently used dispatcher is closed once its
+ * requests have ended.
+ */
 const MAX_DISPATCHERS = 1_000;
 
 export interface TeamDispatchers {

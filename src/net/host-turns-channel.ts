@@ -1,17 +1,22 @@
-/** Shares this process's throttle for hosts with a child process, with JSON lines over a stream. */
+/** Shares this process's per-host throttle with a child process, as JSON lines over a stream. */
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { splitLines } from '../std/lines.ts';
 import type { HostTurns } from './host-turns.ts';
 
-/** Maximum number of waiting and current requests of one child. Further requests never start. */
+/**
+ * Maximum number of requests of one child that wait for their turn or are in progress. Further requests never start.
+ */
 const MAX_PENDING = 10_000;
 const MAX_MESSAGE_BYTES = 16 * 1_024;
-/** Delays reported by a child also apply to other jobs, so they must not block a host permanently. */
+/**
+ * Limits for the delays and pauses that a child reports. They can also apply to other jobs, so they must not block a
+ * host permanently.
+ */
 const MAX_DELAY_MS = 60_000;
 const MAX_REST_MS = 5 * 60_000;
 
-/** A message from a child. `enter` and `leave` contain the child's id for the request. */
+/** A message from a child. The number in `enter` and `leave` is the id that the child has chosen for its request. */
 type Message =
   | { enter: number; host: string; perHost: number; delayMs: number }
   | { leave: number }
@@ -19,8 +24,8 @@ type Message =
   | { slowDown: number; host: string };
 
 /**
- * Serves a child's messages. When the stream ends, all turns of the child are released. A module may write anything to
- * the stream, so a malformed or too long message closes the stream.
+ * Handles the messages of a child. When the stream ends, all turns of the child are released. A module may write
+ * anything to the stream, so a message that is malformed or too long closes the stream.
  */
 export function serveTurns(stream: Duplex, turns: HostTurns): void {
   const closed = new AbortController();
@@ -41,7 +46,7 @@ export function serveTurns(stream: Duplex, turns: HostTurns): void {
     const host = String(message.host);
     if ('rest' in message) turns.rest(host, bounded(message.rest, MAX_REST_MS), message.whom);
     else if ('slowDown' in message) turns.slowDown(host, bounded(message.slowDown, MAX_DELAY_MS));
-    // A second request with the same id would never be released.
+    // A second request with an id that is in use is ignored, because its turn would never be released.
     else if (held.size < MAX_PENDING && !held.has(message.enter)) enter(message.enter, host, message);
   }
 
@@ -50,7 +55,7 @@ export function serveTurns(stream: Duplex, turns: HostTurns): void {
     const pace = { perHost: Math.max(1, Number(perHost) || 1), delayMs: bounded(delayMs, MAX_DELAY_MS) };
     turns.enter(host, pace, closed.signal).then(
       (leave) => {
-        // The child may have canceled the request or exited in the meantime.
+        // The child may have canceled the request or exited while the request was waiting for its turn.
         if (closed.signal.aborted || !held.has(id)) return leave();
         held.set(id, leave);
         stream.write(`${JSON.stringify({ go: id })}\n`);
@@ -73,7 +78,7 @@ function bounded(ms: number, maxMs: number): number {
   return Math.min(maxMs, Math.max(0, Number(ms) || 0));
 }
 
-/** The child's side: uses the throttle of the process at the other end of the stream. */
+/** Creates the child's side of the channel. It uses the throttle of the process at the other end of the stream. */
 export function remoteTurns(stream: Duplex): HostTurns {
   const waiting = new Map<number, () => void>();
   let lastId = 0;

@@ -1,13 +1,13 @@
 /**
- * Throttles requests by host. Each team has its own limit on concurrent requests, a minimum delay between requests, as
- * set by its workflows, and the pause that the host requested with 429. All teams share only the limits that a host sets
- * for everybody (503, `Crawl-delay`). Requests of one team go first come, first served; between teams, the team whose
- * last request is oldest goes first.
+ * Throttles requests by host. Each team has its own limits: a maximum number of concurrent requests and a minimum delay
+ * between requests, both set by its workflows, and any pause that the host requested with 429. All teams share only the
+ * limits that a host sets for everybody (503, `Crawl-delay`). The requests of one team are sent in order of arrival.
+ * Between teams, the team whose last request is oldest goes first.
  */
 
-/** The limits that one caller sets. The strictest limits of a team's current callers of a host apply. */
+/** The limits that one caller sets. If several callers of a team request the same host, the strictest limits apply. */
 export interface Pace {
-  /** Maximum number of concurrent requests of the whole team to this host, at least 1. */
+  /** Maximum number of concurrent requests of the whole team to this host. At least 1. */
   perHost: number;
   /** Minimum time between the starts of two requests. */
   delayMs: number;
@@ -16,20 +16,20 @@ export interface Pace {
 /** The throttle for one team. */
 export interface HostTurns {
   /**
-   * Resolves when the caller may send its request, with a function to call when the request is done (calling it twice is
-   * harmless). Rejects with the signal's reason.
+   * Resolves when the caller may send its request. The result is a function to call when the request is done. Calling
+   * this function twice is harmless. Rejects with the signal's reason.
    */
   enter(host: string, pace: Pace, signal: AbortSignal): Promise<() => void>;
   /**
-   * Stops requests to a host for some time, because the host asked for it: for this `team` after 429, which concerns its
-   * credentials, or for `all` teams after 503.
+   * Pauses the requests to a host that has asked for a pause. After 429, which is about the credentials of one team,
+   * the pause applies to this `team`. After 503, it applies to `all` teams.
    */
   rest(host: string, ms: number, whom: 'team' | 'all'): void;
   /** Sets a minimum delay for all teams, as requested by the host (`Crawl-delay`). */
   slowDown(host: string, delayMs: number): void;
 }
 
-/** The host's limits for a team or for all teams, and when their last request started. Monotonic times. */
+/** The limits that a host sets for one team or for all teams, and the time of the last request. Times are monotonic. */
 interface HostLimits {
   delayMs: number;
   /** The end of the pause. */
@@ -56,19 +56,23 @@ interface Host extends HostLimits {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Beyond this number of hosts, hosts without requests and without a pause are forgotten, including their delay. */
+/**
+ * Beyond this number of hosts, idle hosts are forgotten, including the delay that they requested. A host is idle if it
+ * has no requests and no pause.
+ */
 const MAX_IDLE_HOSTS = 10_000;
 
-/** Beyond this number of teams at a host, teams without a pause and without recent requests are forgotten. */
+/** Beyond this number of teams at one host, teams without a pause and without recent requests are forgotten. */
 const MAX_IDLE_VISITORS = 1_000;
 const FORGET_VISITOR_MS = 60_000;
 
 /** Creates the throttle of this process. `host-turns-channel.ts` shares it with child processes. */
 export function createHostTurns(now: () => number = () => performance.now()): {
   /**
-   * The throttle for the callers of one team.
+   * Returns the throttle for the callers of one team.
    *
-   * @param options.bindsOthers whether the limits that they report for all teams apply to all teams, or only to theirs
+   * @param options.bindsOthers if true, limits that these callers report for all teams apply to all teams; otherwise,
+   *   they apply only to the callers' team
    */
   of(team: string, options: { bindsOthers: boolean }): HostTurns;
 } {
@@ -111,7 +115,7 @@ export function createHostTurns(now: () => number = () => performance.now()): {
     }
   }
 
-  /** Starts all requests that may start now. */
+  /** Starts all requests to this host that may start now. */
   function admit(host: Host): void {
     clearTimeout(host.timer);
     host.timer = undefined;
@@ -137,7 +141,8 @@ export function createHostTurns(now: () => number = () => performance.now()): {
       const host = hostOf(name);
       const visitor = visitorOf(host, team);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      // A copy, because a caller may use the same object for several requests, and the set must contain each of them.
+      // The pace is copied, because a caller may use the same object for several requests, and `current` must contain
+      // one object for each request.
       const waiting: Waiting = { pace: { ...pace }, go: resolve };
       visitor.queue.push(waiting);
       const giveUp = () => {
@@ -179,7 +184,8 @@ export function createHostTurns(now: () => number = () => performance.now()): {
 }
 
 /**
- * The team that may send first, and when. Of several teams with the same time, the one whose last request is oldest.
+ * Returns the team that may send the next request, and when. If several teams may send at that time, the team whose
+ * last request is oldest goes first.
  */
 function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   let first: Visitor | undefined;
@@ -197,7 +203,10 @@ function nextOf(host: Host): { first: Visitor | undefined; at: number } {
   return { first, at: firstAt };
 }
 
-/** The strictest limits of a team's current and waiting callers, and of the host for the team. */
+/**
+ * Returns the strictest limits among the current and waiting requests of a team, and the minimum delay that the host
+ * has requested from this team.
+ */
 function strictest({ current, queue, delayMs }: Visitor): Pace {
   const strict = { perHost: Number.POSITIVE_INFINITY, delayMs };
   for (const pace of [...current, ...queue.map(({ pace: one }) => one)]) {

@@ -2,12 +2,12 @@
 import { isIPv6 } from 'node:net';
 import { type Network, rangeOf, toNetwork } from './address-policy.ts';
 
-/** The host of a URL; IPv6 addresses without brackets. */
+/** Returns the host of a URL. An IPv6 address is returned without brackets. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Whether the host is only reachable from this machine, judged without DNS. */
+/** Returns whether a host can be reached only from this machine, without a DNS query. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
@@ -17,22 +17,26 @@ export function serviceUrl(at: { host: string; port: number; isSecure: boolean }
   return `${at.isSecure ? 'https' : 'http'}://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`;
 }
 
-/** A URL that a browser on this machine can open: not all browsers open the wildcard addresses `0.0.0.0` and `::`. */
+/**
+ * Returns a URL that a browser on this machine can open. The wildcard addresses `0.0.0.0` and `::` are replaced,
+ * because not all browsers open them.
+ */
 export function browsableUrl(at: { host: string; port: number; isSecure: boolean }): string {
   return serviceUrl({ ...at, host: { '0.0.0.0': '127.0.0.1', '::': '::1' }[at.host] ?? at.host });
 }
 
 /**
- * `10.1.2.3` for `::ffff:10.1.2.3`, the form in which a dual-stack socket reports an IPv4 client. Other IPv6 addresses
- * with an IPv4 address inside (6to4, NAT64) are different clients and are returned unchanged.
+ * Returns `10.1.2.3` for `::ffff:10.1.2.3`, the form in which a dual-stack socket reports an IPv4 client. Other IPv6
+ * addresses that contain an IPv4 address (6to4, NAT64) belong to different clients and are returned unchanged.
  */
 export function peerAddress(address: string): string {
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '');
 }
 
 /**
- * The key under which limits count an address: the /64 network of an IPv6 address, because one subscriber usually has
- * the whole network; an IPv4 address itself, even if it is mapped to IPv6.
+ * Returns the key under which limits count an address. For an IPv6 address, this is its /64 network, because one
+ * subscriber usually has the whole network. For an IPv4 address, even one mapped to IPv6, this is the IPv4 address
+ * itself.
  */
 export function subscriberOf(address: string): string {
   const peer = peerAddress(address);
@@ -50,7 +54,10 @@ export interface NetworkList {
   contains(address: string): boolean;
 }
 
-/** Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses; undefined if an entry is invalid. */
+/**
+ * Parses a comma-separated list of `loopback`, `private`, CIDRs and addresses. Returns undefined if an entry is
+ * invalid.
+ */
 export function parseNetworkList(text: string): NetworkList | undefined {
   const kinds = new Set<string>();
   const networks: Network[] = [];
@@ -79,7 +86,7 @@ export interface TrustedProxies {
    * @param hop 0 for the connected peer, 1 for the client that the peer reports, and so on
    */
   trusts(address: string, hop: number): boolean;
-  /** Whether every peer is trusted. Anybody who can connect can then claim any address. */
+  /** Whether every peer is trusted. In this case, anybody who can connect can claim any address. */
   isEverybody: boolean;
 }
 
@@ -90,7 +97,8 @@ export interface TrustedProxies {
  */
 export function parseTrustedProxies(text: string): TrustedProxies | false | undefined {
   if (text === 'false') return false;
-  // The peer reports the client. Further hops are claims of the client.
+  // Only the address that the connected peer reports is trusted. Further addresses in the header are claims of the
+  // client.
   if (text === 'true') return { trusts: (_address, hop) => hop === 0, isEverybody: true };
   const networks = parseNetworkList(text);
   return networks && { trusts: (address) => networks.contains(address), isEverybody: false };

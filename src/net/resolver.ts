@@ -1,6 +1,6 @@
 /**
- * Resolves names to addresses without Node's `dns.lookup`, which shares four threads with the file system: a few slow
- * names would delay everything else.
+ * Resolves names to addresses. Node's `dns.lookup` is not used, because it shares four threads with the file system: a
+ * few slow names would delay everything else.
  */
 import { Resolver as CaresResolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
@@ -11,17 +11,17 @@ import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 
 export interface Resolver {
   /**
-   * All addresses of a name, IPv4 first, at least one. Tries in this order: IP literal (with or without brackets),
-   * `localhost`, the hosts file, DNS with the search domains. DNS results are cached for their TTL, at most 5 minutes;
-   * missing names for 30 s; failures for 2 s.
+   * Returns all addresses of a name: at least one, and IPv4 addresses first. The sources are tried in this order: IP
+   * literal (with or without brackets), `localhost`, the hosts file, DNS with the search domains. DNS results are
+   * cached for their TTL, at most 5 minutes. A name without an address is cached for 30 s, and a failure for 2 s.
    *
-   * @param team the team of the call: teams take turns at the name servers
+   * @param team the team of the caller; teams take turns at the name servers
    * @throws ResolveError
    */
   resolve(hostname: string, team?: string): Promise<string[]>;
 }
 
-/** A name has no address (`none`), or the lookup failed. The message is a sentence. */
+/** Thrown when a name has no address (`none` is true), or when the lookup failed. The message is a sentence. */
 export class ResolveError extends Error {
   override readonly name = 'ResolveError';
   readonly none: boolean;
@@ -32,16 +32,22 @@ export class ResolveError extends Error {
   }
 }
 
-/** Minimum interval between reads of the system's files. */
+/** Minimum interval between two reads of the hosts file and resolv.conf. */
 const FILES_FRESH_MS = 5_000;
-/** Two tries fit into the budget, so that a server that responds only for one family still gives that result. */
+/**
+ * Limit for one try of a DNS query. Two tries fit into `BUDGET_MS`, so a server that responds only for IPv4 or only for
+ * IPv6 still yields these addresses.
+ */
 const TRY_MS = 800;
 const TRIES = 2;
-/** Limit per name, including all search domains. */
+/** Time limit for resolving one name, including all search domains. */
 const BUDGET_MS = 2_000;
 const MAX_FRESH_MS = 5 * 60_000;
 const NONE_FRESH_MS = 30_000;
-/** Short, because a failing name server may recover at any time. It only prevents constant retries. */
+/**
+ * How long a failed lookup is cached. The time is short, because a failing name server may recover at any time. The
+ * cache only prevents constant retries.
+ */
 const FAILED_FRESH_MS = 2_000;
 
 interface System {
@@ -51,7 +57,7 @@ interface System {
   dns: CaresResolver;
 }
 
-/** @param options for tests. By default the files and name servers of the system are used */
+/** @param options used by tests; the default is to use the files and name servers of the system */
 export function createResolver(
   options: {
     hostsFile?: string;
@@ -76,7 +82,8 @@ export function createResolver(
     const [hosts = '', resolvConf = ''] = await Promise.all(
       [hostsFile, resolvConfFile].map((file) => readFile(file, 'utf8').catch(() => '')),
     );
-    // In a new network the machine gets new servers. c-ares reads them only when it is created.
+    // When the machine moves to another network, its name servers change. c-ares reads the name servers only when it is
+    // created.
     const dns = before?.resolvConf === resolvConf ? before.dns : createDns(options.servers);
     return { hosts: parseHosts(hosts), search: parseResolvConf(resolvConf), resolvConf, dns };
   }
@@ -111,7 +118,9 @@ async function lookUp(name: string, { search, dns }: System): Promise<Found<stri
   throw new ResolveError(`The name ${name.replace(/\.$/, '')} has no address`, { none: true });
 }
 
-/** Rejects after the budget. The lookup itself ends a little later, when c-ares gives up. */
+/**
+ * Rejects when the lookup takes longer than `BUDGET_MS`. The lookup itself ends a little later, when c-ares gives up.
+ */
 function withinBudget<T>(name: string, work: Promise<T>): Promise<T> {
   return within(BUDGET_MS, work, () => {
     throw new ResolveError(`The name ${name} could not be looked up within ${BUDGET_MS / 1_000} s`);
@@ -127,7 +136,11 @@ function createDns(servers: readonly string[] | undefined): CaresResolver {
 /** Error codes for names without addresses. */
 const NONE_CODES = ['ENOTFOUND', 'ENODATA', 'EBADNAME'];
 
-/** Queries both families concurrently. Returns an empty list if there is no address. @throws if the lookup failed */
+/**
+ * Queries IPv4 and IPv6 addresses concurrently. Returns an empty list if the name has no address.
+ *
+ * @throws if the lookup failed
+ */
 async function ask(dns: CaresResolver, name: string): Promise<Found<string[]>> {
   const answers = await Promise.allSettled([
     dns.resolve4(name, { ttl: true }),
@@ -158,7 +171,7 @@ function sentence(error: NodeJS.ErrnoException): string {
   return error.code ?? error.message;
 }
 
-/** The addresses of each lower-case name, in the order of the file. */
+/** Returns the addresses of each name in lower case, in the order of the hosts file. */
 export function parseHosts(text: string): Map<string, string[]> {
   const hosts = new Map<string, string[]>();
   for (const line of text.split('\n')) {
@@ -174,7 +187,7 @@ export function parseHosts(text: string): Map<string, string[]> {
 
 interface SearchList {
   domains: string[];
-  /** A name with at least this many dots is tried without the search domains first. */
+  /** A name with at least this many dots is first tried without the search domains. */
   ndots: number;
 }
 
@@ -195,7 +208,10 @@ export function parseResolvConf(text: string): SearchList {
   return list;
 }
 
-/** The full names to query, in order. A name that ends with a dot is absolute: it is queried without search domains. */
+/**
+ * Returns the full names to query, in order. A name that ends with a dot is absolute, so it is queried without search
+ * domains.
+ */
 export function candidates(name: string, search: SearchList): string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const searched = search.domains.map((domain) => `${name}.${domain}`);
@@ -209,33 +225,36 @@ function withoutComment(line: string): string {
 
 export interface Found<T> {
   value: T;
-  /** How long the value may be reused; 0: only by calls that already wait for it. */
+  /** How long the value may be reused. If 0, only the calls that already wait for the value may use it. */
   freshMs: number;
 }
 
 interface Entry<T> {
   /** The result, or the current lookup. */
   answer: Promise<T>;
-  /** When the result expires; undefined during the lookup. */
+  /** When the result expires. Undefined while the lookup is in progress. */
   until: number | undefined;
-  /** The outcome of the last lookup; undefined before the first. */
+  /** The outcome of the last completed lookup. Undefined before the first lookup has completed. */
   last: 'found' | 'failed' | undefined;
-  /** Makes the lookup also wait in the queue of this team, until it has started. */
+  /** Adds the lookup to the queue of another team as well, unless the lookup has already started. */
   join(team: string): void;
 }
 
 const MAX_ENTRIES = 10_000;
-/** Concurrent lookups of names whose last lookup succeeded, and of all other names. */
+/**
+ * Maximum number of concurrent lookups: `PROVEN_PLACES` for names whose last lookup succeeded, and `OTHER_PLACES` for
+ * all other names.
+ */
 const PROVEN_PLACES = 16;
 const OTHER_PLACES = 32;
 const MAX_WAITING = 10_000;
 
 /**
- * A cache of name lookups: calls for the same name share one lookup, and the number of concurrent lookups is limited.
- * Teams take turns. Names whose last lookup succeeded have their own places, so that they never wait for names that get
- * no response.
+ * Creates a cache of name lookups. Calls for the same name share one lookup, and the number of concurrent lookups is
+ * limited. Teams take turns. Names whose last lookup succeeded have their own limit, so that they never wait for names
+ * that get no response.
  *
- * @param options.find looks a name up. Its errors are cached for `failedFreshMs(error)`
+ * @param options.find looks a name up; an error is cached for `failedFreshMs(error)`
  * @param options.now a monotonic clock in milliseconds
  */
 export function createLookupCache<T>(options: {
@@ -243,7 +262,7 @@ export function createLookupCache<T>(options: {
   failedFreshMs(error: unknown): number;
   now(): number;
 }): {
-  /** @param team the team of the call; calls without a team share a queue */
+  /** @param team the team of the caller; calls without a team share one queue */
   get(name: string, team?: string): Promise<T>;
 } {
   const { find, failedFreshMs, now } = options;
@@ -287,19 +306,20 @@ export function createLookupCache<T>(options: {
           },
           (error: unknown) => {
             teams.delete(team);
-            // The lookup still waits in the queue of another team.
+            // If the lookup still waits in the queue of another team, this error is ignored.
             if (hasStarted || teams.size > 0) return;
             hasStarted = true;
-            // The error is not cached, because the next call may find room.
+            // This error is not cached, because the queue may have room for the next call.
             if (entries.get(name) === entry) entries.delete(name);
             const plain = name.replace(/\.$/, '');
-            const busy = `The name ${plain} was not looked up: too many names are waiting`;
+            const busy = `The name ${plain} was not looked up because too many lookups are waiting. Try again`;
             reject(error instanceof NoPlaceError ? new ResolveError(busy, { cause: error }) : error);
           },
         );
       },
     };
-    // Callers handle the rejection. The cached promise must not count as unhandled.
+    // Each caller handles the rejection of the lookup. This handler keeps the cached promise from counting as
+    // unhandled.
     promise.catch(() => undefined);
     return entry;
   }
@@ -312,7 +332,7 @@ export function createLookupCache<T>(options: {
         return known.answer;
       }
       const entry = start(name, known?.last);
-      // Deleted first, so that the map is ordered by lookup, oldest first.
+      // The old entry is deleted first, so that the map stays ordered by the start of the lookup, oldest first.
       entries.delete(name);
       const [oldest] = entries.keys();
       if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);

@@ -1,6 +1,6 @@
 /** Parses response headers: `Retry-After` and `Link`. */
 
-/** The longest wait of the retry schedule: no response may silence a webhook for longer. */
+/** The longest delay of the retry schedule. No response may delay the deliveries of a webhook for longer. */
 const MAX_MS = 24 * 3_600_000;
 const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
@@ -16,8 +16,9 @@ const DATES = [
 ];
 
 /**
- * Milliseconds to wait, at most 24 hours. RFC 9110 allows whole seconds and dates. Fractions of a second, which some
- * servers send, are accepted too. Of several headers, the longest wait counts. A date in the past means 0.
+ * Returns the milliseconds to wait, at most 24 hours. RFC 9110 allows whole seconds and dates. Fractions of a second
+ * are accepted too, because some servers send them. If there are several headers, the longest wait counts. A date in
+ * the past means 0.
  *
  * @returns null if there is no valid header
  */
@@ -48,14 +49,20 @@ function httpDate(text: string, nowMs: number): number | null {
   return date.setUTCHours(hour, minute, second);
 }
 
-/** RFC 9110: a two-digit year that appears to be more than 50 years ahead is the most recent such year in the past. */
+/**
+ * RFC 9110: a two-digit year that appears to be more than 50 years in the future means the most recent past year
+ * with these digits.
+ */
 function fullYear(twoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + twoDigits;
   return year > thisYear + 50 ? year - 100 : year;
 }
 
-/** The target of the first link with this relation, as written: relative to the URL of the response. */
+/**
+ * Returns the target of the first link with this relation. The target is returned as written, so it may be relative to
+ * the URL of the response.
+ */
 export function linkTo(relation: string, header: string | undefined): string | undefined {
   for (const [, target, params = ''] of (header ?? '').matchAll(
     /<([^>]*)>((?:\s*;\s*[^\s=;,]+\s*(?:=\s*(?:"[^"]*"|[^\s;,"]*))?)*)/g,

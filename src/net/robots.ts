@@ -1,24 +1,27 @@
-/** Whether robots.txt (RFC 9309) allows a URL, and with which `Crawl-delay`. */
+/** Checks whether robots.txt (RFC 9309) allows a URL, and which `Crawl-delay` it requests. */
 
-/** The result of requesting a robots.txt: its text, `none` if it does not exist, or why it could not be read. */
+/**
+ * The result of requesting a robots.txt: its text, `none` if the file does not exist, or the reason why the file could
+ * not be read.
+ */
 export type RobotsFile = { text: string } | { none: true } | { unreachable: string };
 
 export type RobotsVerdict = { allowed: true; delayMs: number } | { allowed: false; why: string };
 
 export interface Robots {
-  /** Requests the robots.txt of each host once. */
+  /** Checks a URL. The robots.txt of each host is requested only once. */
   verdict(url: string): Promise<RobotsVerdict>;
 }
 
 type Rules = ReturnType<typeof import('robots-parser').default>;
 
-/** A longer `Crawl-delay` is shortened to this. */
+/** The maximum delay. A longer `Crawl-delay` is shortened to this value. */
 const MAX_DELAY_MS = 30_000;
 
-/** @param options.agent the name for which rules apply: `flowhook` */
+/** @param options.agent the user agent whose rules apply, `flowhook` */
 export function createRobots(options: { agent: string; read(url: string): Promise<RobotsFile> }): Robots {
   const files = new Map<string, Promise<RobotsFile>>();
-  // Parsed once, not for each page, because a file may have half a megabyte.
+  // Each robots.txt is parsed only once, and not for each page, because a file may be as large as half a megabyte.
   const parsed = new Map<string, Rules>();
   return {
     async verdict(url) {

@@ -6,15 +6,17 @@
 /** One record: a plain object that can be written as JSON, with an `id` unless the workflow sets a `key`. */
 export type Rec = Record<string, unknown>;
 
-/** The argument of a module's default export: `export default async function* (ctx: Context) { … }`. */
+/**
+ * The argument of the function that a module exports by default: `export default async function* (ctx: Context) { … }`.
+ */
 export interface Context {
-  /** The state of the last published run. Changes are stored only if this run publishes. */
+  /** The state of the last published run. Changes to the state are stored only if this run publishes. */
   readonly state: {
     get(key: string): unknown;
     /** Sets a JSON value; `undefined` removes the key. The whole state may have at most 1 MiB. */
     set(key: string, value: unknown): void;
   };
-  /** Returns a secret of the team. If it is missing, throws an error that says how to set it. */
+  /** Returns a secret of the team. If the secret is missing, throws an error that says how to set it. */
   secret(name: string): string;
   /** Writes to the log of this run, like `console.*`. */
   readonly log: {
@@ -24,8 +26,8 @@ export interface Context {
     error(message: string, fields?: object): void;
   };
   /**
-   * Reports progress: pages read so far, and a short message. Omitted properties keep their value. Call it as often as
-   * you like; it is written a few times a second.
+   * Reports progress: the number of pages read so far, and a short message. Omitted properties keep their value. Call
+   * this as often as you like; progress is written at most once a second.
    */
   progress(said: { pages?: number; message?: string }): void;
   /**
@@ -45,7 +47,7 @@ export interface Context {
 /** The optional `export const workflow: Workflow = { … }`: the settings of a YAML file, without `source`. */
 export interface Workflow {
   name?: string;
-  /** Fields whose values form the record's id (default: the record's own `id`). */
+  /** Names of the fields whose values form the id of a record (default: the record's own `id`). */
   key?: string[];
   mode?: 'replace' | 'upsert' | 'append';
   /** What happens after an invalid record: `fail` fails the run, `skip` leaves the record out. */
@@ -56,10 +58,16 @@ export interface Workflow {
     | string
     | { cron: string; timezone?: string; missed?: 'run' | 'skip' }
     | { every: string; missed?: 'run' | 'skip' };
-  /** From -100 to 100 (default: 0). Of the waiting jobs of a team, the one with the highest priority runs first. */
+  /**
+   * A number from -100 to 100 (default: 0). Among the waiting jobs of a team, the job with the highest priority runs
+   * first.
+   */
   priority?: number;
   guards?: { minRecords?: number; maxDropPercent?: number | null };
-  /** `timeout`, such as `'15m'`, limits one attempt; `memory` (of all processes) and `output` are sizes such as `'512MB'`. */
+  /**
+   * `timeout`, such as `'15m'`, limits one attempt. `memory` limits all processes of a run together, and `output`
+   * limits its output; both are sizes such as `'512MB'`.
+   */
   limits?: { timeout?: string; memory?: string; output?: string; records?: number };
   /** `backoff` is a duration such as `'5s'`. */
   retries?: { max?: number; backoff?: string };

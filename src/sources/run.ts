@@ -1,4 +1,4 @@
-/** One attempt of a job as a child process: its input, its output, and how it ended. */
+/** Runs one attempt of a job as a child process: its input, its output, and how it ended. */
 import type { Duplex } from 'node:stream';
 import type { LogLevel, ProcessMark } from '../model/job.ts';
 import type { Definition } from '../model/workflow.ts';
@@ -19,18 +19,21 @@ export interface RunInput {
   workflowId: string;
   jobId: string;
   attempt: number;
-  /** The state of the last published run. */
+  /** The state that the last published run left. */
   state: unknown;
   /** All secrets of the team. */
   secrets: ReadonlyMap<string, string>;
-  /** The server's environment. A child inherits only PATH, HOME, LANG, LC_*, TZ and USER. */
+  /** The environment of the server. A child inherits only PATH, HOME, LANG, LC_*, TZ and USER from it. */
   environment: ReadonlyMap<string, string>;
-  /** The system user to run as; undefined: the service's own user. */
+  /** The system user that the child runs as (default: the service's own user). */
   runAs: RunAs | undefined;
   log: Logger;
-  /** The addresses that modules and HTTP sources may connect to (default: only public ones). */
+  /** The addresses that modules and HTTP sources may connect to (default: public addresses only). */
   fetchPolicy?: AddressPolicy;
-  /** Called for each line of the run's log, with secrets masked. Must be quick and must not throw. */
+  /**
+   * Called for each line of the run's log. Secrets in the line are already masked. The function must be fast and must
+   * not throw.
+   */
   onLog(line: { level: LogLevel; text: string }): void;
   /** Called with the progress that the source reports. */
   onProgress(said: { pages?: number; message?: string }): void;
@@ -41,29 +44,29 @@ export interface RunInput {
 export interface Run {
   process: ProcessMark;
   /**
-   * Lines, each the JSON text of one record, in batches of at most 500 lines or about 1 MiB. Read them to the end before
-   * awaiting `end`: the child blocks while nobody reads. Leaving the loop early stops the run.
+   * Batches of at most 500 lines or about 1 MiB. Each line is the JSON text of one record. Read the batches to the end
+   * before awaiting `end`, because the child blocks while nobody reads. Leaving the loop early stops the run.
    */
   batches: AsyncIterable<string[]>;
   /** Bytes of output read so far. */
   readonly bytes: number;
-  /** Resolves when the whole process group is gone and its temporary directory is removed. Never rejects. */
+  /** Resolves when the whole process group is gone and its temporary directory has been removed. Never rejects. */
   end: Promise<RunEnd>;
-  /** Sends SIGTERM to the process group, and SIGKILL after the grace period. May be called twice. */
+  /** Sends SIGTERM to the process group, and SIGKILL after the grace period. May be called more than once. */
   stop(): void;
   /** Sends SIGKILL to the process group. */
   kill(): void;
 }
 
 /**
- * How a run ended. `state` is undefined if the run did not change it. `unchanged` means that the source reported no
- * changes, so that missing records are kept. `error` is shown to users.
+ * How a run ended. `state` is undefined if the run did not change its state. `unchanged` means that the source reported
+ * no changes, so missing records are kept. `error` is shown to users.
  */
 export type RunEnd =
   | { ok: true; state: unknown; unchanged?: boolean }
   | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
 
-/** The options that all kinds of sources share. */
+/** Returns the options of a child process that all types of sources share. */
 export function childOptions(
   input: RunInput,
 ): Pick<ChildInput, 'temporaryPrefix' | 'runAs' | 'limits' | 'secrets' | 'listener' | 'log' | 'killGraceMs'> {
@@ -78,7 +81,11 @@ export function childOptions(
   };
 }
 
-/** @param whenDone returns the result after exit code 0; any other end is a failure for all kinds of sources */
+/**
+ * Makes a run of a child process.
+ *
+ * @param whenDone returns the result after exit code 0; any other exit is a failure for all types of sources
+ */
 export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => RunEnd): Run {
   return {
     process: child.process,
@@ -94,7 +101,7 @@ export function runOf(child: Child, who: string, whenDone: (end: ChildEnd) => Ru
   };
 }
 
-/** Why a child failed; undefined if it exited with 0. */
+/** Returns why a child failed. Undefined if its exit code was 0. */
 function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
   if (end.excess !== undefined) {
     const { usedBytes, limitBytes } = end.excess;
@@ -110,7 +117,7 @@ function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
   if (end.stopped) return failed(`${who} was stopped before it had finished`, end);
   if (end.signal === 'SIGKILL') {
     return failed(
-      `${who} was killed (SIGKILL), but not by Flowhook: often the system does this when memory runs out`,
+      `${who} was killed (SIGKILL), but not by Flowhook. The operating system often does this when memory runs out`,
       end,
     );
   }
@@ -119,7 +126,7 @@ function failureOf(end: ChildEnd, who: string): RunEnd | undefined {
   return undefined;
 }
 
-/** A failure whose message ends with the last lines of the child's standard error. */
+/** Returns a failure. Its message ends with the last lines that the child wrote to standard error. */
 export function failed(sentence: string, end: ChildEnd): RunEnd {
   const words =
     end.tail === '' ? 'It wrote nothing to standard error' : `The end of its standard error:\n${end.tail}`;
@@ -130,9 +137,10 @@ export function failed(sentence: string, end: ChildEnd): RunEnd {
 const turns = createHostTurns();
 
 /**
- * Serves the per-host limits of a team to a child over its channel.
+ * Returns a function that serves the per-host limits of a team to a child over its channel.
  *
- * @param options.bindsOthers false for a child that runs code of the team, because it may write anything to its channel
+ * @param options.bindsOthers false for a child that runs code of the team, because such a child may write anything to
+ *   its channel
  */
 export function shareTurns(team: string, options: { bindsOthers: boolean }): (channel: Duplex) => void {
   return (channel) => serveTurns(channel, turns.of(team, options));

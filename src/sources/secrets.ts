@@ -1,9 +1,9 @@
-/** The secrets of a run: filled into its definition, and masked in its log and errors. */
+/** Fills the secrets of a run into its definition, and masks them in its log and errors. */
 import { missingSecret, secretReferences } from '../model/secret-names.ts';
 import { printable } from '../std/printable.ts';
 
 /**
- * Returns a JSON value with all secret placeholders replaced.
+ * Returns a JSON value in which all placeholders for secrets are replaced.
  *
  * @throws Error that says how to set a missing secret
  */
@@ -22,27 +22,27 @@ export function fillSecrets<T>(value: T, team: { team: string; secrets: Readonly
   return fill(value) as T;
 }
 
-/** The values of the secrets that a JSON value refers to. */
+/** Returns the values of the secrets to which a JSON value refers. */
 export function secretsIn(value: unknown, secrets: ReadonlyMap<string, string>): string[] {
   const references = JSON.stringify(value).matchAll(secretReferences());
   return [...new Set([...references].flatMap(([, name = '']) => secrets.get(name) ?? []))];
 }
 
-/** Shorter secrets are not masked, because they could be parts of ordinary words. */
+/** Minimum length of a masked secret. Shorter secrets are not masked, because they could be parts of ordinary words. */
 const MASKED_LENGTH = 5;
 
 interface Mask {
-  /** The length of the longest text that is masked; at least 1. */
+  /** The length of the longest text that is masked. At least 1. */
   longest: number;
   /** Replaces each secret with `***`. */
   apply(text: string): string;
-  /** Like `apply`, and removes terminal control characters. */
+  /** Replaces each secret with `***`, and removes terminal control characters. */
   clean(text: string): string;
 }
 
 /**
- * Masks each secret in all forms in which it may be printed: line by line (a private key has several lines), escaped as in
- * JSON or in a URL, and in base64.
+ * Masks each secret in all forms in which it may be printed: each line by itself (a private key has several lines),
+ * escaped as in JSON or in a URL, and in base64.
  */
 export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   const written = [...secrets.values()].flatMap((value) => [
@@ -66,17 +66,20 @@ export function createMask(secrets: ReadonlyMap<string, string>): Mask {
 }
 
 export interface Redactor {
-  /** Adds texts to mask, in all forms of `createMask`. */
+  /** Adds texts to mask, in the same forms as `createMask`. */
   add(...texts: string[]): void;
   /** Replaces each credential with `***`. */
   mask(text: string): string;
-  /** Masks the message and stack of an error, in place. */
+  /** Masks the message and the stack of an error by changing the error. Returns the error. */
   masked(error: unknown): unknown;
-  /** The length of the longest masked text. This close to the end of a cut text, part of a secret may be unmasked. */
+  /**
+   * Returns the length of the longest masked text. If a text was cut, this many characters at its end may contain an
+   * unmasked part of a secret.
+   */
   longest(): number;
 }
 
-/** @param secrets the initial texts to mask */
+/** @param secrets the texts to mask from the start */
 export function createRedactor(secrets: readonly string[] = []): Redactor {
   const known = new Set(secrets);
   let made: Mask | undefined;

@@ -20,11 +20,13 @@ import type { Child } from './process/child.ts';
 import type { Run, RunEnd } from './run.ts';
 import { runOf } from './run.ts';
 
-/** Messages are parsed in the server's main thread, which yields to other work after this many characters. */
+/**
+ * Maximum number of characters to parse before yielding to other work. Messages are parsed in the server's main thread.
+ */
 const SLICE_CHARACTERS = 64 * 1024;
 const MAX_STREAMS = 10_000;
 const MAX_KEY_FIELDS = 100;
-/** Maximum number of records without a key to log. The check of records counts all of them. */
+/** Maximum number of records without a key to log. The check of records counts all records without a key. */
 const MAX_LOGGED = 10;
 
 interface SingerOptions {
@@ -35,7 +37,10 @@ interface SingerOptions {
   onLog(line: { level: LogLevel; text: string }): void;
 }
 
-/** Makes a run of a tap's child process: messages become records, and the last STATE becomes its state. */
+/**
+ * Turns the child process of a tap into a run. Its RECORD messages become records, and its last STATE becomes the state
+ * of the run.
+ */
 export function readSinger(child: Child, options: SingerOptions): Run {
   const reader = createReader(options);
   let mistake: string | undefined;
@@ -45,7 +50,7 @@ export function readSinger(child: Child, options: SingerOptions): Run {
       for await (const batch of child.batches) yield* recordsOf(batch);
     } catch (error) {
       if (!(error instanceof MessageMistake)) throw error;
-      // Leaving the loop has stopped the tap. `end` reports the mistake.
+      // Leaving the loop has already stopped the tap. `end` reports the mistake.
       mistake = error.message;
     }
   }
@@ -82,12 +87,12 @@ export function readSinger(child: Child, options: SingerOptions): Run {
   };
 }
 
-/** An invalid message, which fails the run. */
+/** Thrown for an invalid message, which fails the run. */
 class MessageMistake extends Error {}
 
 interface Stream {
   key: readonly string[];
-  /** Hash of the schema, to detect changes: the schema itself may be large. */
+  /** A hash of the schema, to detect changes. The schema itself may be too large to keep. */
   digest: string;
 }
 
@@ -152,7 +157,10 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
     return JSON.stringify(withKey(name, record));
   }
 
-  /** Sets the id of a record. A record without its key gets no id, so that the check of records refuses it. */
+  /**
+   * Sets the id of a record. If a field of the key is missing, the record gets no id, so that the check of records
+   * refuses it.
+   */
   function withKey(name: string, record: Record<string, unknown>): Record<string, unknown> {
     const fields = streams.get(name)?.key ?? [];
     if (alone && fields.length === 0) return record;
@@ -183,7 +191,11 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
   }
 
   return {
-    /** Reads one message. @returns the JSON text of a record of a selected stream */
+    /**
+     * Reads one message.
+     *
+     * @returns the JSON text of the record if the message is a RECORD of a selected stream, and otherwise undefined
+     */
     read(text: string): string | undefined {
       position++;
       const message = parse(text);
@@ -201,6 +213,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
         case 'STATE':
           if (!Object.hasOwn(message, 'value')) wrong('(STATE) has no `value`');
           // `parseExactly` returns large numbers as raw JSON objects, which cannot be sent to another thread.
+          // `JSON.parse` returns plain numbers.
           state = JSON.parse(JSON.stringify(message.value));
           return undefined;
         case 'ACTIVATE_VERSION':
@@ -214,7 +227,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
       }
     },
     state: () => state,
-    /** Logs a warning about selected streams that the tap never sent. */
+    /** Logs a warning that names the selected streams for which the tap sent nothing. */
     finish(): void {
       const missing = [...(taken ?? [])].filter((name) => !seen.has(name));
       if (missing.length === 0) return;

@@ -1,11 +1,11 @@
-/** Starts one attempt of a job in a child process, depending on the type of its source. */
+/** Starts one attempt of a job in a child process. How it starts depends on the type of the source. */
 import type { Source } from '../model/workflow.ts';
 import { startHttp } from './http/start.ts';
 import { startCommand } from './process/command.ts';
 import { startModule } from './process/module.ts';
 import type { Run, RunInput } from './run.ts';
 
-/** @throws Error if the run cannot start, for example because a program, secret or directory is missing */
+/** @throws Error if the run cannot start, for example because a program, a secret or a directory is missing */
 export async function startRun(input: RunInput): Promise<Run> {
   const { source } = input.definition;
   switch (source.type) {
@@ -16,12 +16,12 @@ export async function startRun(input: RunInput): Promise<Run> {
     case 'http':
       return startHttp(input, source);
     case 'push':
-      // The definition had another source when the job was queued.
+      // This happens if the definition had a source of another type when the job was queued.
       throw new Error('This workflow now receives its records by push, so there is nothing to run');
   }
 }
 
-/** The name of a source for log lines, such as `the command ./people.sh`. */
+/** Returns the name of a source for log lines, such as `the command ./people.sh`. */
 export function sourceName(source: Source): string {
   switch (source.type) {
     case 'command':

@@ -76,7 +76,7 @@ test('a wrong or missing content type does not matter if the text or the file na
   }
   await assert.rejects(
     read(t, 'hello', {}),
-    /format of the response of .* is unknown \(content-type: none\)\. Set `source\.parse`/,
+    /The response of .* has an unknown format \(content-type: none\)\. Set `source\.parse`/,
   );
 });
 
@@ -177,7 +177,7 @@ test('a response that is compressed many times is refused', async (t) => {
     const { url } = await site(t, (_request, response) => {
       response.writeHead(200, { 'content-encoding': Array(400).fill(encoding).join(',') }).end('xxxxxxxx');
     });
-    await assert.rejects(take({ source: { url } }), /compressed 400 times; at most 4 are supported/);
+    await assert.rejects(take({ source: { url } }), /has 400 content encodings, but at most 4 are supported/);
   }
 });
 
@@ -192,11 +192,11 @@ test('the error about a broken response says what is wrong', async (t) => {
       { source: { records: '$.data' } },
       /matches nothing\. The response has: items \(a list\), next/,
     ],
-    ['{"data":7}', { source: { records: '$.data' } }, /matches 7, which is not a record/],
+    ['{"data":7}', { source: { records: '$.data' } }, /matches 7, but it must match an array or an object/],
     [`["${'x'.repeat(17 << 20)}"]`, {}, /Element 1 of the array is longer than/],
     ['id,name\n1,2,3\n', { source: { parse: 'csv' } }, /Row 2 has 3 fields, but the first row has 2/],
     ['id,name\n1,"x', { source: { parse: 'csv' } }, /Row 2: a quoted field is not closed/],
-    ['', { source: { parse: 'csv' } }, /is empty, but CSV must have/],
+    ['', { source: { parse: 'csv' } }, /CSV must start with a row of column names/],
   ];
   for (const [body, settings, sentence] of cases) {
     await assert.rejects(read(t, body, JSON_TYPE, settings), sentence, body.slice(0, 40));

@@ -12,12 +12,15 @@ import type { Parse } from '../../model/http-source.ts';
 import { decompressed } from '../../std/decompress.ts';
 import { UnreadableError } from './request.ts';
 
-/** Bytes to examine for the format and the character set. */
+/** Number of bytes to examine to detect the format and the character set. */
 const PEEKED_BYTES = 64 * 1024;
-/** Servers use one, rarely two. Each one needs a decoder with its own memory. */
+/**
+ * Maximum number of content encodings of one response. Each encoding needs a decoder with its own memory. Servers use
+ * one encoding, rarely two.
+ */
 const MAX_ENCODINGS = 4;
 
-/** What is known about a body from the definition and the headers. */
+/** What the definition and the headers say about a body. */
 interface BodyHints {
   parse: Parse | null;
   charset: string | null;
@@ -28,11 +31,11 @@ interface BodyHints {
 
 export interface Body {
   parse: Parse;
-  /** The name of its original character set. */
+  /** The name of the character set in which the body arrived. */
   charset: string;
-  /** Set if the response claims another character set. */
+  /** A warning for the log, set if the response claims to be UTF-8 but is not. */
   warning: string | undefined;
-  /** UTF-8; without a byte order mark if it was converted. */
+  /** The body in UTF-8. If the body was converted to UTF-8, its byte order mark is removed. */
   chunks: AsyncIterable<Uint8Array>;
 }
 
@@ -45,7 +48,7 @@ export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   const parse = hints.parse ?? detectFormat({ text, contentType: hints.contentType, url: hints.url });
   if (parse === undefined) {
     throw new UnreadableError(
-      `The format of the response of ${hints.url} is unknown (content-type: ${hints.contentType || 'none'}). Set \`source.parse\``,
+      `The response of ${hints.url} has an unknown format (content-type: ${hints.contentType || 'none'}). Set \`source.parse\``,
     );
   }
   refuseOther(parse, text, hints);
@@ -53,7 +56,7 @@ export async function openBody(raw: Readable, hints: BodyHints): Promise<Body> {
   return { parse, charset: label, warning, chunks: label === 'utf-8' ? all : toUtf8(all, label) };
 }
 
-/** HTML instead of data is an error page, a login or a consent form. */
+/** Refuses HTML where another format is expected. Such a page is usually an error page, a login or a consent form. */
 function refuseOther(parse: Parse, text: string, { url, contentType }: BodyHints): void {
   if (parse === 'html' || parse === 'xml' || !/^\s*<(?:!doctype|html|head|body)\b/i.test(text)) return;
   throw new UnreadableError(
@@ -96,7 +99,7 @@ async function* chain(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncG
   }
 }
 
-/** Compressed files (`contacts.csv.gz`) have no content encoding, and are recognized by their first bytes. */
+/** Compressed files such as `contacts.csv.gz` have no content encoding, so they are recognized by their first bytes. */
 function withoutCompression({ head, rest }: Peeked, contentEncoding: string): AsyncIterable<Uint8Array> {
   const encodings = contentEncoding
     .toLowerCase()
@@ -109,7 +112,7 @@ function withoutCompression({ head, rest }: Peeked, contentEncoding: string): As
   }
   if (encodings.length > MAX_ENCODINGS) {
     throw new UnreadableError(
-      `The response is compressed ${encodings.length} times; at most ${MAX_ENCODINGS} are supported`,
+      `The response has ${encodings.length} content encodings, but at most ${MAX_ENCODINGS} are supported`,
     );
   }
   let stream: AsyncIterable<Uint8Array> = chain(head, rest);
@@ -131,7 +134,7 @@ function decoderOf(encoding: string, head: Buffer): Transform {
     case 'zstd':
       return createZstdDecompress();
     case 'deflate':
-      // Some servers leave out the zlib header.
+      // Some servers send deflate data without its zlib header.
       return (head[0] ?? 0) % 16 === 8 && head.length >= 2 && head.readUInt16BE(0) % 31 === 0
         ? createInflate()
         : createInflateRaw();
@@ -152,17 +155,20 @@ async function* toUtf8(chunks: AsyncIterable<Uint8Array>, label: string): AsyncG
   if (last !== '') yield Buffer.from(last);
 }
 
-/** The character set of text that is not UTF-8 and declares none. Most browsers assume the same. */
+/**
+ * The character set for text that is not UTF-8 and does not declare a character set. Most browsers use the same
+ * default.
+ */
 const FALLBACK = 'windows-1252';
 
 interface Charset {
   /** Its name for `TextDecoder`. */
   label: string;
-  /** Set if the response claims to be UTF-8 and is not. */
+  /** A warning for the log, set if the response claims to be UTF-8 but is not. */
   warning: string | undefined;
 }
 
-/** @param head the first bytes; with `hints.whole` there are no more */
+/** @param head the first bytes of the body, or all bytes if `hints.whole` is true */
 function charsetOf(
   head: Uint8Array,
   hints: { charset: string | null; contentType: string; whole: boolean },
@@ -185,7 +191,7 @@ function charsetOf(
   };
 }
 
-/** The name of a character set for `TextDecoder`; undefined if it is unknown. */
+/** Returns the name that `TextDecoder` uses for a character set. Undefined if the character set is unknown. */
 export function known(label: string): string | undefined {
   try {
     return new TextDecoder(label).encoding;
@@ -202,7 +208,7 @@ function byMark(head: Uint8Array): string | undefined {
   return undefined;
 }
 
-/** ASCII letters in UTF-16 have a zero in every other byte. */
+/** Detects UTF-16 by the first character: if it is an ASCII letter, one of its two bytes is zero. */
 function byZeros(head: Uint8Array): string | undefined {
   if (head.length < 2) return undefined;
   if (head[0] === 0 && head[1] !== 0) return 'utf-16be';
@@ -210,8 +216,8 @@ function byZeros(head: Uint8Array): string | undefined {
 }
 
 /**
- * Reads `<meta charset=…>`, `<meta … content="text/html; charset=…">` or `<?xml … encoding="…"?>`. Only in markup: in JSON
- * or CSV such a text would be a value.
+ * Returns the character set from `<meta charset=…>`, `<meta … content="text/html; charset=…">` or `<?xml …
+ * encoding="…"?>`. Only markup is searched, because in JSON or CSV such a text would be a value.
  */
 function saidInText(head: Uint8Array): string | undefined {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.length, 2_048)).toString('latin1');
@@ -220,7 +226,7 @@ function saidInText(head: Uint8Array): string | undefined {
   return (xml ?? /<meta\b[^>]*\bcharset\s*=\s*["']?([\w.:-]+)/i.exec(text))?.[1];
 }
 
-/** Leaves out a last character that is incomplete. */
+/** Cuts off an incomplete character at the end. */
 function upToCharacter(head: Uint8Array, whole: boolean): Uint8Array {
   if (whole) return head;
   let end = head.length;
@@ -260,7 +266,7 @@ function detectFormat(input: { text: string; contentType: string; url: string })
   const name = new URL(input.url).pathname.toLowerCase().replace(/\.(?:gz|zst|br)$/, '');
   const named = BY_NAME.find(([form]) => form.test(name))?.[1];
   const looks = looksLike(input.text);
-  // The text wins over a contradictory content type, because servers often send text/html by default.
+  // If the text contradicts the content type, the text wins, because servers often send text/html by default.
   if (looks !== undefined && (said === undefined || !compatible(said, looks))) {
     return named !== undefined && compatible(named, looks) ? named : looks;
   }
@@ -278,7 +284,7 @@ function looksLike(text: string): Parse | undefined {
 
 function compatible(said: Parse, looks: Parse): boolean {
   if (said === looks) return true;
-  // A single JSON object is also valid NDJSON, XHTML starts like XML, and CSV may start with anything except HTML.
+  // A single JSON object is also valid NDJSON. XHTML starts like XML. CSV may start with anything except HTML.
   if (said === 'ndjson' || said === 'json')
     return looks === 'json' || (looks === 'ndjson' && said === 'ndjson');
   if (said === 'html' || said === 'xml') return looks === 'html' || looks === 'xml';

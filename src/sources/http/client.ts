@@ -1,4 +1,4 @@
-/** Sends requests within the per-host limits of all jobs, with redirects, cookies, time limits and retries. */
+/** Sends requests within the per-host limits that all jobs share, with redirects, cookies, time limits and retries. */
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import type { CookieJar } from '../../net/cookies.ts';
@@ -12,11 +12,11 @@ import { type HttpRequest, PLAIN_HEADERS, SourceError } from './request.ts';
 
 const MAX_REDIRECTS = 10;
 const ENCODINGS = 'gzip, br, zstd, deflate';
-/** Limit for the time until the headers, and between two chunks of the body. */
+/** Time limit for the response headers, and for the pause between two chunks of the body. */
 const SILENCE_MS = 60_000;
-/** Plain headers that are sent only to trusted origins. */
+/** Headers that are sent only to trusted origins, although they contain no credentials. */
 const TRUSTED_ONLY = ['user-agent', 'accept-language'];
-/** Headers with a single value. If a response repeats one, the first value counts. */
+/** Response headers that have a single value. If a response repeats one of them, the first value counts. */
 const ONCE = ['retry-after', 'location', 'content-type', 'etag', 'last-modified'];
 const MAX_EXCERPT_BYTES = 2_048;
 
@@ -34,9 +34,9 @@ export interface ClientDeps {
   dispatcher: Dispatcher;
   turns: HostTurns;
   pace: Pace;
-  /** Time limit for a response up to its last byte; null: no limit as long as bytes keep arriving. */
+  /** Time limit for receiving a whole response. If null, there is no limit as long as bytes keep arriving. */
   answerMs: number | null;
-  /** Undefined if cookies are not kept. */
+  /** The cookies of this run. Undefined if the definition does not keep cookies. */
   cookies: CookieJar | undefined;
   /** The default user agent. */
   agent: string;
@@ -45,7 +45,7 @@ export interface ClientDeps {
   redactor: Redactor;
   signal: AbortSignal;
   log(level: 'debug' | 'info' | 'warn', text: string): void;
-  /** Waits between two attempts; rejects with the signal's reason. */
+  /** Waits between two attempts. Rejects with the signal's reason. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
   /** In [0, 1). */
   random(): number;
@@ -55,8 +55,8 @@ export interface ClientDeps {
 
 export interface Client {
   /**
-   * Returns the response to a request: 2xx, 304 to a conditional request, or a status in `accepted`. Any other response is
-   * retried if that may help.
+   * Sends a request and returns its response if the status is 2xx, 304 after a conditional request, or one of
+   * `accepted`. After any other response, the request is retried if a retry may help.
    *
    * @throws SourceError
    */
@@ -77,7 +77,7 @@ export function createClient(deps: ClientDeps): Client {
       }
       if (body !== null && !trusted) {
         throw new SourceError(
-          `A redirect would send the request body to ${target.origin}, which is not a host of the definition`,
+          `A redirect would send the request body to ${target.origin}, a host that the definition does not name`,
         );
       }
       const cookie = await deps.cookies?.header(url);
@@ -194,7 +194,10 @@ export function createClient(deps: ClientDeps): Client {
   };
 }
 
-/** Limits the total time of a response: slow but steady data never exceeds `SILENCE_MS`. */
+/**
+ * Limits the total time of a response. `SILENCE_MS` alone would not stop a response whose data arrives slowly but
+ * steadily.
+ */
 function limitTime(target: URL, ms: number | null): { signal: AbortSignal; clear(): void } | undefined {
   if (ms === null) return undefined;
   const late = new AbortController();
@@ -207,12 +210,12 @@ function isConditional({ headers }: HttpRequest): boolean {
   return headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined;
 }
 
-/** Releases the connection of a response that is not read. */
+/** Closes the connection of a response whose body is not read. */
 export function discard({ body }: Pick<HttpResponse, 'body'>): void {
   body.on('error', () => {}).destroy();
 }
 
-/** The first words of an error response, for the error message. */
+/** Returns the first words of an error response, for use in the error message. */
 async function excerptOf({ body, headers }: HttpResponse, redactor: Redactor): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -225,14 +228,14 @@ async function excerptOf({ body, headers }: HttpResponse, redactor: Redactor): P
       }
     }
   } catch {
-    // The part that arrived before the connection broke is enough.
+    // If the connection breaks, the part of the body that has already arrived is enough.
   } finally {
     discard({ body });
   }
   const raw = Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString();
   const text = redactor
     .mask(raw)
-    // The end may be part of a secret, which would not be masked.
+    // The end of a cut text may be part of a secret. A part would not be masked, so the end is removed.
     .slice(0, bytes > MAX_EXCERPT_BYTES ? -redactor.longest() : undefined)
     .replace(/<(script|style)\b.*?<\/\1>|<[^>]*>/gis, ' ')
     .replace(/\s+/g, ' ')
@@ -243,7 +246,7 @@ async function excerptOf({ body, headers }: HttpResponse, redactor: Redactor): P
 const MAX_TRIES = 5;
 const BASE_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
-/** A longer Retry-After fails the run. The job itself may be retried later. */
+/** The longest `Retry-After` to wait for. A longer one fails the run. The job itself may be retried later. */
 const MAX_REST_MS = 5 * 60_000;
 /** Statuses that may be temporary. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524];
@@ -251,7 +254,8 @@ const PASSING = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524];
 export type Retry =
   | { again: false; sentence: string }
   /**
-   * `rests`: whose requests to the host must wait, because the host asked for a pause; undefined: only this request.
+   * `rests` says whose requests to the host must wait, because the host asked for a pause. If undefined, only this
+   * request waits.
    */
   | { again: true; sentence: string; waitMs: number; rests?: 'team' | 'all' };
 
@@ -259,7 +263,7 @@ function retryOf(input: {
   request: HttpRequest;
   response: { status: number; headers: Readonly<Record<string, string>> } | undefined;
   failure: unknown;
-  /** How often it was sent, from 1. */
+  /** How many times the request was sent so far, at least 1. */
   tries: number;
   random: number;
   nowMs: number;
@@ -278,7 +282,8 @@ function retryOf(input: {
   });
   const times = tries > 1 ? ` (after ${tries} tries)` : '';
   if (response === undefined) {
-    // The host may have processed the request before the connection broke, so only GET is retried.
+    // The host may have processed the request before the connection broke. A GET is safe to repeat, so only GET is
+    // retried.
     const again = tries < MAX_TRIES && request.method === 'GET' && mayPass(input.failure);
     return again ? { again, sentence, waitMs } : { again: false, sentence: `${sentence}${times}` };
   }
@@ -294,18 +299,22 @@ function retryOf(input: {
     return { again: false, sentence: `${sentence}${times}${adviceFor(response.status)}` };
   }
   return refused && asked !== null
-    ? // 429 is about the credentials of one team, 503 about the host.
+    ? // A 429 concerns the credentials of one team, and a 503 concerns the whole host.
       { again: true, sentence, waitMs: asked, rests: response.status === 429 ? 'team' : 'all' }
     : { again: true, sentence, waitMs };
 }
 
 function adviceFor(status: number): string {
-  if (status === 401 || status === 403) return '. Does it need `source.auth`, or another secret?';
+  if (status === 401 || status === 403)
+    return '. Check whether the source needs `source.auth` or another secret';
   if (status === 304) return ', although the request was not conditional';
   return '';
 }
 
-/** Whether a retry may help. Refused addresses, unknown names, and errors of TLS and HTTP are permanent. */
+/**
+ * Returns whether a retry may help. Refused addresses, unknown names, TLS errors and invalid HTTP are permanent
+ * failures.
+ */
 function mayPass(failure: unknown): boolean {
   const { name, code, none } = rootOf(failure) as Error & { code?: string; none?: boolean };
   if (name === 'BlockedAddressError' || none === true) return false;

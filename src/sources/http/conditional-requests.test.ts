@@ -85,6 +85,6 @@ test('a 304 to an unconditional request is an error', async (t) => {
   await assert.rejects(take(detailed), sentence);
   await assert.rejects(
     take({ ...detailed, source: { ...detailed.source, headers } }),
-    /The detail page .*\/never returned 304 Not Modified: remove the conditional header/,
+    /The detail page .*\/never returned 304 Not Modified\. Remove the conditional header/,
   );
 });

@@ -1,6 +1,7 @@
 /**
- * Requests and their responses: checked against robots.txt, authorized, sent, and decoded. robots.txt is checked before a
- * request if its rules apply, or else once a response turns out to be HTML, before that response is used.
+ * Exchanges requests for responses: a request is checked against robots.txt, authorized and sent, and its response is
+ * decoded. If it is known that robots.txt applies, robots.txt is checked before the request. Otherwise, it is checked
+ * when a response turns out to be HTML, before this response is used.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
@@ -17,7 +18,7 @@ export interface ConnectDeps {
   dispatcher: Dispatcher;
   /** Per-host request limits, shared by all sources of the server. */
   turns: HostTurns;
-  /** The user agent, such as `flowhook/1.2.3`. Its first word is looked up in robots.txt. */
+  /** The user agent, such as `flowhook/1.2.3`. The rules for its first word, `flowhook`, apply in robots.txt. */
   agent: string;
   signal: AbortSignal;
   log(level: 'debug' | 'info' | 'warn', text: string): void;
@@ -26,21 +27,24 @@ export interface ConnectDeps {
   /** Epoch milliseconds (default: `Date.now`). */
   now?(): number;
   wait?(ms: number, signal: AbortSignal): Promise<void>;
-  /** Creates the client that sends requests (default: `createClient`). */
+  /** Creates the client that sends the requests (default: `createClient`). */
   connect?(deps: ClientDeps): Client;
 }
 
 export interface Exchange {
   /** @throws SourceError */
   ask(request: HttpRequest, accepted: readonly number[]): Promise<HttpResponse>;
-  /** @throws UnreadableError; SourceError if robots.txt turns out to forbid it */
+  /** @throws UnreadableError; SourceError if the response is HTML and robots.txt forbids reading it */
   open(response: HttpResponse, parse: Parse | null): Promise<Body>;
 }
 
-/** Limits the renewals of a token for one request, for a server that refuses every token slowly. */
+/**
+ * Maximum number of times that one request is sent with a new token. The limit is needed for a server that is slow and
+ * refuses every token.
+ */
 const MAX_TRIES = 5;
 
-/** @param state the values of the placeholders of requests */
+/** @param state the values for the placeholders in requests */
 export function connectSource(
   source: HttpSource,
   deps: ConnectDeps & { redactor: Redactor },
@@ -53,7 +57,7 @@ export function connectSource(
     now,
     wait,
     pace: { perHost: source.perHost, delayMs: source.delayMs },
-    // Undefined in definitions that were stored before this setting existed.
+    // `source.answerMs` is undefined in definitions that were stored before this setting existed.
     answerMs: source.answerMs ?? null,
     cookies: source.cookies ? createCookieJar() : undefined,
     trusted: new Set(
@@ -62,7 +66,8 @@ export function connectSource(
     random: deps.random ?? Math.random,
   };
   const client = (deps.connect ?? createClient)(clientDeps);
-  // The token endpoint receives only token requests, with their own headers.
+  // The token endpoint is the only trusted origin of the client for tokens. This client sends only token requests, with
+  // their own headers.
   const trusted = new Set(source.auth?.type === 'oauth2' ? [new URL(source.auth.tokenUrl).origin] : []);
   const tokens = createClient({ ...clientDeps, trusted });
   const robots = createRobotsCheck({
@@ -104,9 +109,9 @@ export function connectSource(
   return { exchange, wait };
 }
 
-/** A token is renewed this long before it expires, but not before half of its lifetime. */
+/** How long before its expiry a token is renewed. A token is never renewed before half of its lifetime has passed. */
 const EARLY_MS = 60_000;
-/** If a token is refused within this time after a renewal, it is not renewed again. */
+/** If a token is refused within this time after a renewal, no further renewal is tried. */
 const RENEWAL_MS = 10_000;
 /** The lifetime of tokens without `expires_in`. */
 const LIFE_MS = 300_000;
@@ -115,11 +120,18 @@ const MAX_TOKEN_BYTES = 64 * 1024;
 interface Authorization {
   /** Adds the credentials to a request. */
   sign(request: HttpRequest): Promise<HttpRequest>;
-  /** Call this after a 401. @returns whether to retry */
+  /**
+   * Call this after a response with status 401.
+   *
+   * @returns whether to send the request again
+   */
   refused(signed: HttpRequest): boolean;
 }
 
-/** @param deps.client sends token requests; all credentials are added to `deps.redactor` */
+/**
+ * @param deps.client sends the token requests
+ * @param deps.redactor receives all credentials, to mask them
+ */
 function createAuthorization(
   auth: HttpAuth | null,
   deps: { client: Client; redactor: Redactor; now(): number },
@@ -183,7 +195,7 @@ function byClientCredentials(
     try {
       said = JSON.parse(text) as typeof said;
     } catch {
-      // Reported below, without the text, which may hold a token.
+      // The error is thrown below. It does not contain the text, because the text may hold a token.
     }
     if (typeof said.access_token !== 'string') {
       throw new SourceError(`${auth.tokenUrl} returned ${response.status} without an \`access_token\``);
@@ -202,9 +214,9 @@ function byClientCredentials(
       return { ...request, headers: { ...request.headers, authorization: `Bearer ${value}` } };
     },
     refused({ headers }) {
-      // Concurrent requests are refused together. The first one has already renewed the token.
+      // When several concurrent requests are refused, the first of them has already renewed the token.
       if (headers.authorization !== `Bearer ${current}`) return true;
-      // If a new token is refused, the next one would be refused too.
+      // If the server refuses a new token, it would refuse the next token too.
       if (now() - renewedAt < RENEWAL_MS) return false;
       renewedAt = now();
       token = undefined;
@@ -217,13 +229,21 @@ function byClientCredentials(
 const MAX_ROBOTS_BYTES = 512 * 1024;
 
 interface RobotsCheck {
-  /** Call this before a request. @throws SourceError with the rule that forbids the request */
+  /**
+   * Call this before a request.
+   *
+   * @throws SourceError that names the rule that forbids the request
+   */
   before(url: string): Promise<void>;
-  /** Call this with the format of the response. @throws SourceError with the rule that forbids the request */
+  /**
+   * Call this with the format of the response.
+   *
+   * @throws SourceError that names the rule that forbids the request
+   */
   after(url: string, parse: Parse): Promise<void>;
 }
 
-/** @param options.setting null: robots.txt applies to HTML only */
+/** @param options.setting if null, robots.txt applies only to HTML */
 function createRobotsCheck(options: {
   setting: HttpSource['robots'];
   agent: string;
@@ -251,13 +271,16 @@ function createRobotsCheck(options: {
     async after(url, parse) {
       if (options.setting === 'ignore') return;
       respects ||= parse === 'html';
-      // Redirects may have led to another host.
+      // This check is needed even after `before`, because redirects may have led to another host.
       if (respects) await ask(url);
     },
   };
 }
 
-/** RFC 9309, section 2.3.1: 4xx means no rules, 5xx forbids everything, and 500 KiB of the file are enough. */
+/**
+ * RFC 9309, section 2.3.1: after a 4xx response there are no rules, and a 5xx response forbids all requests. Reading
+ * the first 500 KiB of the file is enough.
+ */
 async function readRobots(client: Client, url: string): Promise<RobotsFile> {
   try {
     const response = await client.send(

@@ -1,8 +1,8 @@
-/** Extracts the fields of a record from one part of a response, and counts filled and empty fields. */
+/** Extracts the fields of a record from one part of a response, and counts how often each field is filled. */
 import type { Field, HttpSource } from '../../model/http-source.ts';
 import type { Grammar, Lookup } from './paths.ts';
 
-/** The result for a field. `unread` is a text that could not be converted to a date, number or URL. */
+/** The outcome of reading one field. `unread` is a text that could not be converted to a date, number or URL. */
 type Outcome = 'filled' | 'empty' | { unread: string };
 
 export interface FieldReader {
@@ -15,15 +15,16 @@ export interface FieldReader {
 }
 
 /**
- * The pieces of a template such as `{{first}} {{last}}`: at odd indexes the content of braces, at even indexes the text
- * around them. This does not use a regular expression, which would scan to the end from each unclosed `{{`.
+ * Returns the pieces of a template such as `{{first}} {{last}}`. Odd indexes hold the content of braces, and even
+ * indexes hold the text around the braces. This does not use a regular expression, because a regular expression would
+ * scan to the end of the text from each unclosed `{{`.
  */
 export function piecesOf(text: string): string[] {
   const pieces: string[] = [];
   let from = 0;
   for (;;) {
     const open = text.indexOf('{{', from);
-    // The braces contain at least one character.
+    // The search starts one character later, because braces must contain at least one character.
     const close = open === -1 ? -1 : text.indexOf('}}', open + 3);
     if (close === -1) return [...pieces, text.slice(from)];
     pieces.push(text.slice(from, open), text.slice(open + 2, close));
@@ -53,13 +54,13 @@ export function compileText(
         if (value !== '') found = true;
         return value;
       });
-      // The text between the placeholders alone is not a value.
+      // If all placeholders are empty, the text between them is not a value.
       return found ? [filled.join('').trim()] : [];
     },
   };
 }
 
-/** @param options.trim whether texts are trimmed by default */
+/** @param options.trim whether texts are trimmed unless the field sets `trim` */
 export function compileFields(
   fields: Readonly<Record<string, Field>>,
   grammar: Grammar,
@@ -81,7 +82,7 @@ export function compileFields(
   };
 }
 
-/** Assigns a field. A plain assignment to a field named `__proto__` would set the prototype instead. */
+/** Sets a field of a record. For a field named `__proto__`, a plain assignment would set the prototype instead. */
 export function setField(record: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true });
@@ -107,13 +108,14 @@ function compileField(
 
   function convert(raw: unknown, base: string): Read {
     if (plain) return { value: raw, outcome: isEmpty(raw) ? 'empty' : 'filled' };
-    // Lists and maps are not converted, and neither are numbers, even those too large for a double.
+    // Lists and maps are not converted. Numbers too large for a double are kept as raw JSON, and are not converted
+    // either.
     if (typeof raw === 'object' && raw !== null && (field.number !== null || !JSON.isRawJSON(raw)))
       return { value: raw, outcome: 'filled' };
     if (field.number !== null && typeof raw === 'number') return { value: raw, outcome: 'filled' };
     let text = textOfValue(raw);
     if (absolute && text.trim() !== '') {
-      // Done before `replace`, because `mailto:` is a URL too.
+      // The URL is made absolute before `replace` applies, because `replace` may remove a scheme such as `mailto:`.
       const url = URL.parse(text.trim(), base);
       if (url === null) return { value: undefined, outcome: { unread: text } };
       text = url.href;
@@ -148,7 +150,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** Converts a value to text: empty for null, JSON for lists and maps. */
+/** Converts a value to text. Null becomes an empty text, and lists and maps become JSON. */
 export function textOfValue(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
@@ -159,13 +161,13 @@ const UNITS = ['YYYY', 'YY', 'MMMM', 'MMM', 'MM', 'M', 'DD', 'D', 'HH', 'H', 'mm
 const TOKEN = new RegExp(UNITS.join('|'), 'g');
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** Characters that may separate thousands, besides the point or comma that is not the decimal mark. */
+/** Characters that may separate groups of thousands, besides the point or comma that is not the decimal mark. */
 const GROUPS = " \u00a0\u2009\u202f'’";
 const NUMBERS = { '.': numbers('.', ','), ',': numbers(',', '.') };
 
 /**
- * Reads the number in a text such as `1.234,50 €`. Thousands have groups of three digits: with the decimal mark `.`, `1,50`
- * is not a number.
+ * Reads the number in a text such as `1.234,50 €`. Groups of thousands must have three digits: with the decimal mark
+ * `.`, `1,50` is not a number.
  *
  * @returns undefined if the text does not contain exactly one number, or the number is too large for a double
  */
@@ -202,7 +204,7 @@ function readAnyDate(text: string): string | undefined {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return byPattern(text, 'YYYY-MM-DD');
   if (/^\d{10}$/.test(text)) return new Date(Number(text) * 1_000).toISOString();
   if (/^\d{13}$/.test(text)) return new Date(Number(text)).toISOString();
-  // Other forms that Date.parse accepts depend on the machine's time zone.
+  // Other forms that `Date.parse` accepts depend on the time zone of the machine.
   if (
     !/^\d{4}-\d\d-\d\d[T ].*(?:Z|[+-]\d\d:?\d\d)$/i.test(text) &&
     !/^\w{3}, .*(?:GMT|[+-]\d{4})$/.test(text)
@@ -240,7 +242,8 @@ function byPattern(text: string, pattern: string): string | undefined {
     read[unit[0] as keyof typeof read] = unit === 'YY' ? 2000 + number : number;
   }
   const at = new Date(Date.UTC(read.Y, read.M - 1, read.D, read.H, read.m, read.s));
-  // Values out of range roll over to the next unit, and `Date.UTC` maps years below 100 to the 20th century.
+  // The date parts are compared, because values out of range roll over to the next unit, and because `Date.UTC` maps
+  // years below 100 to the 20th century.
   const isSame =
     at.getUTCFullYear() === read.Y &&
     at.getUTCMonth() === read.M - 1 &&
@@ -253,7 +256,7 @@ function byPattern(text: string, pattern: string): string | undefined {
   return hasTime ? at.toISOString() : at.toISOString().slice(0, 10);
 }
 
-/** Whether a text is a pattern for `readDate`. */
+/** Returns whether `readDate` accepts a text as its pattern. */
 export function isDatePattern(pattern: string): boolean {
   return pattern === 'auto' || (pattern.match(TOKEN)?.length ?? 0) > 0;
 }
@@ -261,13 +264,13 @@ export function isDatePattern(pattern: string): boolean {
 export interface FillCount {
   /** Counts a record. */
   record(): void;
-  /** Counts the result for one field of a record. */
+  /** Counts the outcome for one field of a record. */
   field(name: string, outcome: Outcome): void;
-  /** How often each field was filled, in the order of the definition. */
+  /** Returns how often each field was filled, in the order of the definition. */
   filled(): ReadonlyMap<string, number>;
-  /** Log lines about fields that were not always filled. */
+  /** Returns log lines about fields that were not filled in every record. */
   sentences(): string[];
-  /** The error message of the guard on filled fields, if it prevents publishing. */
+  /** Returns the error message of the guard on filled fields. Undefined if the guard does not prevent publishing. */
   mistake(filled: HttpSource['filled']): string | undefined;
 }
 

@@ -16,12 +16,12 @@ import { outcomeOf, readSource } from './read-source.ts';
 export interface HarnessInput {
   /** With secrets filled in. */
   source: HttpSource;
-  /** The values of those secrets, to mask them. */
+  /** The values of the secrets in the source, to mask them in the output. */
   secrets: string[];
   state: unknown;
   definitionHash: string;
   agent: string;
-  /** Allowed addresses, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
+  /** The allowed addresses, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
 

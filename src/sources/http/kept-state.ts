@@ -1,10 +1,13 @@
-/** The state that an HTTP source keeps between runs: values that `source.state` takes from records, and cache validators. */
+/**
+ * The state that an HTTP source keeps between runs: cache validators, and the values that `source.state` takes from
+ * records.
+ */
 import { createHash } from 'node:crypto';
 import type { HttpSource, Remember } from '../../model/http-source.ts';
 import { compileText, textOfValue } from './fields.ts';
 import type { Grammar } from './paths.ts';
 
-/** The validators of one response (RFC 9110, section 8.8). */
+/** The cache validators of one response (RFC 9110, section 8.8). */
 interface Validators {
   etag?: string;
   lastModified?: string;
@@ -12,10 +15,13 @@ interface Validators {
 
 const EXAMPLE = 60;
 
-/** The state of a run as it is stored. */
+/** The state that is stored after a run. */
 interface KeptState {
   values?: Record<string, string>;
-  /** Validators by the SHA-256 of the URL; `of` is the hash of their definition. */
+  /**
+   * The cache validators, by the SHA-256 hash of the URL. `of` is the hash of the definition with which they were
+   * received.
+   */
   answers?: { of: string; validators: Record<string, Validators> };
 }
 
@@ -24,11 +30,13 @@ export function readState(state: unknown): KeptState {
 }
 
 export interface StateTracker {
-  /** Values for the placeholders of requests: from the last run, or else `initial` from the definition. */
+  /**
+   * The values for the placeholders in requests. A value comes from the last run, or from `initial` in the definition.
+   */
   values: ReadonlyMap<string, string>;
-  /** Updates the values from one record. Undefined if no value is taken from records. */
+  /** Updates the values from one record. Undefined if the definition takes no value from records. */
   look: ((part: unknown, grammar: Grammar) => void) | undefined;
-  /** Log lines about values that were skipped. */
+  /** Returns log lines about values that were ignored. */
   sentences(): string[];
   /** The values for the next run. */
   next(): Record<string, string>;
@@ -63,7 +71,8 @@ export function trackState(
       finders.set(grammar, finds);
     }
     for (const [at, { name, take, initial }] of takers.entries()) {
-      // A lone surrogate would make every request with this value fail.
+      // `toWellFormed` replaces lone surrogates, because a lone surrogate would make every request with this value
+      // fail.
       const text = textOfValue(finds[at]?.(part)).toWellFormed();
       if (text === '') continue;
       const before = next.get(name);
@@ -76,7 +85,7 @@ export function trackState(
       }
       const replaces =
         before === undefined ||
-        // `initial` may have another type, such as 0 for a time.
+        // A value may replace an `initial` value of another type, such as 0 for a time.
         differs ||
         take === 'last' ||
         (take === 'first'
@@ -95,7 +104,7 @@ export function trackState(
     sentences: () =>
       [...strange].map(
         ([name, { count, example }]) =>
-          `The state \`${name}\` ignored ${count} values whose type differs from the stored value, such as ${JSON.stringify(example.slice(0, EXAMPLE))}`,
+          `The state \`${name}\` ignored ${count} values, such as ${JSON.stringify(example.slice(0, EXAMPLE))}, because their type differs from that of the stored value`,
       ),
     next() {
       for (const [name, { take }] of Object.entries(definitions))
@@ -105,7 +114,7 @@ export function trackState(
   };
 }
 
-/** Compares two numbers as numbers, two times with time zones as times, and anything else as text. */
+/** Compares two numbers as numbers, and two times with time zones as times. Any other values are compared as text. */
 function compare(a: string, b: string): number {
   if (NUMBER.test(a) && NUMBER.test(b))
     return a.length < 16 && b.length < 16
@@ -123,16 +132,19 @@ function kindOf(text: string): 'number' | 'time' | 'text' {
   return NUMBER.test(text) ? 'number' : DAY.test(text) ? 'time' : 'text';
 }
 
-/** Limits of the stored validators. A response whose validators do not fit is requested without conditions next time. */
+/**
+ * Size limits of the stored cache validators. If the validators of a response do not fit, the next run requests it
+ * without conditions.
+ */
 const MAX_KEPT_BYTES = 256 * 1024;
 const MAX_VALIDATORS_BYTES = 1_024;
 
 export interface ConditionalRequests {
-  /** Returns `If-None-Match` and `If-Modified-Since` if validators are known. */
+  /** Returns the headers `If-None-Match` and `If-Modified-Since`, as far as validators for the URL are known. */
   conditions(url: string): Record<string, string>;
   /** Stores the validators of a response. */
   read(url: string, headers: Readonly<Record<string, string>>): void;
-  /** Keeps the validators after a 304. */
+  /** Keeps the known validators for the next run, after the URL has returned 304. */
   unchanged(url: string): void;
   /** Makes the next request for this URL unconditional. */
   forget(url: string): void;
@@ -141,9 +153,10 @@ export interface ConditionalRequests {
 }
 
 /**
- * Used only if each start URL is a single response: an unchanged first page says nothing about the other pages.
+ * Makes conditional requests, but only if each start URL is a single response: an unchanged first page does not mean
+ * that the following pages are unchanged.
  *
- * @param definitionHash validators of another definition are ignored
+ * @param definitionHash the hash of the current definition; validators of another definition are ignored
  */
 export function createConditionalRequests(
   source: HttpSource,
@@ -192,7 +205,7 @@ export function createConditionalRequests(
   };
 }
 
-/** A hash, because a URL may contain a secret and users can read the stored state. */
+/** Returns the key of a URL: a hash, because a URL may contain a secret, and users can read the stored state. */
 function keyOf(url: string): string {
   return createHash('sha256').update(url).digest('base64url');
 }

@@ -68,7 +68,10 @@ test('retries are limited, and the error quotes the response', async (t) => {
     /429 Too Many Requests and asks to wait 3600 s, which is too long/,
   );
   status = 403;
-  await assert.rejects(take({ source: { url } }), /403 Forbidden\. Does it need `source\.auth`/);
+  await assert.rejects(
+    take({ source: { url } }),
+    /403 Forbidden\. Check whether the source needs `source\.auth`/,
+  );
   status = 404;
   await assert.rejects(take({ source: { url } }), /returned 404 Not Found: Down for/);
   assert.equal(asked.length, 8);

@@ -1,9 +1,10 @@
 /**
- * The dispatcher for the requests of an `http` source. It connects only to allowed addresses, through a proxy if one is
- * set.
+ * The dispatcher for the requests of an `http` source. It connects only to allowed addresses, and uses a proxy if one
+ * is configured.
  *
- * Private networks that `FLOWHOOK_ALLOW_NETWORKS` allows may be used only for hosts in the definition. Redirects and links
- * may lead only to public addresses: otherwise any page could make Flowhook read other hosts of the private network.
+ * Private networks that `FLOWHOOK_ALLOW_NETWORKS` allows may be used only for hosts that the definition names.
+ * Redirects and links may lead only to public addresses. Otherwise, any page could make Flowhook read other hosts of
+ * the private network.
  */
 import { Dispatcher, ProxyAgent } from 'undici';
 import type { HttpSource } from '../../model/http-source.ts';
@@ -11,13 +12,19 @@ import { type AddressPolicy, parseAllowNetworks } from '../../net/address-policy
 import { BlockedAddressError, createGuardedDispatcher } from '../../net/dispatcher.ts';
 import { createResolver, type Resolver } from '../../net/resolver.ts';
 
-/** The origins of the start URLs and of the token endpoint. Only these may have addresses that are not public. */
+/**
+ * Returns the origins of the start URLs and of the token endpoint. Only hosts at these origins may have addresses that
+ * are not public.
+ */
 export function namedOrigins({ urls, auth }: Pick<HttpSource, 'urls' | 'auth'>): Set<string> {
   const named = auth?.type === 'oauth2' ? [...urls, auth.tokenUrl] : urls;
   return new Set(named.flatMap((url) => URL.parse(url)?.origin ?? []));
 }
 
-/** Whether a URL has one of these origins. HTTPS on the host of an HTTP origin counts too, but not the reverse. */
+/**
+ * Returns whether a URL has one of these origins. If an origin uses HTTP, the same host with HTTPS counts too. HTTP in
+ * place of HTTPS does not count.
+ */
 export function isAtOrigin(target: URL, origins: ReadonlySet<string>): boolean {
   return (
     origins.has(target.origin) || (target.protocol === 'https:' && origins.has(`http://${target.hostname}`))
@@ -25,12 +32,13 @@ export function isAtOrigin(target: URL, origins: ReadonlySet<string>): boolean {
 }
 
 /**
- * With a proxy, this checks the address of the proxy, and each target as far as possible: literal addresses, and all
- * addresses that a name resolves to on this machine. The proxy resolves names itself, so only its operator can refuse a
- * name that is unknown on this machine or resolves to another address there.
+ * Creates the dispatcher. With a proxy, it checks the address of the proxy, and the address of each target as far as
+ * possible: literal addresses, and all addresses to which a name resolves on this machine. The proxy resolves names
+ * itself. A name that is unknown here, or that resolves to another address on the proxy, can be refused only by the
+ * operator of the proxy.
  *
- * @param options.named see `namedOrigins`
- * @throws Error if the proxy itself may not be used
+ * @param options.named the result of `namedOrigins`
+ * @throws Error if the address of the proxy is not allowed
  */
 export async function createOutbound(options: {
   allowNetworks: string;

@@ -1,4 +1,4 @@
-/** Reads one page and its detail pages, and yields its records while it is being read. */
+/** Reads one page and its detail pages. Yields the records while the page is being read. */
 import { createHash } from 'node:crypto';
 import type { Follow, HttpSource, Parse } from '../../model/http-source.ts';
 import { parseExactly } from '../../model/record.ts';
@@ -18,8 +18,8 @@ export interface PageDeps extends DetailDeps {
 
 /**
  * @param options.digests whether to compute a digest of the records
- * @param options.accepted statuses that mean that there is no such page
- * @returns what the pager needs; `unchanged` for 304, `missing` for an accepted status
+ * @param options.accepted statuses which mean that this page does not exist
+ * @returns what the pager needs to know about the page; `unchanged` for 304; `missing` for an accepted status
  */
 export async function* readPage(
   request: HttpRequest,
@@ -100,12 +100,12 @@ async function* linesOf(
   for await (const batch of batches) yield batch.map((item) => maker.line(item, page));
 }
 
-/** CSV and NDJSON contain only records, so the next page could not be found in them. */
+/** Refuses pagination whose next page is found in the response, because CSV and NDJSON contain only records. */
 function refuseBlindPaging({ paginate }: HttpSource, parse: Parse): void {
   if (parse !== 'csv' && parse !== 'ndjson') return;
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return;
   throw new SourceError(
-    `The response is ${parse}, which contains only records: there is no ${paginate.type} for the next page`,
+    `The response is ${parse}, which contains only records and no ${paginate.type} for the next page. Use another \`paginate.type\``,
   );
 }
 
@@ -117,7 +117,7 @@ interface DetailDeps extends RereadDeps {
   onPage(url: string): void;
 }
 
-/** Yields the records of a page with their details, as lines of JSON in the order of the page. */
+/** Yields the records of a page with the fields of their detail pages. The lines are JSON, in the order of the page. */
 async function* withDetails(
   batches: AsyncIterable<Item[]>,
   page: PageKind,
@@ -126,7 +126,7 @@ async function* withDetails(
 ): AsyncGenerator<string[]> {
   const { follow } = source;
   const { find } = compileText(follow.url, page.grammar, { trim: true });
-  // Reads the whole page first: the host would not wait for the detail pages.
+  // The whole page is read before any detail page, because the host would not keep the connection open for so long.
   const taken: Item[] = [];
   for await (const batch of batches) taken.push(...batch);
 
@@ -167,7 +167,7 @@ async function addDetails(
     if (response.status === 304) {
       discard(response);
       throw new SourceError(
-        `The detail page ${url} returned 304 Not Modified: remove the conditional header from \`source.headers\``,
+        `The detail page ${url} returned 304 Not Modified. Remove the conditional header from \`source.headers\``,
       );
     }
     if (response.status === 204 || response.status === 404 || response.status === 410) {
@@ -195,7 +195,7 @@ function parsed(text: string, url: string): unknown {
   }
 }
 
-/** Properties that all records of one page share. */
+/** What all records of one page share. */
 interface PageKind {
   parse: Parse;
   grammar: Grammar;
@@ -204,15 +204,15 @@ interface PageKind {
 }
 
 interface RecordMaker {
-  /** Whether records must be parsed. If not, they can be passed on as text. */
+  /** Whether the records must be parsed. If false, they can be passed on as text. */
   parses: boolean;
   /** The record as JSON text. */
   line(item: Item, page: PageKind): string;
-  /** The record as an object, to which details can be added. */
+  /** Returns the record as an object, to which the fields of its detail page can be added. */
   record(item: Item, page: PageKind): Record<string, unknown>;
 }
 
-/** The names of the fields of the records, in the order of the definition. */
+/** Returns the names of all fields of a record, in the order of the definition. */
 export function fieldNames({ fields, follow }: HttpSource): string[] {
   return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
 }
@@ -267,11 +267,12 @@ interface RereadDeps {
 }
 
 /**
- * Waits until a response may be requested again after an interrupted connection.
+ * After an interrupted connection, waits until the response may be requested again.
  *
- * @param read.reads how often it was read, from 1
- * @param read.handedOut the number of its records that were already yielded, and cannot be withdrawn
- * @throws the given error, unless the connection was interrupted; SourceError if it must not be requested again
+ * @param read.reads how many times the response was requested so far, at least 1
+ * @param read.handedOut how many of its records were already yielded; they cannot be withdrawn
+ * @throws the given error, unless the connection was interrupted; SourceError if the response must not be requested
+ *   again
  */
 async function waitToReread(
   error: unknown,
@@ -297,8 +298,8 @@ function isInterrupted(error: unknown): boolean {
 }
 
 /**
- * Works on several values concurrently and yields the results in order. At most `atOnce` are in progress or not yet
- * yielded. Throws the first failure once all work in progress has ended.
+ * Works on several values concurrently, and yields the results in order. At most `atOnce` values are in progress or
+ * waiting to be yielded. Throws the first failure once all work in progress has ended.
  */
 async function* inOrder<T, R>(
   values: AsyncIterable<T>,
@@ -309,7 +310,8 @@ async function* inOrder<T, R>(
   try {
     for await (const value of values) {
       const working = work(value);
-      // A failure is thrown when the result is taken; until then it must not count as unhandled.
+      // A failure is thrown when the result is awaited. Until then, the failure must not count as an unhandled
+      // rejection.
       working.catch(() => undefined);
       under.push(working);
       if (under.length >= atOnce) yield await (under.shift() as Promise<R>);

@@ -178,7 +178,7 @@ test('endless pages end at `maxPages`, and fail without it', async (t) => {
   });
   const few = await take({ source: { url, paginate: { type: 'page', maxPages: 3 } } });
   assert.deepEqual(ids(few.records), [1, 2, 3]);
-  assert.match(few.said.join(), /There are more pages; `paginate\.maxPages` is 3/);
+  assert.match(few.said.join(), /There are more pages, but `paginate\.maxPages` is 3/);
   await assert.rejects(
     take({ source: { url, paginate: { type: 'page' } } }, { deps: { mostPages: 20 } }),
     /has more than 20 pages/,

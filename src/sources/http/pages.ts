@@ -1,11 +1,11 @@
-/** Finds the next page: one small state machine for each type of pagination. */
+/** Finds the next page. Each type of pagination has a small state machine. */
 import type { Paginate } from '../../model/http-source.ts';
 import { linkTo } from '../../net/response-headers.ts';
 import { compileText, textOfValue } from './fields.ts';
 import type { Grammar } from './paths.ts';
 import { FIRST_PAGE, type PageAt } from './request.ts';
 
-/** What is known about a page once it has been read. */
+/** What is known about a page after it was read. */
 export interface PageRead {
   /** The URL after redirects. */
   url: string;
@@ -13,21 +13,24 @@ export interface PageRead {
   base: string;
   linkHeader: string | undefined;
   records: number;
-  /** The digest of its records; empty unless the pager needs `digests`. */
+  /** The digest of the page's records. Empty unless the pager needs `digests`. */
   digest: string;
-  /** The response without its records; see `rows.ts`. */
+  /** The response without its records, from `around` in `rows.ts`. */
   around: unknown;
   grammar: Grammar;
 }
 
-/** The next page, with its `url` if it was linked; or the end, with an optional warning for the log. */
+/**
+ * Either the next page, with its `url` if the URL comes from a link, or the end of the pages, with an optional warning
+ * for the log.
+ */
 type Next = { at: PageAt; url: string | undefined } | { end: true; warning?: string };
 
 interface Pager {
   first: PageAt;
-  /** Whether 404 may mean that there are no more pages. */
+  /** Whether a 404 after the first page means that there are no more pages. */
   numbered: boolean;
-  /** Whether `next` needs the digests of pages, to detect a page that repeats the previous one. */
+  /** Whether `next` needs the digests of pages. They reveal a page that repeats the previous page. */
   digests: boolean;
   next(page: PageRead): Next;
 }

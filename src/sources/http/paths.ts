@@ -1,19 +1,22 @@
-/** The path language of each format: JSONPath for data, CSS selectors for HTML and XML. Also parses HTML and XML. */
+/** The path languages: JSONPath for data, and CSS selectors for HTML and XML. This file also parses HTML and XML. */
 import { createRequire } from 'node:module';
 import type { AnyNode, Document, Element } from 'domhandler';
 import type { Parse } from '../../model/http-source.ts';
 import { MalformedError } from '../../std/lines.ts';
 
-/** Limit for the text that a path matches in one record: each nested element repeats the text of its descendants. */
+/**
+ * Limit for the text that one path matches in one record. Matches may be nested, and each nested match repeats the text
+ * of its descendants.
+ */
 const MAX_TEXTS = 16 << 20;
 
-/** Returns everything that a path matches in one record of the response. */
+/** Returns all values that a path matches in one record of the response. */
 export type Lookup = (part: unknown) => unknown[];
 
 export interface Grammar {
-  /** @param options.trim whether to trim and collapse white space in HTML and XML */
+  /** @param options.trim whether to trim texts in HTML and XML, and to collapse their white space */
   compile(path: string, options: { trim: boolean }): Lookup;
-  /** Whether this path leads to a URL, which is made absolute. */
+  /** Returns whether a path leads to a URL, which is then made absolute. */
   isLink(path: string): boolean;
 }
 
@@ -61,15 +64,15 @@ export function isMarkup(parse: Parse): boolean {
   return parse === 'html' || parse === 'xml';
 }
 
-/** Returns everything in a value that a path matches, in order. */
+/** Returns all values that a path matches within a value, in order. */
 type Finder = (value: unknown) => unknown[];
 
 const STEP =
   /\.([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)|\[(?:'([^'\\]*)'|"([^"\\]*)"|(\d{1,9}))\]/uy;
 
 /**
- * The names and positions of a path that matches at most one place, such as `$.data['e-mail'][0]`; undefined for any other
- * path. A text that does not start with `$` is the name of a property.
+ * Returns the names and positions of a path that matches at most one place, such as `$.data['e-mail'][0]`. Undefined
+ * for any other path. A path that does not start with `$` is the name of a property.
  */
 export function plainSteps(path: string): (string | number)[] | undefined {
   if (!path.startsWith('$')) return [path];
@@ -84,7 +87,7 @@ export function plainSteps(path: string): (string | number)[] | undefined {
   return steps;
 }
 
-/** @throws Error that says what is wrong with the path */
+/** @throws Error that says why the path is invalid */
 export function compileJsonPath(path: string): Finder {
   const steps = plainSteps(path);
   if (steps !== undefined) {
@@ -93,7 +96,7 @@ export function compileJsonPath(path: string): Finder {
       return found === undefined ? [] : [found];
     };
   }
-  // Loaded only when a path needs it: most paths match only one place.
+  // The JSONPath library is loaded only when a path needs it. Most paths match only one place, and do not need it.
   const { jsonpath } = createRequire(import.meta.url)('json-p3') as typeof import('json-p3');
   let query: ReturnType<typeof jsonpath.compile>;
   try {
@@ -105,7 +108,7 @@ export function compileJsonPath(path: string): Finder {
     try {
       return query.query(value as Parameters<typeof query.query>[0]).values();
     } catch (error) {
-      // The value may be nested more deeply than the library supports.
+      // Evaluation fails if the value is nested more deeply than the library supports.
       throw new MalformedError(`${path} cannot be evaluated: ${(error as Error).message}`);
     }
   };
@@ -130,7 +133,7 @@ interface Selector {
   attribute: string | null;
 }
 
-/** Attributes that hold URLs, which are made absolute. */
+/** Attributes that contain a URL. Their values are made absolute. */
 const LINK_ATTRIBUTES = ['href', 'src', 'action', 'data', 'poster', 'cite', 'formaction'];
 
 /** Parses `a.next@href`, `@id` (of the element itself), `td:nth-child(2)` or `.` (the text of the element itself). */
@@ -143,7 +146,7 @@ export function readSelector(path: string): Selector {
 /**
  * Compiles a selector into a function that finds elements within a node.
  *
- * @throws Error that says what is wrong with the selector
+ * @throws Error that says why the selector is invalid
  */
 export function compileSelector(css: string, options: { xml: boolean }): (within: AnyNode) => Element[] {
   const { compile, selectAll } = cssSelect();
@@ -156,7 +159,10 @@ export function compileSelector(css: string, options: { xml: boolean }): (within
   return (within) => selectAll<AnyNode, Element>(query, within, { xmlMode: options.xml });
 }
 
-/** The text of a node. Trimming also collapses white space, as browsers do. Not recursive, because pages may nest deeply. */
+/**
+ * Returns the text of a node. Trimming also collapses white space, as browsers do. The function is not recursive,
+ * because pages may be deeply nested.
+ */
 export function textOf(node: AnyNode, options: { trim: boolean }): string {
   const parts: string[] = [];
   const open: AnyNode[] = [node];
@@ -172,7 +178,7 @@ export function textOf(node: AnyNode, options: { trim: boolean }): string {
   return options.trim ? text.replace(/[\s\u00a0]+/gu, ' ').trim() : text;
 }
 
-/** Elements whose texts browsers separate even without white space in the page. */
+/** Elements whose text browsers separate from the surrounding text, even without white space in the page. */
 const SEPARATES = new Set(['br', 'p', 'div', 'li', 'tr', 'td', 'th', 'dt', 'dd', 'h1', 'h2', 'h3', 'h4']);
 
 function cssSelect(): typeof import('css-select') {
@@ -180,12 +186,13 @@ function cssSelect(): typeof import('css-select') {
 }
 
 /**
- * Nesting limit, as in browsers: deeper elements become siblings. The text of an element includes the text of all its
- * descendants, so reading the text of each of 100,000 nested elements would take minutes.
+ * Maximum depth of nested elements. Deeper elements become siblings, as in browsers. The text of an element includes
+ * the text of all its descendants, so without a limit, reading the text of each of 100,000 nested elements would take
+ * minutes.
  */
 const MAX_DEPTH = 512;
 
-/** Loads each parser only when a response needs it. */
+/** Each parser is loaded only when a response needs it. */
 const require = createRequire(import.meta.url);
 
 export function parseMarkup(text: string, options: { xml: boolean }): Document {
@@ -214,7 +221,7 @@ function flattened(document: Document): Document {
   return document;
 }
 
-/** Makes all descendants of an element its children, in order. Each one keeps only its own text. */
+/** Makes all descendants of an element its direct children, in order. Each descendant keeps only its own text. */
 function flatten(root: Element): void {
   const below: AnyNode[] = [];
   const open = root.children.toReversed();
@@ -240,12 +247,12 @@ function adopt(parent: Element, children: AnyNode[]): void {
   }
 }
 
-/** The base URL of the links of a page: its `<base href>`, or its own URL. */
+/** Returns the base URL for the links of a page: its `<base href>`, or else the URL of the page. */
 export function baseOf(document: Document, url: string): string {
   const open: { children?: unknown[]; name?: string; attribs?: Record<string, string> }[] = [
     document as never,
   ];
-  // Search only the head, because no other element may contain a `<base>`.
+  // Only the head is searched, because no other element may contain a `<base>`.
   for (let looked = 0; looked < 200; looked++) {
     const node = open.shift();
     if (node === undefined) break;

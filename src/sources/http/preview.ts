@@ -10,16 +10,16 @@ import { fieldNames } from './page.ts';
 import { outcomeOf, readSource } from './read-source.ts';
 import type { HttpRequest } from './request.ts';
 
-/** The limit with detail pages, where each record takes a request. */
+/** Maximum number of records in a preview with detail pages, where each record takes another request. */
 const MAX_FOLLOWED = 5;
 const MAX_RECORDS = 10_000;
 const SHOWN = 10;
 
 interface PreviewInput {
   source: HttpSource;
-  /** A file to use as the first response, instead of sending requests. */
+  /** A file whose content replaces the first response. If set, no requests are sent. */
   from: string | undefined;
-  /** Number of pages to read of each start URL. */
+  /** Number of pages to read for each start URL. */
   pages: number;
   allowNetworks: string;
   agent: string;
@@ -31,26 +31,26 @@ interface PreviewInput {
 }
 
 export interface Preview {
-  /** The first ten records, as a job would get them. */
+  /** The first ten records, in the form that a job would stage. */
   records: Record<string, unknown>[];
   /** The number of records read. */
   read: number;
-  /** For each field, the number of records in which it is filled. */
+  /** The number of records in which each field is filled. */
   filled: Record<string, number>;
   requests: { method: string; url: string; status: number; ms: number }[];
-  /** The next request that a run would send. */
+  /** The next request that a run would send, if the preview stopped before it. Otherwise null. */
   next: { method: string; url: string } | null;
-  /** Sentences about fields that were not always filled. */
+  /** Sentences about fields that were not filled in every record. */
   unfilled: string[];
-  /** Why it failed; null if it did not. */
+  /** The message of the error that ended the preview. Null if the preview succeeded. */
   error: string | null;
 }
 
-/** Thrown to end the preview, instead of sending one more request or yielding one more record. */
+/** Thrown to end the preview when the maximum number of requests or records is reached. */
 class Enough extends Error {}
 
 /**
- * Reads the source without publishing. Errors of the source are in `Preview.error`.
+ * Reads the source without publishing. An error of the source is returned in `Preview.error`.
  *
  * @throws the signal's reason
  */
@@ -84,7 +84,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
       turns: createHostTurns().of('preview', { bindsOthers: true }),
       agent: input.agent,
       signal,
-      // Requests are logged as `debug`. They are part of the result.
+      // Requests are logged at the level `debug`. They are left out here, because the preview lists them in `requests`.
       log: (level, text) => {
         if (level !== 'debug') input.onLog(text);
       },
@@ -115,7 +115,8 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
   signal.throwIfAborted();
   if (!outcome.ok) preview.error = outcome.error;
   preview.unfilled.push(...fills.sentences().map(redactor.mask));
-  // Default values do not count as filled. With detail pages, records beyond the preview may have been counted.
+  // A field that has only its default value does not count as filled. With detail pages, fields of records beyond the
+  // preview may have been counted, so the counts are limited to the number of records read.
   for (const [name, count] of fills.filled()) preview.filled[name] = Math.min(count, preview.read);
   return preview;
 }
@@ -127,7 +128,10 @@ function add(preview: Preview, line: string): void {
   if (preview.records.length < SHOWN) preview.records.push(record);
 }
 
-/** Adds each request to the preview, and refuses the first one beyond it. */
+/**
+ * Wraps a client. It adds each request to the preview, and refuses the first request beyond the maximum number of
+ * pages.
+ */
 function limited(
   client: Client,
   input: PreviewInput,
@@ -139,7 +143,7 @@ function limited(
   const isPage = (request: HttpRequest) => new URL(request.url).pathname !== '/robots.txt';
   return {
     async send(request, options) {
-      // With detail pages, the number of records is limited instead of the number of pages.
+      // In a preview with detail pages, the number of records is limited, and not the number of pages.
       if (isPage(request) && (source.follow === null || input.from !== undefined)) {
         left -= 1;
         if (left < 0) {
@@ -165,7 +169,7 @@ function fromFile(file: string): Client {
     send: async (request) => ({
       status: 200,
       headers: {},
-      // The command line makes the URL from the file name, which helps to detect the format.
+      // The command line builds the URL from the file name, whose extension helps to detect the format.
       url: URL.parse(request.url)?.href ?? request.url,
       body: createReadStream(file),
     }),

@@ -1,5 +1,5 @@
 /**
- * Reads a whole source: its start URLs, the following pages of each, and the detail pages of their records.
+ * Reads a whole source: its start URLs, the pages that follow each start URL, and the detail pages of the records.
  *
  *     start URLs ──▶ pages ──▶ records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
  */
@@ -15,11 +15,14 @@ import { createPager } from './pages.ts';
 import { linkedRequest, type PageAt, pageRequest, SourceError, UnreadableError } from './request.ts';
 
 export interface SourceDeps extends ConnectDeps {
-  /** Called after each page with the number of pages read. */
+  /** Called after each page, with the number of pages read so far. */
   onPage(pages: number, url: string): void;
-  /** More pages than this count as a loop, unless the definition has `maxPages` (default: 10,000). */
+  /**
+   * Maximum number of pages of one start URL (default: 10,000). More pages count as a loop, unless the definition sets
+   * `maxPages`.
+   */
   mostPages?: number;
-  /** Counts filled fields, for callers that need the counts before the end. */
+  /** Counts filled fields. Pass it to read the counts before the end of the run. */
   fills?: FillCount;
 }
 
@@ -27,17 +30,19 @@ interface SourceInput {
   source: HttpSource;
   /** The `SourceEnd.state` of the last published run. */
   state: unknown;
-  /** Cache validators of another definition in the state are ignored. */
+  /**
+   * The hash of the current definition. Cache validators in the state that belong to another definition are ignored.
+   */
   definitionHash: string;
-  /** Masks secrets in log lines and errors. Credentials obtained during the run are added to it. */
+  /** Masks secrets in log lines and errors. Credentials that are obtained during the run are added to this redactor. */
   redactor?: Redactor;
 }
 
 export interface SourceEnd {
   state: unknown;
-  /** All responses were 304, so no records were read. */
+  /** Whether all responses were 304, so that no records were read. */
   unchanged: boolean;
-  /** The error message of the guard on filled fields, if it prevents publishing. */
+  /** The error message of the guard on filled fields. Undefined if the guard does not prevent publishing. */
   guard: string | undefined;
 }
 
@@ -90,7 +95,7 @@ async function* readAll(
     },
   };
 
-  // A run must yield all records: if one start URL has changed, the unchanged ones are read too.
+  // A run must yield all records. If at least one start URL has changed, the unchanged start URLs are read too.
   const unchanged: string[] = [];
   for (const start of source.urls) {
     if (!(yield* readPages(start, pageDeps, deps.mostPages ?? DEFAULT_MAX_PAGES))) unchanged.push(start);
@@ -114,7 +119,11 @@ async function* readAll(
   };
 }
 
-/** Reads a start URL and its following pages. @returns false if it is unchanged and nothing was read */
+/**
+ * Reads a start URL and the pages that follow it.
+ *
+ * @returns false if the start URL is unchanged and nothing was read
+ */
 async function* readPages(
   start: string,
   deps: PageDeps,
@@ -131,7 +140,7 @@ async function* readPages(
     const accepted = pager.numbered && count > 1 ? [404, 410] : [];
     const page = yield* readPage(request, { digests: pager.digests, accepted }, deps);
     if (page === 'unchanged' && count > 1) {
-      // Flowhook never makes this request conditional, so a header in the definition did.
+      // Flowhook never makes this request conditional, so a header in the definition must have made it conditional.
       throw new SourceError(
         `${request.url} returned 304 Not Modified after the previous page was read. Remove the conditional header from \`source.headers\``,
       );
@@ -144,12 +153,12 @@ async function* readPages(
       return true;
     }
     if (maxPages !== null && count >= maxPages) {
-      deps.log('info', `There are more pages; \`paginate.maxPages\` is ${maxPages}`);
+      deps.log('info', `There are more pages, but \`paginate.maxPages\` is ${maxPages}`);
       return true;
     }
     if (maxPages === null && count >= mostPages) {
       throw new SourceError(
-        `${start} has more than ${mostPages} pages, which may be a loop. If it is not, set \`paginate.maxPages\``,
+        `${start} has more than ${mostPages} pages, which may be a loop. If it is not a loop, set \`paginate.maxPages\``,
       );
     }
     at = next.at;
@@ -157,7 +166,7 @@ async function* readPages(
   }
 }
 
-/** The result that the program writes to descriptor 4. */
+/** The result that the program writes to file descriptor 4. */
 export type HarnessResult =
   | { ok: true; state: unknown; unchanged: boolean }
   | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };

@@ -1,7 +1,10 @@
-/** Builds requests from the definition, the state and the position in the pagination. Also has the errors of a source. */
+/**
+ * Builds requests from the definition, the state and the position in the pagination. Also defines the errors of a
+ * source.
+ */
 import type { HttpSource, Parse } from '../../model/http-source.ts';
 
-/** Headers that may also be sent to hosts that are not in the definition, in lower case. */
+/** Headers, in lower case, that may also be sent to hosts that the definition does not name. */
 export const PLAIN_HEADERS: readonly string[] = [
   'accept',
   'accept-encoding',
@@ -11,10 +14,13 @@ export const PLAIN_HEADERS: readonly string[] = [
   'user-agent',
 ];
 
-/** A request failed or may not be sent. The message names the request, the response and, if possible, the next step. */
+/**
+ * Thrown when a request failed or may not be sent. The message names the request, the response and, if possible, the
+ * next step.
+ */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
-  /** The status of the response, if any. */
+  /** The status of the response. Undefined if there was no response. */
   readonly status: number | undefined;
 
   constructor(sentence: string, options: { status?: number; cause?: unknown } = {}) {
@@ -23,7 +29,7 @@ export class SourceError extends Error {
   }
 }
 
-/** A response cannot be read in its format. The message says what the response is instead. */
+/** Thrown when a response cannot be read in its format. The message says what the response contains instead. */
 export class UnreadableError extends Error {
   override readonly name = 'UnreadableError';
 }
@@ -36,12 +42,12 @@ export interface Values {
   page: number | undefined;
 }
 
-/** The names of all states to which the placeholders of a text refer. */
+/** Returns the names of the state values to which the placeholders in a text refer. */
 export function statesIn(text: string): string[] {
   return [...text.matchAll(PLACE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }
 
-/** @returns undefined, to leave the text out, if it consists only of placeholders without a value */
+/** @returns undefined if the text consists only of placeholders without a value; the caller then leaves the text out */
 function fillIn(
   text: string,
   values: Values,
@@ -56,7 +62,10 @@ function fillIn(
   return missing && filled === '' ? undefined : filled;
 }
 
-/** Does the same for all strings in a JSON value, and removes members whose text is left out. */
+/**
+ * Fills in the placeholders of all strings in a JSON value. A member whose text consists only of placeholders without a
+ * value is removed.
+ */
 function fillInAll(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillIn(value, values);
   if (Array.isArray(value)) return value.map((one) => fillInAll(one, values) ?? null);
@@ -85,7 +94,7 @@ export interface PageAt {
 
 export const FIRST_PAGE: PageAt = { params: {}, page: undefined };
 
-/** The `accept` header for each format: some hosts serve several formats. */
+/** The `accept` header for each format. Some hosts can serve a resource in several formats. */
 const ACCEPT: Readonly<Record<Parse, string>> = {
   json: 'application/json, */*;q=0.5',
   ndjson: 'application/x-ndjson, application/jsonl, */*;q=0.5',
@@ -96,7 +105,7 @@ const ACCEPT: Readonly<Record<Parse, string>> = {
 const ACCEPT_ANY =
   'application/json, application/x-ndjson, text/csv, text/html;q=0.9, application/xml;q=0.9, */*;q=0.8';
 
-/** @param url one of the source's URLs, with its placeholders */
+/** @param url a URL of the source, with its placeholders */
 export function pageRequest(
   source: HttpSource,
   url: string,
@@ -138,24 +147,24 @@ export function pageRequest(
   return { method: source.method, url: target.href, headers, body };
 }
 
-/** @throws SourceError if a value would change the path around its placeholder */
+/** @throws SourceError if the path then has a segment `.` or `..`, so that the URL would lead elsewhere */
 function addressOf(url: string, values: Values): string {
   const address = fillIn(url, values, encodeURIComponent) ?? '';
   const [path = ''] = address.split(/[?#]/, 1);
   if (address !== url && /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) {
     throw new SourceError(
-      `With the state of this workflow, the URL is ${address}, whose path contains . or .. and leads elsewhere. Check the state`,
+      `With the state of this workflow, the path of the URL ${address} contains \`.\` or \`..\` and leads elsewhere. Correct the state`,
     );
   }
   return address;
 }
 
-/** Escapes a value for use within a JSON string. */
+/** Escapes a value for use inside a JSON string. */
 function withinJson(value: string): string {
   return JSON.stringify(value).slice(1, -1);
 }
 
-/** The request for a linked page: with the headers of the first page, without its query and body. */
+/** Returns the request for a linked page. It has the headers of the first page, but neither its query nor its body. */
 export function linkedRequest(
   source: HttpSource,
   url: string,
@@ -171,7 +180,7 @@ export function linkedRequest(
   return { method: 'GET', url, headers: like.headers, body: null };
 }
 
-/** Sets a nested member: `variables.after` has two steps. */
+/** Sets a nested member. For example, `variables.after` has two steps. */
 function setWithin(json: unknown, [first = '', ...rest]: string[], value: unknown): void {
   if (typeof json !== 'object' || json === null) return;
   const map = json as Record<string, unknown>;

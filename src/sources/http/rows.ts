@@ -1,4 +1,7 @@
-/** Extracts the records of one response (JSON, NDJSON, CSV, HTML or XML), as a stream if the format allows that. */
+/**
+ * Extracts the records of one response (JSON, NDJSON, CSV, HTML or XML). Yields them as a stream if the format allows
+ * it.
+ */
 import { isUtf8 } from 'node:buffer';
 import type { Document } from 'domhandler';
 import type { HttpSource } from '../../model/http-source.ts';
@@ -11,25 +14,31 @@ import { setField } from './fields.ts';
 import { compileJsonPath, compileSelector, parseMarkup, plainSteps } from './paths.ts';
 import { UnreadableError } from './request.ts';
 
-/** Limit for a line or an array element; no record can be longer. */
+/** Maximum size of a line or of an array element. No record can be longer. */
 const MAX_ELEMENT_BYTES = 16 << 20;
-/** Limit for responses that must be held in memory: HTML, XML, and JSON whose path can match several places. */
+/** Maximum size of a response that must be held in memory: HTML, XML, and JSON whose path can match several places. */
 const MAX_WHOLE_BYTES = 128 << 20;
 
 interface Items {
-  /** The records, in small batches. Read them to the end. */
+  /** The records, in small batches. Read all batches. */
   batches: AsyncIterable<Item[]>;
-  /** The rest of the response, for links and cursors: JSON without the records, or the document. Call it after `batches`. */
+  /**
+   * Returns the rest of the response, in which links and cursors are found: JSON without the records, or the whole
+   * document. Call this after all `batches` were read.
+   */
   around(): unknown;
 }
 
-/** A record before its fields are extracted. `text` is set instead of `value` for one-line JSON that need not be parsed. */
+/**
+ * A record before its fields are extracted. If the record is JSON in one line that need not be parsed, `text` is set,
+ * and otherwise `value`.
+ */
 export interface Item {
   value: unknown;
   text: string | undefined;
 }
 
-/** @throws UnreadableError, also while reading the batches */
+/** @throws UnreadableError; reading the batches may throw it too */
 export async function readItems(
   body: Body,
   source: Pick<HttpSource, 'records' | 'delimiter' | 'paginate'>,
@@ -56,7 +65,7 @@ async function* ndjson(body: Body, parsed: boolean): AsyncGenerator<Item[]> {
   yield splitter.end().map((text) => item(text, parsed));
 }
 
-/** A record whose fields are not needed is passed on as text. */
+/** Creates an item. A record whose fields are not needed is passed on as text. */
 function item(text: string, parsed: boolean): Item {
   return parsed || text.includes('\n') ? { value: parse(text), text: undefined } : { value: undefined, text };
 }
@@ -100,7 +109,9 @@ async function json(
   }
 }
 
-/** Whether the path to the next page leads through the records, which are not kept once they were yielded. */
+/**
+ * Returns whether the path to the next page leads through the records. Records are not kept after they were yielded.
+ */
 function looksInto(paginate: HttpSource['paginate'], records: string): boolean {
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return false;
   const [to, from] = [plainSteps(records), plainSteps(paginate.from)];
@@ -119,7 +130,7 @@ async function* elements(
   const around = parse(splitter.around().replace(/^\ufeff/, ''));
   keep(around);
   if (splitter.found()) return;
-  // The path leads to no array. A single object is one record.
+  // The path leads to no array. If it leads to a single object, this object is the only record.
   const [alone] = records === null ? [around] : compileJsonPath(records)(around);
   if (typeof alone === 'object' && alone !== null && !Array.isArray(alone)) {
     yield [{ value: alone, text: undefined }];
@@ -127,7 +138,7 @@ async function* elements(
   }
   if (alone !== undefined && alone !== null) {
     throw new MalformedError(
-      `\`records\` matches ${JSON.stringify(alone).slice(0, 80)}, which is not a record`,
+      `\`records\` matches ${JSON.stringify(alone).slice(0, 80)}, but it must match an array or an object`,
     );
   }
   if (alone === undefined && records !== null) {
@@ -139,7 +150,7 @@ function leadsNowhere(path: string, value: unknown): MalformedError {
   return new MalformedError(`\`records\` (${path}) matches nothing. The response has: ${namesIn(value)}`);
 }
 
-/** The properties of a response, which help to fix a wrong path. */
+/** Lists the properties of a response, which helps users to correct a wrong path. */
 function namesIn(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value).slice(0, 80);
   return (
@@ -163,7 +174,11 @@ async function* inBatches(values: readonly unknown[]): AsyncGenerator<Item[]> {
   }
 }
 
-/** The whole text of a body. @throws UnreadableError above 128 MiB */
+/**
+ * Returns the whole text of a body.
+ *
+ * @throws UnreadableError above 128 MiB
+ */
 export async function whole(body: Body): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -171,13 +186,13 @@ export async function whole(body: Body): Promise<string> {
     bytes += chunk.length;
     if (bytes > MAX_WHOLE_BYTES) {
       throw new UnreadableError(
-        `The response is larger than 128 MiB, the limit for this format. There is no limit for ndjson, csv, and json if \`records\` is a plain path such as $.data.items`,
+        `The response is larger than 128 MiB, the limit for this format. The formats ndjson and csv have no limit, and json has none if \`records\` is a plain path such as $.data.items`,
       );
     }
     chunks.push(chunk);
   }
   const all = Buffer.concat(chunks);
-  // The first bytes decided the character set. They may be ASCII although the rest is not UTF-8.
+  // The character set was detected from the first bytes. These bytes may be ASCII although the rest is not UTF-8.
   return isUtf8(all) ? all.toString().replace(/^\ufeff/, '') : new TextDecoder('windows-1252').decode(all);
 }
 
@@ -200,11 +215,11 @@ const MAX_ROW_CHARACTERS = 16 << 20;
 const MAX_COLUMNS = 10_000;
 const DELIMITERS = [',', ';', '\t', '|'];
 
-/** A first line in which spreadsheets name the delimiter. */
+/** A first line such as `sep=;`, in which spreadsheets name the delimiter. */
 const SEPARATOR_LINE = /^(?:\ufeff)?sep=(.)\r?\n/i;
 const MAX_SEPARATOR_BYTES = 16;
 
-/** Yields the rows as objects. An empty field is left out; an empty field in quotes (`""`) is an empty string. */
+/** Yields the rows as objects. An empty field is left out. An empty field in quotes (`""`) becomes an empty string. */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
   delimiter: string | null,
@@ -235,11 +250,11 @@ export async function* readCsv(
   let before: Uint8Array = Buffer.alloc(0);
   for await (const chunk of chunks) {
     if (splitter === undefined) {
-      // The whole first row is needed to find its delimiter.
+      // The delimiter is detected from the whole first row, so chunks are collected until the row is complete.
       before = Buffer.concat([before, chunk]);
       const needed = delimiter === null ? MAX_ROW_CHARACTERS : MAX_SEPARATOR_BYTES;
       const newline = before.indexOf(10);
-      // A short first line may be `sep=;`. Then the next row is needed.
+      // A short first line may be `sep=;`. In this case, the second row is needed too.
       const isWhole =
         newline >= MAX_SEPARATOR_BYTES || (newline !== -1 && before.indexOf(10, newline + 1) !== -1);
       if (before.length < needed && !isWhole) continue;
@@ -248,10 +263,11 @@ export async function* readCsv(
   }
   if (splitter === undefined) yield begin(before);
   yield objects((splitter as unknown as CsvSplitter).end());
-  if (names === undefined) throw new MalformedError('It is empty, but CSV must have a row of column names');
+  if (names === undefined)
+    throw new MalformedError('CSV must start with a row of column names, but the response is empty');
 }
 
-/** The most frequent delimiter of the first row, outside of quotes. */
+/** Returns the delimiter that is most frequent in the first row outside of quotes. */
 function delimiterOf(bytes: Uint8Array): string {
   const [row = ''] = Buffer.from(bytes)
     .toString()
@@ -274,7 +290,7 @@ function namesOf(row: readonly (string | null)[]): string[] {
   for (const [at, name] of row.entries()) {
     const text = name?.trim() || `column${at + 1}`;
     let own = text;
-    // A second `email` becomes `email_2`, so that it does not replace the first.
+    // The second column named `email` becomes `email_2`, so that it does not replace the first column.
     for (let count = (counts.get(text) ?? 1) + 1; taken.has(own); count++) {
       own = `${text}_${count}`;
       counts.set(text, count);

@@ -1,4 +1,7 @@
-/** Starts an `http` source: our own program in a child process, so that a crash or a hang affects only one job. */
+/**
+ * Starts an `http` source. Its program is our own, but runs in a child process, so that a crash or a hang affects only
+ * one job.
+ */
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { extname } from 'node:path';
@@ -17,10 +20,16 @@ const HARNESS_ARGV: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
 ];
-/** When a new version reads other records from the same response, increment this: it invalidates stored validators. */
+/**
+ * Increment this number when a new version of Flowhook reads other records from the same response. A new number
+ * invalidates the stored cache validators.
+ */
 const FORMAT = 3;
 
-/** Fills in the secrets in this process: the child gets only those that its definition uses. */
+/**
+ * Starts the source. Secrets are filled in here, in the server's process, so that the child gets only the secrets that
+ * its definition uses.
+ */
 export async function startHttp(input: RunInput, source: HttpSource): Promise<Run> {
   const { key, mode } = input.definition;
   const harnessInput: HarnessInput = {
@@ -59,7 +68,7 @@ function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
   return result.ok ? result : { ...result, error: clean(result.error) };
 }
 
-/** The variables that add certificate authorities to those of Node. */
+/** Returns the environment variables that add certificate authorities to those built into Node. */
 function authorities(environment: ReadonlyMap<string, string>): Record<string, string> {
   const names = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
   return Object.fromEntries([...environment].filter(([name]) => names.includes(name)));

@@ -25,23 +25,26 @@ import { readLines } from './lines.ts';
 import { handOver, makeRunDirectory, type RunDirectory, removeRunDirectory } from './run-files.ts';
 import { followStderr, type Listener } from './stderr.ts';
 
-/** The file in TMPDIR that becomes standard input. */
+/** The name of the file in TMPDIR that becomes the standard input of a foreign program. */
 const STDIN = 'stdin.json';
 const KILL_GRACE_MS = 10_000;
-/** Bounds the result, which is mainly the state for the next run. */
+/** Maximum size of the result, which consists mainly of the state for the next run. */
 const MAX_RESULT_BYTES = 1 << 20;
 /**
- * When the machine runs out of memory, the kernel should kill a run rather than the server. With a higher value it would
- * also kill runs that are not the cause.
+ * The `oom_score_adj` of a run. When the machine runs out of memory, the kernel should kill a run rather
+ * than the server. With a higher value, the kernel would also kill runs that are not the cause.
  */
 const OOM_SCORE_ADJ = 300;
-/** How long to read a pipe after its group is gone. Only an escaped process can still hold it open. */
+/**
+ * How long to read a pipe after the process group is gone. Only a process that has left the group can still hold the
+ * pipe open.
+ */
 const DRAIN_MS = 1_000;
 
 /**
- * The watcher ignores all signals that ask a group to end, and holds none of the program's pipes. The second pair of
- * parentheses orphans it, so that a program that waits for all of its children does not wait for the watcher. It writes a
- * line when it is ready.
+ * Starts the watcher. It ignores all signals that ask a group to end, and holds none of the program's pipes. The second
+ * pair of parentheses makes the watcher an orphan, so that a program that waits for all of its children does not wait
+ * for the watcher. The watcher writes a line when it is ready.
  */
 const WATCHER = `: "$( (
   trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2
@@ -51,46 +54,50 @@ const WATCHER = `: "$( (
   kill -KILL 0
 ) & )"`;
 const EXPENDABLE = `[ -w /proc/self/oom_score_adj ] && echo ${OOM_SCORE_ADJ} 2>/dev/null >/proc/self/oom_score_adj`;
-/** For foreign programs, which write records to standard output. */
+/** The script for foreign programs, which write records to standard output. */
 const PLAIN = `${WATCHER}\n${EXPENDABLE}\nexec 3<&-\ninput=$1\nshift\nexec "$@" <"$input"`;
-/** For our own programs, which write records to descriptor 3, the result to 4, and log lines to standard output. */
+/**
+ * The script for our own programs, which write records to descriptor 3, the result to descriptor 4, and log lines to
+ * standard output.
+ */
 const HARNESS = `${WATCHER}\n${EXPENDABLE}\nexec 3>&1 1>&2\nexec "$@"`;
 
 /**
- * Passes the compile cache of this process, if any, to our own programs. It is set in the environment rather than in the
- * program, so that it applies to the program's first file too. Otherwise, when run from source, that file alone makes Node
- * load its type stripping: half of the processor time of a module with one record (124 ms instead of 63).
+ * Passes the compile cache of this process, if there is one, to our own programs. The environment variable is needed
+ * because a program that turns on the cache itself is too late for its own first file. When run from source, that file
+ * alone would make Node load its type stripping, which takes half of the processor time of a module with one record
+ * (124 ms instead of 63 ms).
  */
 function compileCache(): { NODE_COMPILE_CACHE?: string } {
-  // Node returns a subdirectory, for this user and version, of the directory that it was given.
+  // `getCompileCacheDir` returns a subdirectory for this user and version. The variable needs the parent directory.
   const used = getCompileCacheDir();
   return used === undefined ? {} : { NODE_COMPILE_CACHE: dirname(used) };
 }
 
-/** What to start: the program's absolute path and arguments, and its whole environment except TMPDIR. */
+/** What to start: the absolute path of the program and its arguments, and its whole environment except TMPDIR. */
 interface Launch {
   argv: readonly string[];
   environment: Readonly<Record<string, string>>;
 }
 
 export interface ChildInput {
-  /** The absolute path of its working directory. */
+  /** The absolute path of the child's working directory. */
   directory: string;
   temporaryPrefix: string;
-  /** Returns what to start. May first write files to TMPDIR, a new directory that is removed at the end. */
+  /** Returns what to start. It may first write files to TMPDIR, a new directory that is removed when the run ends. */
   launch(temporary: string): Launch | Promise<Launch>;
-  /** Called with TMPDIR once the whole group is gone. */
+  /** Called with TMPDIR once the whole process group is gone. */
   collect?(temporary: string): Promise<void>;
   /**
-   * The content of standard input. A foreign program gets a file: Node's pipes are sockets, and bash mistakes a socket for
-   * a remote shell, for which it reads the user's startup files (measured: 100 ms).
+   * The content of standard input. A foreign program gets a file, because the pipes that Node makes are sockets. Bash
+   * mistakes a socket for a remote shell, for which it reads the startup files of the user (measured: 100 ms).
    */
   stdin: string;
-  /** Whether this is our own program, which writes records to descriptor 3 and a result to 4. */
+  /** Whether this is our own program, which writes records to descriptor 3 and its result to descriptor 4. */
   harness: boolean;
-  /** Receives the server's end of descriptor 5, over which our own program sends requests to the server. */
+  /** Receives the server's end of descriptor 5, which our own program uses to send requests to the server. */
   channel?(end: Duplex): void;
-  /** The system user to run as; undefined: the service's own user. */
+  /** The system user that the program runs as (default: the service's own user). */
   runAs: RunAs | undefined;
   limits: { memoryBytes: number; outputBytes: number };
   secrets: ReadonlyMap<string, string>;
@@ -101,11 +108,11 @@ export interface ChildInput {
 
 export interface Child {
   process: ProcessMark;
-  /** The lines of the output. The child blocks while nobody reads. Leaving the loop early stops it. */
+  /** The lines of the output. The child blocks while nobody reads them. Leaving the loop early stops the child. */
   batches: AsyncIterable<string[]>;
   /** Bytes of output read so far. */
   bytes(): number;
-  /** Resolves when the whole group is gone and, unless the run failed, its output has been read. */
+  /** Resolves when the whole process group is gone. Unless the run failed, its output has then been read. */
   end: Promise<ChildEnd>;
   /** See `Run`. */
   stop(): void;
@@ -115,19 +122,21 @@ export interface Child {
 export interface ChildEnd {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** Whether `stop` or `kill` ended it, or its output was not read to the end. */
+  /** Whether `stop` or `kill` ended the child, or the output was not read to its end. */
   stopped: boolean;
-  /** Set if it was killed because of the memory limit. */
+  /** The memory that was used, and the limit, if the child was killed because it exceeded `memoryBytes`. */
   excess: { usedBytes: number; limitBytes: number } | undefined;
   /** What was wrong with the output. */
   outputMistake: string | undefined;
   /** The last lines of standard error. */
   tail: string;
-  /** What our own program wrote to descriptor 4: empty if nothing, undefined if more than 1 MiB. */
+  /**
+   * What our own program wrote to descriptor 4. Empty if it wrote nothing, and undefined if it wrote more than 1 MiB.
+   */
   result: string | undefined;
 }
 
-/** @throws Error that says why the program cannot be started */
+/** @throws Error that says why the program could not be started */
 export async function startChild(input: ChildInput): Promise<Child> {
   const directory = await makeRunDirectory(input.temporaryPrefix, input.runAs).catch(refused);
   try {
@@ -138,7 +147,10 @@ export async function startChild(input: ChildInput): Promise<Child> {
   }
 }
 
-/** Explains errors of a full or read-only temporary directory. Throws any other error as it is. */
+/**
+ * Throws an error that explains why the temporary directory is unusable, for example because it is full or read-only.
+ * Throws any other error unchanged.
+ */
 function refused(cause: unknown): never {
   const { code, path } = cause as NodeJS.ErrnoException;
   const isElsewhere = path !== undefined && !path.startsWith(tmpdir());
@@ -150,7 +162,7 @@ function refused(cause: unknown): never {
   }[code ?? ''];
   if (why === undefined || isElsewhere) throw cause;
   throw new Error(
-    `The temporary directory ${tmpdir()} ${why}, or set another one with TMPDIR. Each run needs a directory there`,
+    `The temporary directory ${tmpdir()} ${why}, or set TMPDIR to another directory. Each run needs a temporary directory`,
     { cause },
   );
 }
@@ -170,7 +182,7 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
     Duplex | undefined,
     Duplex | undefined,
   ];
-  // A child that ends early breaks these pipes; its exit is reported instead.
+  // These pipes break if the child ends early. The error is ignored, because the exit of the child is reported instead.
   for (const pipe of [stdin, watch, resultPipe, channel]) pipe?.on('error', () => {});
   stdin?.end(input.stdin);
   if (channel !== undefined) input.channel?.(channel);
@@ -184,7 +196,7 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
   function signal(name: NodeJS.Signals): void {
     stopped = true;
     if (!exitedAlready) signalGroup(pid, name);
-    // The child has already ended, so only its unread output is discarded.
+    // The child has already ended, so there is only unread output to discard.
     else lines.abandon();
   }
   function stop(): void {
@@ -210,7 +222,7 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
     unwatch();
     stdin?.destroy();
     channel?.destroy();
-    // The watcher is still in the group, so the group id cannot have been reused.
+    // The watcher is still in the process group, so the id of the group cannot have been reused.
     signalGroup(pid, 'SIGKILL');
     exitedAlready = true;
     const stoppedBefore = stopped;
@@ -241,14 +253,15 @@ async function startIn(directory: RunDirectory, launch: Launch, input: ChildInpu
     };
   }
   const end = settle();
-  // Callers await `end` later; until then an error must not count as an unhandled rejection.
+  // Callers await `end` later. Until then, an error must not count as an unhandled rejection.
   end.catch(() => {});
-  // The loop was left early or the output is wrong, so nobody reads any more.
+  // If the loop was left early or the output is invalid, nobody reads the output anymore, so the child is stopped.
   lines.over.then((over) => {
     if (over !== 'all') stop();
   });
 
-  // Until the watcher is ready, a signal to the group would end the watcher too, and the run could outlive the server.
+  // Waits until the watcher is ready. An earlier signal to the group would end the watcher too, and the run could then
+  // outlive the server.
   await Promise.race([once(watch, 'data').catch(() => {}), exited]);
   return {
     process: (await marking) ?? { pid, startedAt: 'ended' },
@@ -266,7 +279,7 @@ async function spawnShell(temporary: string, launch: Launch, input: ChildInput) 
     const script = harness ? [HARNESS, 'sh'] : [PLAIN, 'sh', join(temporary, STDIN)];
     const child = spawn('/bin/sh', ['-c', ...script, ...launch.argv], {
       cwd: input.directory,
-      // Only the service's user may read the cache.
+      // Only the user of the service may read the compile cache, so a child with another user does not get it.
       env: {
         ...(runAs === undefined ? {} : { HOME: temporary }),
         ...launch.environment,
@@ -291,7 +304,7 @@ async function spawnShell(temporary: string, launch: Launch, input: ChildInput) 
   }
 }
 
-/** Resolves when a stream has ended, or after 1 s if an escaped process keeps it open. */
+/** Resolves when the stream has ended. If a process outside the group keeps the stream open, resolves after 1 s. */
 async function drained(stream: Readable): Promise<void> {
   if (stream.destroyed || stream.readableEnded) return;
   const timeout = new AbortController();

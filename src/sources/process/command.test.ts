@@ -175,7 +175,7 @@ test('a command that cannot start is refused with the reason', async (t) => {
       { command: ['no-such-program'] },
       /no-such-program was not found in any of the \d+ folders? of PATH on this machine\. Install it/,
     ],
-    [{ command: ['./no-such-file'] }, /there is no .*no-such-file/],
+    [{ command: ['./no-such-file'] }, /the file .*no-such-file does not exist/],
     [
       { command: ['./plain.txt'], workflowsDirectory: directory },
       /plain\.txt is not executable \(chmod \+x\)/,

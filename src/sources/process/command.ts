@@ -1,4 +1,4 @@
-/** A command: any program that prints one JSON object per line, or the messages of a Singer tap. */
+/** Starts a command: any program that prints one JSON object per line, or a Singer tap that prints messages. */
 import { resolve } from 'node:path';
 import type { Source } from '../../model/workflow.ts';
 import type { Run, RunInput } from '../run.ts';
@@ -51,7 +51,8 @@ export async function startCommand(
   });
   const who = `The command ${name}`;
   if (singer) {
-    // The log lines of the reader quote messages from standard output, which is not masked.
+    // The log lines of `readSinger` quote messages from standard output. Secrets in standard output are not masked, so
+    // they are masked here.
     const { clean } = createMask(input.secrets);
     return readSinger(child, {
       who,

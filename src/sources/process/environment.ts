@@ -1,4 +1,4 @@
-/** What a child process needs to start: its user, its environment variables, its program and its working directory. */
+/** Prepares what a child process needs to start: its user, environment variables, program and working directory. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,8 +11,8 @@ const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * Returns the variables of the server that a child inherits. There are few, because the server's settings include secrets.
- * The directory of this Node comes last in PATH, so that `node` is always found.
+ * Returns the environment variables that a child inherits from the server. There are few, because the server's settings
+ * include secrets. The directory of the running Node comes last in PATH, so that `node` is always found.
  */
 export function cleanEnvironment(
   server: ReadonlyMap<string, string>,
@@ -28,7 +28,10 @@ export function cleanEnvironment(
   };
 }
 
-/** If the user has no home directory, `child.ts` sets HOME to the TMPDIR of the run. */
+/**
+ * Returns the variables that depend on the user. If the user has no home directory, `child.ts` sets HOME to the TMPDIR
+ * of the run.
+ */
 function identity({ user, home }: RunAs): Record<string, string> {
   return { USER: user, ...(home === undefined ? {} : { HOME: home }) };
 }
@@ -47,8 +50,8 @@ export function runEnvironment(run: {
 }
 
 /**
- * Returns the absolute path of a program. A name with a slash is relative to the directory; any other is looked up in
- * `path`.
+ * Returns the absolute path of a program. A name with a slash is relative to the directory. Any other name is looked up
+ * in `path`.
  *
  * @throws Error if the program does not exist or cannot be run
  */
@@ -73,12 +76,12 @@ export async function findProgram(name: string, input: { directory: string; path
   if (found !== undefined) throw new Error(`The command ${name} cannot be run: ${found}`);
   throw new Error(
     name.includes('/')
-      ? `The command ${name} does not exist: there is no ${candidates[0]}`
-      : `The command ${name} was not found in any of the ${countWords(candidates.length, 'folder')} of PATH on this machine. Install it, or give its path`,
+      ? `The command ${name} was not found: the file ${candidates[0]} does not exist`
+      : `The command ${name} was not found in any of the ${countWords(candidates.length, 'folder')} of PATH on this machine. Install it, or specify its full path`,
   );
 }
 
-/** @throws Error if the working directory of a workflow does not exist */
+/** @throws Error if the working directory of the workflow does not exist */
 export async function requireDirectory(directory: string): Promise<void> {
   const stats = await stat(directory).catch(() => undefined);
   if (!stats?.isDirectory()) {
@@ -90,25 +93,26 @@ export async function requireDirectory(directory: string): Promise<void> {
 }
 
 /**
- * The system user that sources run as (`FLOWHOOK_RUN_AS`), if it is not the service's own user. The children can then read
- * neither the service's files nor its environment (`/proc/<pid>/environ`), which contain keys and secrets.
+ * The system user that sources run as (`FLOWHOOK_RUN_AS`), if it differs from the service's own user. Sources can then
+ * read neither the files nor the environment (`/proc/<pid>/environ`) of the service, which contain keys and secrets.
  */
 export interface RunAs {
   uid: number;
   gid: number;
   /** The value of USER. */
   user: string;
-  /** The value of HOME; undefined: the TMPDIR of the run. */
+  /** The value of HOME. If undefined, HOME is the TMPDIR of the run. */
   home: string | undefined;
 }
 
 const USERS = '/etc/passwd';
 
 /**
- * Finds a user by name or number. With `uid:gid`, the user need not exist.
+ * Finds a system user by name or number. If the text is `uid:gid`, the user need not exist.
  *
  * @param text `name`, `uid` or `uid:gid`
- * @returns a mistake, to be written after the setting's name, if there is no such user, or if the user or group is root
+ * @returns `mistake` if there is no such user, or if the user or group is root; the caller prints it after the name of
+ *   the setting
  */
 export function findRunAs(text: string, users: string = readUsers()): RunAs | { mistake: string } {
   const row = users
@@ -121,7 +125,7 @@ export function findRunAs(text: string, users: string = readUsers()): RunAs | { 
   if (uid === undefined) return { mistake: `must be a user in ${USERS}, or uid:gid` };
   if (gid === undefined) return { mistake: `must be uid:gid, because no user in ${USERS} has this number` };
   if (Number(uid) === 0) return { mistake: 'must not be root' };
-  // Root's group can read files that are hidden from all other users.
+  // The group of root can read files that are hidden from all other users.
   if (Number(gid) === 0) return { mistake: "must not have root's group" };
   return { uid: Number(uid), gid: Number(gid), user: row?.[0] ?? uid, home: row?.[5] || undefined };
 }
@@ -131,10 +135,10 @@ function readUsers(): string {
 }
 
 /**
- * Checks that children can run as this user on this machine.
+ * Checks that sources can run as this user on this machine.
  *
- * @param workflowsDirectory may be missing
- * @throws Error that says what prevents it
+ * @param workflowsDirectory is not checked if it does not exist
+ * @throws Error that says what prevents sources from running
  */
 export async function requireRunAs(runAs: RunAs | undefined, workflowsDirectory: string): Promise<void> {
   if (runAs === undefined) return;
@@ -158,7 +162,10 @@ export async function requireRunAs(runAs: RunAs | undefined, workflowsDirectory:
   }
 }
 
-/** Asks the system as that user, which also checks its groups and the directories above. */
+/**
+ * Returns whether the user may access the path. A process of this user tests it, so that the groups of the user and the
+ * permissions of the directories above the path count too.
+ */
 export async function mayAccess({ uid, gid }: RunAs, access: 'r' | 'x', path: string): Promise<boolean> {
   const argv = ['-c', 'test "$1" "$2"', 'sh', `-${access}`, path];
   const asking = spawn('/bin/sh', argv, { uid, gid, cwd: '/', env: {}, stdio: 'ignore' });

@@ -1,7 +1,7 @@
 /**
- * Process groups of runs: identifying them (the system reuses pids), signaling them, waiting for their end, and watching
- * their memory. Node's heap limit does not cover Buffers, and a limit on one process does not cover its children, so the
- * resident memory of each group is polled. The process table is read once for all runs.
+ * Process groups of runs: identifies them (the system reuses pids), signals them, waits for their end, and watches
+ * their memory. Node's heap limit does not cover Buffers, and a limit on one process does not cover its children, so
+ * the resident memory of each group is polled. The process table is read once for all runs.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { promisify } from 'node:util';
 import type { ProcessMark } from '../../model/job.ts';
 
-/** Files of /proc to read in one turn of the event loop: each takes about 20 µs. */
+/** Maximum number of files of /proc to read in one turn of the event loop. Reading each file takes about 20 µs. */
 const READS_A_TURN = 100;
 
 /** The pids of all processes. */
@@ -19,19 +19,20 @@ export async function processes(): Promise<number[]> {
 }
 
 interface ProcessStat {
-  /** One letter, such as `Z` for a zombie. */
+  /** The state of the process as one letter, such as `Z` for a zombie. */
   state: string;
   groupId: number;
-  /** Clock ticks from the boot of the machine to the start of the process. */
+  /** The start of the process, in clock ticks since the boot of the machine. */
   startTicks: string;
   residentPages: number;
 }
 
-/** Reads `/proc/<pid>/stat`; undefined if there is no such process. */
+/** Reads `/proc/<pid>/stat`. Returns undefined if there is no such process. */
 function statOf(pid: number): ProcessStat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The program's name may contain spaces and parentheses. The first field after it is number 3 in proc_pid_stat(5).
+    // The name of the program may contain spaces and parentheses. The first field after the name is field 3 in
+    // proc_pid_stat(5).
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 22);
     return {
       state: fields[0] ?? '',
@@ -44,27 +45,27 @@ function statOf(pid: number): ProcessStat | undefined {
   }
 }
 
-/** How long to wait for the end of a group after SIGKILL. */
+/** How long to wait for a process group to end after SIGKILL. */
 const VANISH_MS = 5_000;
 
 /**
- * Identifies a process by its pid and its start: on Linux the boot id and the clock tick (`/proc/<pid>/stat`, field 22),
- * elsewhere the start time that `ps` prints. Undefined if there is no such process. On Linux this is read synchronously,
- * so that a child that ends immediately is still identified.
+ * Returns a mark that identifies a process by its pid and its start. On Linux, the start is the boot id and the clock
+ * tick (`/proc/<pid>/stat`, field 22). Elsewhere, it is the start time that `ps` prints. Undefined if there is no such
+ * process. On Linux, the start is read synchronously, so that even a child that ends immediately is identified.
  */
 export async function markOf(pid: number): Promise<ProcessMark | undefined> {
   const startedAt = process.platform === 'linux' ? startOnLinux(pid) : await startByPs(pid);
   return startedAt === undefined ? undefined : { pid, startedAt };
 }
 
-/** Whether the marked process still runs, and its pid has not been reused. */
+/** Returns whether the marked process still runs, which is false if another process has reused its pid. */
 export async function isSameProcess(mark: ProcessMark): Promise<boolean> {
   return (await markOf(mark.pid))?.startedAt === mark.startedAt;
 }
 
-/** Sends a signal to a process group. Does nothing if the group is gone. */
+/** Sends a signal to a process group. Does nothing if the group no longer exists. */
 export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
-  // 0 would be the server's own group, and -1 every process of this user.
+  // The id 0 would mean the server's own group, and -1 every process of this user.
   if (!Number.isSafeInteger(groupId) || groupId <= 1) return;
   try {
     process.kill(-groupId, signal);
@@ -74,7 +75,7 @@ export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Waits until no process of a group runs any more. Returns false if one still does after 5 s. */
+/** Waits until no process of a group is running. Returns false if one is still running after 5 s. */
 export async function groupGone(groupId: number): Promise<boolean> {
   const deadline = performance.now() + VANISH_MS;
   for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, 50)) {
@@ -90,8 +91,8 @@ async function groupRuns(groupId: number): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  // Zombies still accept signals, and stay permanently in a container whose first process does not reap them. So on Linux
-  // a group of only zombies counts as gone.
+  // Zombies still accept signals. In a container whose first process does not reap zombies, they stay permanently. So
+  // on Linux, a group that contains only zombies counts as gone.
   if (process.platform !== 'linux') return true;
   let reads = 0;
   for (const pid of await processes()) {
@@ -103,8 +104,8 @@ async function groupRuns(groupId: number): Promise<boolean> {
 }
 
 /**
- * Kills the process group of a recorded process, unless its pid was reused, and waits until the group is gone (at most
- * 5 s). Usually none is left, because the watcher ends the group with the server.
+ * Kills the process group of a recorded process, unless the pid of this process was reused. Waits until the group is
+ * gone, at most 5 s. Usually there is no group to kill, because the watcher kills the group when the server ends.
  *
  * @returns whether a group was killed
  */
@@ -136,7 +137,9 @@ async function startByPs(pid: number): Promise<string | undefined> {
 }
 
 const TICK_MS = 250;
-/** After this many ticks, processes of other groups are read again, because their pids may have been reused. */
+/**
+ * After this many ticks, processes outside the watched groups are read again, because their pids may have been reused.
+ */
 const FORGET_AFTER = 8;
 
 interface Watched {
@@ -155,7 +158,8 @@ let timer: NodeJS.Timeout | undefined;
 let looking = false;
 
 /**
- * Calls `onExcess` once, with the measured bytes, when the processes of a group together exceed the limit.
+ * Watches the memory of a process group. When its processes together exceed the limit, calls `onExcess` once with the
+ * measured bytes.
  *
  * @returns a function that ends the watch
  */
@@ -184,15 +188,15 @@ async function look(): Promise<void> {
       group.onExcess(bytes);
     }
   } catch {
-    // The process table could not be read. The next tick tries again.
+    // The process table could not be read, so the next tick reads it again.
   } finally {
     looking = false;
   }
 }
 
 /**
- * Processes of groups that are not watched: they are skipped, so that a tick reads few of the processes of a busy machine.
- * A process changes its group only right after its start.
+ * The pids of processes that are not in a watched group. They are skipped, so that a tick reads only few processes even
+ * on a busy machine. A process changes its group only right after its start.
  */
 let strangers = new Set<number>();
 let looks = 0;
@@ -204,7 +208,7 @@ async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, M
   const members: (Member & { group: number })[] = [];
   let reads = 0;
   for (const pid of await processes()) {
-    // There may be thousands, so this yields to the event loop.
+    // There may be thousands of processes, so the loop yields to the event loop from time to time.
     if (!known.has(pid) && ++reads % READS_A_TURN === 0) await nextTurn();
     const stat = known.has(pid) ? undefined : statOf(pid);
     if (stat !== undefined && groups.has(stat.groupId)) {
@@ -216,7 +220,7 @@ async function membersByProc(groups: ReadonlySet<number>): Promise<Map<number, M
 
 const PAGE_BYTES = process.platform === 'linux' ? pageBytes() : 1;
 
-/** Computes the page size: Linux reports the resident memory of this process both in pages and in kB. */
+/** Computes the size of a memory page. Linux reports the resident memory of this process both in pages and in kB. */
 function pageBytes(): number {
   try {
     const pages = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]);
@@ -229,8 +233,9 @@ function pageBytes(): number {
 }
 
 /**
- * The memory of a group with shared pages counted once (PSS): after a fork, resident memory counts the same pages for each
- * process. Reading the PSS is expensive, so this is done only for a group that seems to exceed its limit.
+ * Returns the memory of a group with each shared page counted once (PSS). After a fork, resident memory would count the
+ * same page once for each process. Reading the PSS is expensive, so it is read only for a group that seems to exceed
+ * its limit.
  */
 async function withoutDoubles(members: readonly Member[]): Promise<number> {
   if (process.platform !== 'linux' || members.length < 2) return sum(members.map((one) => one.residentBytes));

@@ -1,19 +1,21 @@
-/** Output of our own programs in child processes: records, progress, log lines, a result and errors. */
+/** Writes the output of our own programs in child processes: records, progress, log lines, a result and errors. */
 import { write, writeSync } from 'node:fs';
 import { inspect } from 'node:util';
 
 /** File descriptors, see `child.ts`. */
 const RECORDS = 3;
 const RESULT = 4;
-/** A writer waits while more than this is buffered. */
+/** Maximum number of buffered characters. Beyond it, a writer waits until the buffer has been written. */
 const BUFFERED_CHARACTERS = 64 * 1024;
-/** Longer texts are cut, because their JSON must fit into one log line (see `stderr.ts`). */
+/**
+ * Maximum length of a log text. Longer texts are cut, because their JSON must fit into one log line (see `stderr.ts`).
+ */
 const MAX_TEXT = 10_000;
 const PROGRESS_MS = 200;
 
 /**
- * Writes lines to the pipe for records. A full pipe blocks only the generator and not the event loop, so that a module
- * still receives its signal.
+ * Writes lines to the pipe for records. A full pipe blocks only the generator and not the event loop, so a module can
+ * still receive SIGTERM.
  */
 export function createWriter() {
   let buffered = '';
@@ -46,7 +48,7 @@ function writeSome(bytes: Buffer): Promise<number> {
   });
 }
 
-/** Call this last: a run without a result has failed. */
+/** Writes the result. Call this last, because a run counts as failed unless it wrote a result. */
 export function writeResult(result: object): void {
   writeSync(RESULT, JSON.stringify(result));
 }
@@ -55,7 +57,7 @@ export function writeLog(level: string, text: string): void {
   writeForFlowhook({ flowhook: 'log', level, text: text.slice(0, MAX_TEXT) });
 }
 
-/** Limits progress reports to five a second. `flush` writes the last one. */
+/** Limits progress reports to five per second. `flush` writes the latest progress. */
 export function createProgress() {
   let pending: { pages?: number; message?: string } | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -80,19 +82,22 @@ export function createProgress() {
   };
 }
 
-/** Writes a line for `stderr.ts`. It starts with a line break, because the module may have written part of a line. */
+/**
+ * Writes a line that `stderr.ts` interprets. It starts with a line break, because the module may have written an
+ * unfinished line.
+ */
 function writeForFlowhook(said: object): void {
   process.stderr.write(`\n${JSON.stringify(said)}\n`);
 }
 
-/** The error of a module whose default export is not a function. */
+/** Returns the error message for a module whose default export is not a function. */
 export function notAFunction(found: unknown): string {
   return found === undefined
     ? 'The module has no default export. Export a function that yields records: export default async function* (ctx) { … }'
     : `The default export must be a function that yields records, found ${nameOf(found)}`;
 }
 
-/** The text of an error with its causes, without stack frames of Node and of our own programs. */
+/** Returns the text of an error and its causes, without the stack frames of Node and of our own programs. */
 export function usefulPart(error: unknown): string {
   return inspect(error, { depth: 4 })
     .split('\n')
@@ -100,7 +105,7 @@ export function usefulPart(error: unknown): string {
     .join('\n');
 }
 
-/** Describes a value for an error message: `an array`, `a number (5)`. */
+/** Describes the type of a value for an error message, such as `an array` or `a number (5)`. */
 export function nameOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';

@@ -1,4 +1,4 @@
-/** Reads the records of a child: NDJSON lines in batches, with back-pressure and limits. */
+/** Reads the records of a child: NDJSON lines in batches. Back-pressure and limits bound the memory. */
 import type { Readable } from 'node:stream';
 import { formatSize } from '../../std/amounts.ts';
 import { MalformedError, splitLines } from '../../std/lines.ts';
@@ -6,15 +6,22 @@ import { MalformedError, splitLines } from '../../std/lines.ts';
 const MAX_LINE_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 500;
 const MAX_BATCH_BYTES = 1 << 20;
-/** How long to wait for more output once the child is gone: everything that it wrote is in the pipe by then. */
+/**
+ * How long to wait for more output after the child has ended. By then, everything that the child wrote is in the pipe.
+ */
 const IDLE_MS = 1_000;
 
 interface Lines {
-  /** The lines, in batches of at most 500 lines or about 1 MiB. Can be read once. */
+  /** The lines, in batches of at most 500 lines or about 1 MiB. The batches can be read only once. */
   batches: AsyncIterable<string[]>;
-  /** Resolves when reading has ended: everything was read, the rest was abandoned, or the output was wrong. */
+  /**
+   * Resolves when reading has ended: everything was read (`all`), the rest was discarded (`abandoned`), or the output
+   * was invalid (`mistake`).
+   */
   over: Promise<'all' | 'abandoned' | { mistake: string }>;
-  /** Call this when the child has ended. If it failed, call `abandon` in the same turn of the event loop. */
+  /**
+   * Call this when the child has ended. If the child failed, also call `abandon` in the same turn of the event loop.
+   */
   writersGone(): void;
   /** Discards unread output. */
   abandon(): void;
@@ -23,9 +30,9 @@ interface Lines {
 }
 
 /**
- * Splits a stream into lines. Blank lines are skipped; CRLF, a byte order mark and a last line without a line break are
- * accepted; a line over 1 MiB or invalid UTF-8 ends the reading. Unread bytes stay in the pipe, and a full pipe blocks the
- * child.
+ * Splits a stream into lines. Blank lines are skipped. CRLF, a byte order mark and a last line without a line break are
+ * accepted. A line over 1 MiB or invalid UTF-8 ends the reading. Unread bytes stay in the pipe, and a full pipe blocks
+ * the child.
  *
  * @param maxBytes limit for the whole output
  */
@@ -37,8 +44,8 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
   let isAbandoned = false;
   let isIdle = false;
   let wake = (): void => {};
-  // The listeners must be added right away: without one for `readable`, ChildProcess discards unread output when the
-  // process exits.
+  // The listeners must be added immediately. If `readable` has no listener, ChildProcess discards unread output when
+  // the process exits.
   for (const event of ['readable', 'end', 'close', 'error']) stream.on(event, () => wake());
 
   async function* batches(): AsyncGenerator<string[]> {
@@ -54,8 +61,8 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
           yield queue.take();
         }
       }
-      // A last line without a line break is a record only if the child succeeded: a child that is killed while writing
-      // leaves half a record, which would be reported instead of the kill.
+      // A last line without a line break counts as a record only if the child succeeded. A child that is killed while
+      // writing leaves half a record, and the error would then be about this record instead of the kill.
       await gone.promise;
       if (isAbandoned) return;
       if (!stream.readableEnded && !isIdle) throw new OutputMistake('The output was cut off');
@@ -70,7 +77,10 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
     }
   }
 
-  /** Waits for an event of the stream. No event is missed, because listeners are called in a later turn. */
+  /**
+   * Waits for an event of the stream. No event is missed, because listeners are called in a later turn of the event
+   * loop.
+   */
   async function change(): Promise<void> {
     const news = Promise.withResolvers<void>();
     wake = news.resolve;
@@ -79,7 +89,10 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
     clearTimeout(idle);
   }
 
-  /** An escaped process holds the pipe open, but all output of the child itself has been read. */
+  /**
+   * Ends the reading. All output of the child itself has been read, but a process that has left its group still holds
+   * the pipe open.
+   */
   function giveUp(): void {
     isIdle = true;
     stream.destroy();
@@ -107,7 +120,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
 
 class OutputMistake extends Error {}
 
-/** Lines that were read and not yet taken. */
+/** Creates a queue of lines that were read but not yet taken. */
 function createQueue(maxBytes: number) {
   const splitter = splitLines(MAX_LINE_BYTES);
   let lines: string[] = [];
@@ -143,7 +156,8 @@ function createQueue(maxBytes: number) {
     take(): string[] {
       const batch = lines.slice(0, MAX_BATCH_LINES);
       lines = lines.slice(MAX_BATCH_LINES);
-      // The rest is part of one chunk, so it is small. Its size matters only once more is added.
+      // The remaining lines are part of one chunk, so they are small. Their size matters only after more lines were
+      // added.
       bytes = 0;
       return batch;
     },

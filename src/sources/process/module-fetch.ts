@@ -1,4 +1,7 @@
-/** The `ctx.fetch` of modules: the global `fetch` with an address guard, per-host limits and retries. Loaded on first use. */
+/**
+ * Creates `ctx.fetch` for modules: the global `fetch` with checks of addresses, per-host limits and retries. This file
+ * is loaded on first use.
+ */
 import { Socket } from 'node:net';
 import { parseAllowNetworks } from '../../net/address-policy.ts';
 import { createGuardedDispatcher } from '../../net/dispatcher.ts';
@@ -8,15 +11,21 @@ import { createResolver } from '../../net/resolver.ts';
 import { retryAfterMs } from '../../net/response-headers.ts';
 import { USER_AGENT } from '../../std/version.ts';
 
-/** Limits the requests to one host that wait for a response. Reading response bodies is not limited. */
+/**
+ * Limits the requests to one host that wait for a response at the same time. Reading the bodies of responses is not
+ * limited.
+ */
 const PACE: Pace = { perHost: 4, delayMs: 0 };
-/** Maximum number of retries after 429 or 503, and the longest `Retry-After` to wait for. */
+/**
+ * `MAX_RETRIES` is the maximum number of retries after 429 or 503, and `MAX_WAIT_MS` the longest `Retry-After` to wait
+ * for.
+ */
 const MAX_RETRIES = 5;
 const MAX_WAIT_MS = 120_000;
 
 /**
- * @param options.allowNetworks in the syntax of FLOWHOOK_ALLOW_NETWORKS
- * @param options.turns per-host limits, shared with the other jobs of the server
+ * @param options.allowNetworks the allowed addresses, in the syntax of FLOWHOOK_ALLOW_NETWORKS
+ * @param options.turns the per-host limits, which all jobs of the server share
  * @param options.signal aborts every request
  * @param options.onWait called with a log line when a host asks to wait
  */
@@ -44,7 +53,8 @@ export function createFetch(options: {
       let response: Response;
       let waitMs: number | undefined;
       try {
-        // Node's own fetch accepts a dispatcher, so Request, FormData and Response stay the global classes.
+        // The global `fetch` of Node accepts a dispatcher. A module can therefore use the global classes Request,
+        // FormData and Response.
         response = await fetch(input, { ...init, headers, signal, dispatcher } as unknown as RequestInit);
         waitMs = waitAskedFor(response);
         if (waitMs !== undefined)
@@ -62,8 +72,9 @@ export function createFetch(options: {
 }
 
 /**
- * The per-host limits of the server, over descriptor 5. The channel keeps the process alive only while a request waits for
- * its turn: a module that awaits a promise that never settles must still end (see `module-harness.ts`).
+ * Returns the per-host limits of the server, which this process reaches over descriptor 5. The channel keeps this
+ * process alive only while a request waits for its turn. A module that awaits a promise that never settles must still
+ * end (see `module-harness.ts`).
  */
 export function turnsOfServer(): HostTurns {
   const channel = new Socket({ fd: 5, readable: true, writable: true });
@@ -85,7 +96,10 @@ export function turnsOfServer(): HostTurns {
   };
 }
 
-/** The wait in ms that a host asks for; undefined if it asks for none, or for more than 2 minutes. */
+/**
+ * Returns how many milliseconds a host asks to wait. Undefined if the host does not ask to wait, or asks for more than
+ * 2 minutes.
+ */
 function waitAskedFor(response: Response): number | undefined {
   if (response.status !== 429 && response.status !== 503) return undefined;
   const waitMs = retryAfterMs(response.headers.get('retry-after') ?? undefined, Date.now());

@@ -26,17 +26,20 @@ export interface HarnessInput {
   team: string;
   state: unknown;
   secrets: Record<string, string>;
-  /** Addresses that `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
+  /** The addresses that `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
 }
 
-/** Input to read the settings of modules instead of running one. */
+/** The input for reading the settings of modules. No module is run. */
 export interface SettingsInput {
   /** Absolute paths. */
   files: string[];
 }
 
-/** A line of the output for `SettingsInput`, on descriptor 3. `definition.ts` checks the settings. */
+/**
+ * A line that the harness writes to descriptor 3 when its input is a `SettingsInput`. `definition.ts` checks the
+ * settings.
+ */
 export type SettingsLine =
   | { file: string; starts: true }
   | { file: string; settings: unknown }
@@ -44,10 +47,10 @@ export type SettingsLine =
 
 if (import.meta.main) {
   const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
-  // Set for this program alone (see child.ts), not for programs that a module starts.
+  // This variable is meant only for the harness (see `child.ts`), and not for programs that a module starts.
   delete process.env.NODE_COMPILE_CACHE;
   if ('files' in input) {
-    // A line before each import as well, so that the server knows which module hangs.
+    // A line is written before each import too, so that the server knows which module hangs.
     for (const file of input.files) {
       writeSettings({ file, starts: true });
       writeSettings(await settingsOf(file));
@@ -67,7 +70,7 @@ if (import.meta.main) {
   }
 }
 
-/** Writes the error, and exits only then: the pipe may be full. */
+/** Writes the error, and exits only after it is written, because the pipe may be full. */
 function fail(error: unknown): void {
   process.stderr.write(`${usefulPart(error)}\n`, () => process.exit(1));
 }
@@ -112,7 +115,7 @@ async function run(input: HarnessInput): Promise<void> {
   const yielded: unknown = await module.default(context);
   if (!isIterable(yielded)) {
     throw new TypeError(
-      `The default export must be a generator function (async function*) or return an iterable, found ${nameOf(yielded)}`,
+      `The default export must be a generator function (async function*) or return an iterable, but it returned ${nameOf(yielded)}`,
     );
   }
   const writer = createWriter();
@@ -163,7 +166,8 @@ function createState(initial: unknown) {
     get: (key: string): unknown => structuredClone(values.get(key)),
     set: (key: string, value: unknown): void => {
       changed = true;
-      // Serialized right away, so that a value that is not JSON fails here and not at the end of the run.
+      // The value is serialized immediately, so that a value that is not JSON fails in this call, and not at the end of
+      // the run.
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined) values.delete(key);
       else values.set(key, JSON.parse(text));
@@ -186,7 +190,9 @@ async function settingsOf(file: string): Promise<SettingsLine> {
   }
 }
 
-/** Refuses values that JSON would silently drop: a lost guard would go unnoticed. */
+/**
+ * Refuses values that JSON would drop silently. Otherwise, nobody would notice that a guard is missing, for example.
+ */
 function asJson(settings: unknown): unknown {
   return JSON.parse(
     JSON.stringify(settings, (key, value: unknown) => {

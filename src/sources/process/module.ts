@@ -1,6 +1,6 @@
 /**
- * Modules: `.mts` files whose default export yields records, run by the harness in a child process. Their settings are also
- * read in a child process, because the server never runs workflow code.
+ * Runs modules: `.mts` files whose default export yields records. The harness runs a module in a child process. The
+ * settings of a module are also read in a child process, because the server never runs workflow code.
  */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
@@ -14,13 +14,13 @@ import { type ChildEnd, startChild } from './child.ts';
 import { cleanEnvironment, type RunAs, requireDirectory, runEnvironment } from './environment.ts';
 import type { HarnessInput, SettingsInput, SettingsLine } from './module-harness.ts';
 
-/** The command that starts the harness. In the built package, this file and the harness are JavaScript. */
+/** The command that starts the harness. In the built package, the file of the harness is JavaScript. */
 const HARNESS_ARGV: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
 ];
 
-/** Starts a module. The child gets secrets and state on standard input, never on the command line. */
+/** Starts a module. The child gets secrets and the state on standard input, and never on the command line. */
 export async function startModule(
   input: RunInput,
   source: Extract<Source, { type: 'module' }>,
@@ -51,7 +51,10 @@ export async function startModule(
   return runOf(child, `The module ${source.file}`, (end) => resultOf(end, source.file));
 }
 
-/** Exit code 0 alone does not count as success: a module that calls `process.exit()` may have yielded half of its records. */
+/**
+ * Returns how the run of a module ended. Exit code 0 alone does not count as success, because a module that calls
+ * `process.exit()` may have yielded only half of its records.
+ */
 function resultOf(end: ChildEnd, file: string): RunEnd {
   if (end.result === undefined) return failed(`The state of the module ${file} is larger than 1 MiB`, end);
   if (end.result === '') {
@@ -63,12 +66,12 @@ function resultOf(end: ChildEnd, file: string): RunEnd {
   return { ok: true, state: (JSON.parse(end.result) as { state?: unknown }).state };
 }
 
-/** How long the import of one module may take. */
+/** Time limit for importing one module. */
 const IMPORT_MS = 10_000;
 
 interface ReadOptions {
   directory: string;
-  /** The system user that modules are imported as; undefined: the service's own user. */
+  /** The system user that imports the modules (default: the service's own user). */
   runAs: RunAs | undefined;
   log: Logger;
   /** Stops reading. */
@@ -76,12 +79,12 @@ interface ReadOptions {
   importMs?: number;
 }
 
-/** The settings that a module exports (any JSON), or why they cannot be read. */
+/** The settings that a module exports, which may be any JSON, or the reason why the settings cannot be read. */
 export type ModuleSettings = { settings: unknown } | { error: string };
 
 /**
- * Imports modules one at a time in one child process. If a module hangs or ends the process, a new child continues with the
- * rest.
+ * Imports modules one at a time in one child process. If a module hangs or ends the process, a new child process
+ * continues with the remaining modules.
  *
  * @param files absolute paths
  * @returns one entry for each file
@@ -96,7 +99,8 @@ export async function readModuleSettings(
   while (rest.length > 0) {
     options.signal?.throwIfAborted();
     const stuck = await readInOneChild(rest, settings, options);
-    // If no module is the cause, the child itself does not work on this machine, and another one would not either.
+    // If no module is the cause, the child process itself does not work on this machine. Another child process would
+    // not work either, so all remaining modules get the error.
     for (const file of stuck.file === undefined ? rest : [stuck.file]) {
       if (stuck.error !== undefined && !settings.has(file)) settings.set(file, { error: stuck.error });
     }
@@ -145,7 +149,7 @@ async function readInOneChild(
       timer.refresh();
     }
   } catch (error) {
-    // The harness writes only valid lines, so the module that is being imported wrote this one.
+    // The harness writes only valid lines, so the module that is being imported must have written this line.
     if (current === undefined) throw error;
     settings.set(current, {
       error: 'Importing the module wrote to file descriptor 3, which Flowhook uses itself',

@@ -23,9 +23,9 @@ test('before the first published run the state is null, and an untouched state i
 
 test('a state that cannot be stored fails the run', async (t) => {
   const cases: [script: string, sentence: RegExp][] = [
-    ['echo "{" > "$FLOWHOOK_STATE"', /The state in FLOWHOOK_STATE is not JSON/],
-    [': > "$FLOWHOOK_STATE"', /is not JSON/],
-    ['head -c 1100000 /dev/zero > "$FLOWHOOK_STATE"', /is not a file of at most 1 MiB/],
+    ['echo "{" > "$FLOWHOOK_STATE"', /The state file at the path in FLOWHOOK_STATE is not valid JSON/],
+    [': > "$FLOWHOOK_STATE"', /is not valid JSON/],
+    ['head -c 1100000 /dev/zero > "$FLOWHOOK_STATE"', /is not a regular file of at most 1 MiB/],
   ];
   for (const [script, sentence] of cases) {
     const { end } = await finish(await start(t, { command: sh(script) }));

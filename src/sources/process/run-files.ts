@@ -1,7 +1,7 @@
 /**
- * The TMPDIR of a run, and the files in it. If runs have a user of their own, TMPDIR is inside a directory of the service's
- * user, which the run can enter but not change. So a run cannot replace anything that the service reads and removes as root
- * with a link.
+ * The TMPDIR of a run, and the files in it. If runs have a user of their own, TMPDIR is inside a directory of the
+ * service's user, which the run can enter but not change. The run can then not replace any file that the service, as
+ * root, reads or removes with a link to another file.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,13 +24,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { RunAs } from './environment.ts';
 
-/** The mode of the directory around a TMPDIR of another user, whose group may enter it. */
+/** The mode of a directory that contains the TMPDIR of another user. The group of this user may enter the directory. */
 const HANDED_OVER = 0o710;
 
 export interface RunDirectory {
-  /** The directory to remove at the end. */
+  /** The directory to remove when the run ends. */
   path: string;
-  /** The TMPDIR: `path`, or a directory in it. */
+  /** The TMPDIR of the run, which is either `path` or a directory inside `path`. */
   temporary: string;
 }
 
@@ -44,7 +44,7 @@ export async function makeRunDirectory(prefix: string, runAs: RunAs | undefined)
   return { path, temporary };
 }
 
-/** Makes the user of the run the owner of the TMPDIR and the files in it. */
+/** Makes the user of the run the owner of the TMPDIR and of the files in it. */
 export async function handOver({ temporary }: RunDirectory, runAs: RunAs | undefined): Promise<void> {
   if (runAs === undefined) return;
   const { uid, gid } = runAs;
@@ -52,15 +52,15 @@ export async function handOver({ temporary }: RunDirectory, runAs: RunAs | undef
   await chown(temporary, uid, gid);
 }
 
-/** Removes the directory of a run, which may be from an earlier process, with all its contents. */
+/** Removes the directory of a run with all its contents. The run may belong to an earlier process of the service. */
 export async function removeRunDirectory(path: string): Promise<void> {
   const isHandedOver = ((await lstat(path).catch(() => undefined))?.mode ?? 0) % 0o1000 === HANDED_OVER;
   for (const { entry, uid, gid } of isHandedOver ? await entriesOfOthers(path) : []) {
-    // Run as the owner of the entry: a remaining process of that user could replace a directory with a link while root
-    // removes it.
+    // `rm` runs as the owner of the entry. If root removed the entry, a remaining process of the owner could replace a
+    // directory with a link while root removes it.
     const remover = spawn('/bin/rm', ['-rf', '--', entry], { uid, gid, cwd: '/', env: {}, stdio: 'ignore' });
     await once(remover, 'exit');
-    // The child cannot remove the entry itself, because the directory around the entry belongs to the service.
+    // The `rm` process cannot remove the entry itself, because the directory around the entry belongs to the service.
     await rmdir(entry).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     });
@@ -78,12 +78,12 @@ async function entriesOfOthers(path: string): Promise<{ entry: string; uid: numb
   return (await Promise.all(entries)).filter(({ uid, isDirectory }) => uid !== 0 && isDirectory);
 }
 
-/** The prefix of the temporary directories of one attempt. */
+/** Returns the name prefix of the temporary directories of one attempt. */
 export function temporaryPrefix(attempt: { jobId: string; attempt: number }): string {
   return `flowhook-${attempt.jobId}-${attempt.attempt}-`;
 }
 
-/** Removes temporary directories that are left of an attempt, because the server was killed during it. */
+/** Removes the temporary directories of an attempt, which remain if the server was killed during the attempt. */
 export async function removeLeftoverFiles(attempt: { jobId: string; attempt: number }): Promise<void> {
   const prefix = temporaryPrefix(attempt);
   for (const name of await readdir(tmpdir())) {
@@ -93,13 +93,13 @@ export async function removeLeftoverFiles(attempt: { jobId: string; attempt: num
 
 const MAX_STATE_BYTES = 1 << 20;
 
-/** Absolute paths. `config` is undefined if the definition has no `config`. */
+/** The absolute paths of the files. `config` is undefined if the definition has no `config`. */
 export interface RunFiles {
   state: string;
   config: string | undefined;
 }
 
-/** Writes both files, readable only by this user, because the configuration may contain secrets. */
+/** Writes both files. Only this user may read them, because the configuration may contain secrets. */
 export async function writeRunFiles(
   directory: string,
   { state, config }: { state: string; config: string | undefined },
@@ -113,14 +113,14 @@ export async function writeRunFiles(
   return files;
 }
 
-/** Replaces `${state}` and `${config}` with the paths. */
+/** Replaces `${state}` and `${config}` in a command with the paths of the files. */
 export function withFiles(command: readonly string[], files: RunFiles): string[] {
   return command.map((argument) =>
     argument.replace(/\$\{(state|config)\}/g, (reference, name: keyof RunFiles) => files[name] ?? reference),
   );
 }
 
-/** The variables with the paths, for programs that do not take them as arguments. */
+/** Returns environment variables with the paths of the files, for programs that do not take paths as arguments. */
 export function filesEnvironment(files: RunFiles): Record<string, string> {
   return {
     FLOWHOOK_STATE: files.state,
@@ -129,8 +129,8 @@ export function filesEnvironment(files: RunFiles): Record<string, string> {
 }
 
 /**
- * Reads the state that a program has left. `state` is undefined if it is unchanged or the file is gone; `mistake` says why
- * the state cannot be stored.
+ * Reads the state that a program has left in its file. `state` is undefined if the state is unchanged or the file no
+ * longer exists. `mistake` says why the state cannot be stored.
  */
 export async function readStateLeft(
   file: string,
@@ -139,17 +139,22 @@ export async function readStateLeft(
   const text = await readSmallFile(file);
   if (text === undefined || text === before) return { state: undefined };
   if (text === 'unusable') {
-    return { mistake: 'The state in FLOWHOOK_STATE is not a file of at most 1 MiB' };
+    return { mistake: 'The state file at the path in FLOWHOOK_STATE is not a regular file of at most 1 MiB' };
   }
   try {
     const state: unknown = JSON.parse(text);
     return { state: JSON.stringify(state) === before ? undefined : state };
   } catch (error) {
-    return { mistake: `The state in FLOWHOOK_STATE is not JSON: ${(error as Error).message}` };
+    return {
+      mistake: `The state file at the path in FLOWHOOK_STATE is not valid JSON: ${(error as Error).message}`,
+    };
   }
 }
 
-/** Does not follow links and does not block: a program may have replaced the file with a pipe or a device. */
+/**
+ * Reads a file without following links and without blocking, because a program may have replaced the file with a link,
+ * a pipe or a device.
+ */
 async function readSmallFile(path: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
@@ -160,7 +165,8 @@ async function readSmallFile(path: string): Promise<string | undefined> {
   try {
     const stats = await file.stat();
     if (!stats.isFile() || stats.size > MAX_STATE_BYTES) return 'unusable';
-    // If runs have a user of their own, the service reads this as root. It must only read files of that user.
+    // If runs have a user of their own, the service reads the file as root. It must read only files that belong to this
+    // user.
     const { uid } = await stat(dirname(path));
     if (uid !== process.getuid?.() && stats.uid !== uid) return 'unusable';
     return await file.readFile('utf8');

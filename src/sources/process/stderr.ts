@@ -18,22 +18,25 @@ import { createMask } from '../secrets.ts';
 const KEPT_LINES = 20;
 /** A longer line is split. */
 const MAX_LINE_CHARACTERS = 8_192;
-/** A line for Flowhook is JSON, which cannot be split. */
+/** Maximum length of a line with JSON for Flowhook. Such a line cannot be split. */
 const MAX_FLOWHOOK_CHARACTERS = 65_536;
-/** After a burst of this size, reading pauses, so that a flood of log lines does not keep the server busy. */
+/**
+ * After a burst of this size, reading pauses for `BURST_MS`, so that a flood of log lines does not keep the server
+ * busy.
+ */
 const BURST_BYTES = 1 << 20;
 const BURST_MS = 250;
-/** Added to the bytes of each line, because a flood of short lines is the most expensive. */
+/** A fixed cost that is added to the bytes of each line, because a flood of short lines is the most expensive. */
 const LINE_BYTES = 200;
-/** Lines to process in one turn of the event loop. */
+/** Maximum number of lines to process in one turn of the event loop. */
 const LINES_A_TURN = 500;
 
 interface Stderr {
-  /** The last 20 lines, at most 8 KiB. */
+  /** Returns the last 20 lines, at most 8 KiB. */
   tail(): string;
-  /** Ends the throttling. Call this once the child is gone: then little is left to read. */
+  /** Ends the throttling. Call this once the child has ended, because there is then little left to read. */
   hurry(): void;
-  /** Resolves when the stream is closed and all lines were processed. */
+  /** Resolves when the stream is closed and all lines have been processed. */
   over: Promise<void>;
 }
 
@@ -54,7 +57,7 @@ export function followStderr(
   let partial = '';
   let burst = 0;
   let waiting: string[] = [];
-  /** How many of the waiting lines have been processed. */
+  /** The number of lines in `waiting` that have been processed. */
   let done = 0;
   let isWorking = false;
   let isHurried = false;
@@ -84,7 +87,10 @@ export function followStderr(
     }
   }
 
-  /** Splits an endless line, but never within a secret: a rest that could be the start of a secret is held back. */
+  /**
+   * Splits a line that is too long, but never within a secret. If the end of the text could be the start of a secret,
+   * it is held back until more text arrives.
+   */
   function cut(): void {
     const most = partial.startsWith(FOR_FLOWHOOK) ? MAX_FLOWHOOK_CHARACTERS : MAX_LINE_CHARACTERS;
     if (partial.length <= most) return;
@@ -94,7 +100,7 @@ export function followStderr(
     partial = masked.slice(end);
   }
 
-  /** Processes the waiting lines in slices, then continues to read. */
+  /** Processes the waiting lines in slices, and then resumes the stream. */
   function work(): void {
     for (const line of waiting.slice(done, done + LINES_A_TURN)) read(line);
     done += LINES_A_TURN;
@@ -124,15 +130,15 @@ export function followStderr(
 
   stream.on('data', (chunk: Buffer) => {
     stream.pause();
-    // Progress bars end their lines with a bare carriage return.
+    // Progress bars end their lines with a carriage return but no line feed.
     const lines = (partial + decoder.write(chunk)).split(/\r\n|[\r\n]/);
     partial = lines.pop() ?? '';
     burst += chunk.length + lines.length * LINE_BYTES;
-    // Node resumes the stream when the process has ended, so lines may already be waiting.
+    // Node resumes the stream when the process has ended, so some lines may still be waiting when new lines arrive.
     waiting = waiting.concat(lines);
     if (!isWorking) work();
   });
-  // A broken pipe must end only the log, not the server.
+  // A broken pipe must end only the log, and not the server.
   stream.on('error', () => {});
   stream.once('close', () => {
     isEnded = true;
@@ -184,7 +190,7 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
 const NAMES = Object.keys(LEVELS).join('|');
 /** `warn: …`, `[error] …`, `WARNING:root:…`. */
 const AT_START = new RegExp(`^\\W{0,2}(${NAMES})\\s?[:\\]|>]`, 'i');
-/** `WARNING …`, `2026-01-01 06:00:00,123 | INFO | …`: in capitals, possibly after a time. */
+/** A level in capitals, possibly after a time: `WARNING …`, `2026-01-01 06:00:00,123 | INFO | …`. */
 const IN_CAPITALS = new RegExp(`^[\\d\\s:.,/TZ+|[\\]()-]{0,60}\\b(${NAMES.toUpperCase()})\\b`);
 
 /** @param line must not contain a line break */
@@ -216,11 +222,11 @@ function parse(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A level by its name, or by its number in pino (10 to 60). */
+/** Returns a level from its name, or from its number in pino (10 to 60). */
 function levelNamed(level: unknown): LogLevel | undefined {
   if (typeof level === 'string') {
     const name = level.toLowerCase();
-    // The name may be anything, such as `constructor`.
+    // The name may be any text, such as `constructor`, so only own properties of `LEVELS` count.
     return Object.hasOwn(LEVELS, name) ? LEVELS[name] : undefined;
   }
   if (typeof level !== 'number') return undefined;
