@@ -13,23 +13,23 @@ import { type NamedSetting, SETTINGS, type SettingName, type SettingValues } fro
 import { collect, environmentName, type Found, holdsSecret, type Sources } from './sources.ts';
 import { readTracing } from './tracing.ts';
 
-/** A field for each row of the table, and the values derived from them. */
+/** Every field of the settings table, and the values derived from the settings. */
 export interface Config extends Omit<SettingValues, keyof Derived | Renamed>, Derived {
   /** Every setting with its effective value and its origin, secrets masked. */
   settings: readonly EffectiveSetting[];
-  /** Where traces are sent, from OpenTelemetry's variables; null: tracing is off. */
+  /** Where traces are sent, read from OpenTelemetry's variables. Null means that tracing is off. */
   tracing: TracingSettings | null;
   /** The whole environment, for team secrets and the few variables that child processes inherit. */
   environment: ReadonlyMap<string, string>;
 }
 
-/** Rows whose derived field has another name. */
+/** Settings whose derived field has a different name. */
 type Renamed = 'data' | 'database' | 'workflows' | 'logFormat';
 
 /** Lists every mistake in the settings. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  /** One sentence per mistake, which names the flag, variable or file. */
+  /** Each mistake is one sentence that names the flag, variable or file. */
   readonly mistakes: readonly string[];
   constructor(mistakes: readonly string[]) {
     super(['Invalid settings:', ...mistakes].join('\n  '));
@@ -40,7 +40,7 @@ export class ConfigError extends Error {
 /**
  * Reads the settings.
  *
- * @param flags the flags of the command line, by setting name
+ * @param flags values of command-line flags, by setting name
  * @throws ConfigError
  */
 export function readConfig(
@@ -68,7 +68,7 @@ export function readConfig(
     }),
   ) as SettingValues;
   const derived = derive(values, (name) => (found.get(name)?.origin ?? 'default') !== 'default');
-  // Without a valid database URL, contradictions with it cannot be checked.
+  // If the database URL is invalid, the database is unknown, and settings cannot be compared with it.
   if (!wrong.has('database')) {
     for (const [name, expected] of contradictions(values, derived)) refuse(name, `must be ${expected}`);
   }
@@ -85,15 +85,15 @@ export function readConfig(
   };
 }
 
-/** The default, which replaces an invalid value so that all other settings can still be checked. */
+/** Returns the default of a setting. It replaces an invalid value so that all other settings can still be checked. */
 function initialOf(setting: NamedSetting, directory: string): unknown {
   return setting.default === undefined ? setting.absent : setting.read(setting.default, directory);
 }
 
-/** Shown in place of a secret that is set. */
+/** This text is shown instead of a secret that is set. */
 const MASKED = '***';
 
-/** @param shown values to show instead of the text in the flag, variable or file */
+/** @param shown values to show instead of the text that was set */
 function effectiveSettings(
   found: ReadonlyMap<SettingName, Found>,
   shown: Partial<Record<SettingName, string | undefined>>,
@@ -118,17 +118,17 @@ function originOf(from: string): EffectiveSetting['origin'] {
   return from.startsWith('FLOWHOOK_') ? 'environment' : 'file';
 }
 
-/** Fields whose name or type differs from that of their row. */
+/** Fields whose name or type differs from the setting that they are derived from. */
 interface Derived {
   dataDirectory: string;
   databaseUrl: string;
   workflowsDirectory: string;
-  /** Whether the workflows directory was set explicitly. If so, it must exist. */
+  /** Whether the workflows directory was set explicitly. If so, the directory must exist. */
   workflowsNamed: boolean;
   /** Without a trailing slash. */
   publicUrl: string | undefined;
   allowNetworks: AddressPolicy;
-  /** The clients that may read metrics without a key; undefined: none. */
+  /** The clients that may read metrics without a key. Undefined means none. */
   metricsAllow: NetworkList | undefined;
   maxRunningJobs: number;
   maxRunningJobsPerTeam: number;
@@ -178,7 +178,7 @@ function derive(values: SettingValues, isGiven: (name: SettingName) => boolean):
 }
 
 /**
- * Finds settings that are valid alone but contradict each other. Returns which setting to change, and what it must be.
+ * Finds settings that are each valid but contradict each other. Returns each setting to change, and what it must be.
  */
 function contradictions(
   { role, backupEveryMs, tlsCert, tlsKey }: SettingValues,
@@ -188,7 +188,10 @@ function contradictions(
   if (tlsKey === undefined && tlsCert !== undefined) found.push(['tlsKey', 'set with FLOWHOOK_TLS_CERT']);
   if (tlsCert === undefined && tlsKey !== undefined) found.push(['tlsCert', 'set with FLOWHOOK_TLS_KEY']);
   if (role !== 'all' && !isPostgres(databaseUrl)) {
-    found.push(['role', 'all on SQLite, which only one process can use; several nodes need PostgreSQL']);
+    found.push([
+      'role',
+      'all on SQLite, which only one process can use. To run several nodes, use PostgreSQL',
+    ]);
   }
   if (backupEveryMs !== null && isPostgres(databaseUrl)) {
     found.push(['backupEvery', 'off on PostgreSQL, which has its own backup tools (docs/operate/backup.md)']);
@@ -197,8 +200,7 @@ function contradictions(
 }
 
 /**
- * The values of settings that are not shown as they were written: absolute paths, derived values, URLs without
- * passwords.
+ * Settings that are shown differently from what was set: absolute paths, derived values, and URLs without passwords.
  */
 function shownValues(derived: Derived): Partial<Record<SettingName, string | undefined>> {
   return {

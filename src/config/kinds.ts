@@ -14,25 +14,25 @@ interface Reading<T> {
   /** Completes the sentence "must be …". */
   expected: string;
   /**
-   * Returns the value, or undefined when the text is invalid.
+   * Returns the value, or undefined if the text is invalid.
    *
-   * @param directory an absolute path, which relative paths start from
+   * @param directory the absolute path of the directory that relative paths start from
    */
   read(text: string, directory: string): T | undefined;
-  /** Returns a more precise end of the error sentence than "must be <expected>". */
+  /** Returns a more precise ending for the error sentence than "must be <expected>". */
   mistake?(text: string): string;
-  /** The value when the setting is not set. */
+  /** The value to use if the setting is not set. */
   absent?: T;
-  /** The suffix of the field in `Config`: milliseconds. */
+  /** The suffix of the field's name in `Config`. `Ms` means that the value is in milliseconds. */
   unit?: 'Ms';
 }
 
 /** One row of the table. */
 export interface Setting<T> extends Reading<T> {
   sentence: string;
-  /** The text of the default. Undefined when there is none, or when it depends on other settings. */
+  /** The default, as text. Undefined if there is no default, or if the default depends on other settings. */
   default: string | undefined;
-  /** The default in words, when it is not a fixed text. */
+  /** The default in words, if it is not a fixed text. */
   byDefault?: string;
   /** A valid value to show in `flowhook.yaml`. */
   example: string;
@@ -51,7 +51,7 @@ interface Unset {
   example: string;
 }
 
-/** The type of a setting: it may be undefined if there is no fixed default. */
+/** The type of a setting's value. The value may be undefined if the setting has no fixed default. */
 type Or<P, T> = P extends Unset ? T | undefined : T;
 
 /** @param byDefault the default in words, such as `none` */
@@ -59,7 +59,7 @@ export function unset(byDefault: string, example: string): Unset {
   return { byDefault, example };
 }
 
-/** Makes a setting. Every kind below calls this. */
+/** Makes a setting. Every function below that makes a kind of setting calls this one. */
 export function setting<T, P extends string | Unset>(
   reading: Reading<T>,
   preset: P,
@@ -87,9 +87,10 @@ export function whole<P extends number | Unset>(least: number, most: number, pre
 }
 
 /**
- * One of several words.
+ * A setting that takes one of several words.
  *
- * @param placeholder shown after the flag if there are too many words to list; the sentence must then list them
+ * @param placeholder text to show after the flag if there are too many words to list; `sentence` must then list the
+ *   words
  */
 export function oneOf<T extends string>(
   words: readonly T[],
@@ -126,7 +127,7 @@ export function size<P extends string | Unset>(least: string, most: string, pres
   return setting<number, P>(reading, preset, sentence);
 }
 
-/** A duration in milliseconds; its field ends in `Ms`. The bounds are times such as `30s`. */
+/** A duration in milliseconds. The setting's field in `Config` ends in `Ms`. The bounds are times such as `30s`. */
 export function duration<P extends string | Unset>(least: string, most: string, preset: P, sentence: string) {
   return setting<number, P>(timeReading(least, most), preset, sentence) as Setting<Or<P, number>> & {
     unit: 'Ms';

@@ -331,14 +331,14 @@ export type SettingName = { [G in SettingGroup]: keyof Table[G] }[SettingGroup] 
 type Row<N> = { [G in SettingGroup]: N extends keyof Table[G] ? Table[G][N] : never }[SettingGroup];
 type Field<N extends string> = Row<N> extends { unit: 'Ms' } ? `${N}Ms` : N;
 
-/** The value of every setting, before any value is derived from several of them. */
+/** The value of every setting, before other values are derived from the settings. */
 export type SettingValues = {
   [N in SettingName as Field<N>]: Row<N> extends Setting<infer T> ? T : never;
 };
 
 export type NamedSetting = Setting<unknown> & { name: SettingName; group: SettingGroup };
 
-/** The rows, in the order of the table. */
+/** All settings, in the order of the table. */
 export const SETTINGS: readonly NamedSetting[] = Object.entries(TABLE).flatMap(([group, rows]) =>
   Object.entries(rows).map(([name, setting]: [string, Setting<unknown>]) => ({
     ...setting,
@@ -359,7 +359,7 @@ const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
   observation: 'Log and metrics',
 };
 
-/** The rows by group, both in the order of the table. */
+/** The settings of each group. Groups and settings are in the order of the table. */
 export function settingsByGroup(): { title: string; settings: NamedSetting[] }[] {
   const groups = Object.entries(Object.groupBy(SETTINGS, ({ group }) => group));
   return groups.map(([group, settings]) => ({ title: GROUP_TITLES[group as SettingGroup], settings }));

@@ -1,11 +1,14 @@
-/** Collects the settings. Flags override the environment, which overrides `flowhook.yaml`, which overrides the defaults. */
+/**
+ * Collects the settings from their sources. Command-line flags override environment variables, which override
+ * `flowhook.yaml`, which overrides the defaults.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { nearest } from '../std/nearest.ts';
 import { yaml } from '../std/yaml.ts';
 import { type NamedSetting, SETTINGS, type SettingName } from './settings.ts';
 
-/** The text of a setting, from one of the sources. */
+/** The text of a setting, and the source that it was read from. */
 export interface Found {
   value: string;
   /** The source, in the user's terms: `--port`, `FLOWHOOK_PORT`, `flowhook.yaml: port`, `default`. */
@@ -16,7 +19,7 @@ export interface Sources {
   /** The command-line flags, by setting name. */
   flags: Partial<Record<SettingName, string>>;
   environment: NodeJS.ProcessEnv;
-  /** The directory of `flowhook.yaml`, which relative paths start from. */
+  /** The directory of `flowhook.yaml`. Relative paths start from it. */
   directory: string;
 }
 
@@ -64,7 +67,7 @@ function readSettingsFile(path: string, mistakes: string[]): Map<string, string>
   try {
     content = yaml().parse(readFileSync(path, 'utf8')) ?? {};
   } catch (error) {
-    // Only the first line of the message: the others quote the file.
+    // Only the first line of the parser's message is used, because the other lines quote the file.
     const [what] = (error as Error).message.split(/:?\n/);
     mistakes.push(`flowhook.yaml cannot be read: ${what}`);
     return settings;
@@ -110,8 +113,8 @@ const RUN_VARIABLES = ['FLOWHOOK_WORKFLOW', 'FLOWHOOK_JOB', 'FLOWHOOK_ATTEMPT'];
 const SERVER_VARIABLES = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
 
 /**
- * Returns a warning for each variable that looks like a misspelled setting. Variables without a similar name are ignored:
- * other programs set variables that begin with `FLOWHOOK_`, such as Kubernetes for a service named flowhook.
+ * Returns a warning for each variable that looks like a misspelled setting. Variables without a similar name are
+ * ignored: other programs set variables that begin with `FLOWHOOK_`, such as Kubernetes for a service named flowhook.
  */
 export function misspelledVariables(environment: ReadonlyMap<string, string>): string[] {
   const names = SETTINGS.map(({ name }) => environmentName(name));

@@ -1,4 +1,6 @@
-/** Where traces are sent: read from OpenTelemetry's standard variables, which other services on the machine use as well. */
+/**
+ * Where traces are sent: read from OpenTelemetry's standard variables, which other services on the machine use as well.
+ */
 import type { TracingSettings } from '../observe/tracing.ts';
 import { VERSION } from '../std/version.ts';
 
@@ -24,12 +26,12 @@ export function readTracing(
 ): TracingSettings | null {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const named = (name: string): Variable => [name, read(name)];
-  /** The variable for traces, or if it is not set, the variable for all signals. */
+  /** Reads the variable for traces. If it is not set, reads the variable for all signals. */
   const readOtlp = (name: string): Variable => {
     const own = named(`OTEL_EXPORTER_OTLP_TRACES_${name}`);
     return own[1] === undefined ? named(`OTEL_EXPORTER_OTLP_${name}`) : own;
   };
-  /** The first of the words is the default. */
+  /** The first word is the default. */
   const among = <T extends string>([variable, value]: Variable, words: readonly [T, ...T[]]): T => {
     const found = words.find((word) => word === (value?.toLowerCase() ?? words[0]));
     if (found === undefined)
@@ -45,7 +47,8 @@ export function readTracing(
   const [variable, endpoint] = readOtlp('ENDPOINT');
   if (endpoint === undefined || read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return null;
   if (among(named('OTEL_TRACES_EXPORTER'), ['otlp', 'none']) === 'none') return null;
-  // `http/protobuf` is accepted because collectors take JSON on the same port; gRPC uses another port.
+  // `http/protobuf` is accepted because collectors take JSON on the same port. gRPC is refused because it uses another
+  // port.
   among(readOtlp('PROTOCOL'), ['http/json', 'http/protobuf']);
   if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint)) {
     mistakes.push(`${variable} must be an http:// or https:// URL, such as http://127.0.0.1:4318`);
@@ -83,7 +86,10 @@ function shareOf(sampler: string, argument: string | undefined, mistakes: string
   return 1;
 }
 
-/** Parses `key=value,key=value`, percent-encoded. Errors do not quote the text: a value may be an API key. */
+/**
+ * Parses a list such as `key=value,key=value` with percent-encoded values. Errors do not quote the list, because a
+ * value may be an API key.
+ */
 function pairs([variable, text = '']: Variable, mistakes: string[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const pair of text.split(',').filter((one) => one.trim() !== '')) {

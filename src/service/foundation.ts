@@ -1,4 +1,4 @@
-/** The foundation of every node, independent of its role: directories, database, keys, a team, and observation. */
+/** Opens what a node needs in every role: directories, the database, keys, a team, and observation. */
 import { mkdirSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
@@ -22,12 +22,12 @@ import { openSealer } from '../teams/encryption-key.ts';
 import { Authenticator, storeBootstrapKey } from '../teams/keys.ts';
 import { LastUsed } from '../teams/usage.ts';
 
-/** The id of the node on SQLite, whose database belongs to a single process. */
+/** The id of the only node on SQLite, where a single process uses the database. */
 const SOLE_NODE = 'local';
 
 export interface Foundation {
   store: Store;
-  /** The store, with the service as the author in the audit log: for changes made by the start itself. */
+  /** The store for changes that the start itself makes. The audit log names the service as their author. */
   serviceStore: Store;
   nodeId: string;
   sealer: Sealer;
@@ -79,7 +79,8 @@ export async function openFoundation(
     ...(clock === undefined ? {} : { clock }),
   });
   started.push(() => store.close(), 'the database');
-  // On PostgreSQL each process has a new id: jobs of a crashed node are recovered when their leases expire.
+  // On PostgreSQL each process has a new id. The jobs of a crashed node are therefore recovered when their leases
+  // expire.
   const nodeId = isShared ? newId('node', store.now()) : SOLE_NODE;
 
   const sealer = await openSealer(config, store);
@@ -110,7 +111,7 @@ export async function startObservation(config: Config, log: Logger) {
   };
 }
 
-/** Adds a call of `onVersion` for every version that a job publishes. */
+/** Returns an observer that also calls `onVersion` whenever a job publishes a version. */
 export function withVersions(
   observer: Observer,
   onVersion: (at: { teamId: string; workflowId: string }) => void,

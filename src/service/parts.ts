@@ -36,11 +36,12 @@ import { webhookReplay } from '../webhooks/replay.ts';
 import { withVersions } from './foundation.ts';
 
 /**
- * Starts only the cache of bodies. The caller starts the parts for the node's role, and stops deliveries, jobs and
- * schedules together with the requests in flight. The other parts are registered in `started`.
+ * Builds the parts, but starts only the cache of bodies. The caller starts the parts that the node's role needs, and
+ * stops deliveries, jobs and schedules while it finishes requests in flight. All other parts are registered in
+ * `started`.
  *
- * @param input.files the workflow files of this node; undefined on SQLite, where all of them are applied
- * @param input.leaseMs the lease of running jobs and of lanes; undefined: the default
+ * @param input.files the workflow files of this node. Undefined on SQLite, where the node applies all of its files
+ * @param input.leaseMs the duration of leases of running jobs and of lanes (undefined: the default)
  */
 export async function buildCapabilities(
   config: Config,

@@ -34,7 +34,7 @@ import { openFoundation, startObservation } from './foundation.ts';
 import { buildCapabilities } from './parts.ts';
 import { createWire } from './wire.ts';
 
-/** How many connections may wait to be accepted. Beyond that, clients must retransmit, which takes seconds. */
+/** Maximum number of connections that wait to be accepted. Clients beyond it must retransmit, which takes seconds. */
 const BACKLOG = 4_096;
 
 /** A running service. */
@@ -45,15 +45,23 @@ export interface Service {
   engine: Engine;
   deliveryEngine: DeliveryEngine;
   team: Team;
-  /** The first API key, if this start created it. It is shown only once. */
+  /** The first API key, if this start created one. The key is shown only once. */
   firstKey: string | undefined;
-  /** The URL of the dashboard, if this node serves it. With the first key: a one-time sign-in link. */
+  /**
+   * The URL of the dashboard, if this node serves it. The URL is a one-time sign-in link if this start created the first
+   * key.
+   */
   dashboard: string | undefined;
   /** The result of applying the workflow files; undefined if this node did not apply them at start. */
   workflows: ApplyReport | undefined;
-  /** On nodes that do not apply workflow files at start: how the files differ from the applied definitions. */
+  /**
+   * How the workflow files differ from the applied definitions. Undefined on nodes that apply workflow files at start.
+   */
   comparison: Comparison | undefined;
-  /** Applies changed workflow files (on PostgreSQL only compares them) and reloads a changed certificate. */
+  /**
+   * Reloads a changed certificate, and applies changed workflow files. On PostgreSQL, files are compared but not
+   * applied.
+   */
   reload(): Promise<void>;
   /** Stops accepting requests, releases running jobs, finishes responses and deliveries, closes the database. */
   stop(): Promise<StopReport>;
@@ -63,7 +71,7 @@ export interface Service {
 export interface StopReport {
   /** The names of parts that did not end within `drainSeconds`; usually none. */
   stuck: string[];
-  /** Number of aborted requests, attempts of jobs (released), and attempts of deliveries (retried later). */
+  /** The number of aborted requests, of released job attempts, and of aborted deliveries (which are retried later). */
   cut: { requests: number; jobs: number; deliveries: number };
 }
 
@@ -248,12 +256,12 @@ export async function startService(
       ]);
       cut = { requests: requests.cut, deliveries: deliveries.cut, jobs: jobs.released };
     }, 'requests, jobs and deliveries');
-    // Stopped first, because a request that waits for an examination would delay draining.
+    // The examination stops before draining begins, because a request that waits for it would delay draining.
     started.push(() => doctor.stop(), 'an examination');
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
     listening.port = port;
-    // After listening has succeeded, because the key is shown only once, by a successful start.
+    // The first key is created after listening has succeeded, because only a successful start can show it.
     const first = has('api') ? await mintFirstKey(serviceStore, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
@@ -266,7 +274,7 @@ export async function startService(
     if (has('api')) lastUsed.start();
     chores.start(has);
     ready = true;
-    // The first step of a stop: /readyz fails, and load balancers get time to notice.
+    // Stopping begins with this step: /readyz fails, and load balancers get time to notice.
     started.push(async () => {
       ready = false;
       stopping = true;
@@ -277,7 +285,7 @@ export async function startService(
     const pagesUrl = config.publicUrl ?? browsableUrl({ host: config.host, port, isSecure });
     const reload = async () => {
       certificate?.look();
-      // Parsed in a thread, because the event loop serves requests now.
+      // The files are parsed in a thread, because the event loop is serving requests now.
       if (files === undefined) await applyFiles((yaml, { file }) => definitions.checkFile({ yaml, file }));
       else await files.tick();
     };
@@ -296,16 +304,19 @@ export async function startService(
       stop,
     };
   } catch (error) {
-    // The error of the start matters more than an error of the stop.
+    // If stopping fails as well, its error is dropped, because the error of the start matters more.
     await stop().catch(() => {});
     throw error;
   }
 }
 
-/** Reserved for closing everything else after requests, jobs and deliveries have ended. */
+/** Time reserved for closing the remaining parts after requests, jobs and deliveries have ended. */
 const MAX_CLOSING_MS = 3_000;
 
-/** The times of a stop: in total, before the port is closed, and for work in progress. The rest is for storing results. */
+/**
+ * Divides the time for a stop: the total, the delay before the port closes, and the time for work in progress. The rest
+ * is for storing results.
+ */
 function stopTimes({ drainSeconds, drainDelaySeconds }: Pick<Config, 'drainSeconds' | 'drainDelaySeconds'>): {
   allMs: number;
   delayMs: number;

@@ -15,7 +15,7 @@ import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';
 
-/** Parts that are made elsewhere. The others are made here from the settings. */
+/** Parts that are made elsewhere. All other parts are made here from the settings. */
 type Given = Pick<
   Services,
   | 'store'

@@ -1,6 +1,6 @@
 /**
- * Renews the leases of the jobs that a node runs: most of them in one statement that waits for no lock, so that one job
- * with a locked row does not make its node lose the others.
+ * Renews the leases of the jobs that a node runs. One statement renews all jobs that are not locked, without waiting
+ * for a lock, so that a single locked job does not make its node lose all other jobs.
  */
 
 import { Problem } from '../../model/error.ts';
@@ -11,7 +11,7 @@ import type { Tx } from '../transaction.ts';
 type BeatInput = Parameters<Store['jobs']['beat']>[0];
 type BeatResult = Awaited<ReturnType<Store['jobs']['beat']>>;
 
-/** A locked job is waited for this fraction of its lease; a lease lasts several heartbeats, and the next one tries again. */
+/** A heartbeat waits for a locked job for 1/15 of the lease. The next heartbeat tries again before the lease ends. */
 const LOCK_PART = 15;
 
 /** Makes `beat` from its two transactions. */
@@ -28,7 +28,7 @@ export function beating(renew: {
         if (renewed !== 'renewed') result[renewed].push(held);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        // Neither renewed nor lost: nobody can take the job while it is locked.
+        // The job is neither renewed nor lost, because no other node can take a job while it is locked.
         late.push(held);
       }
     };
@@ -38,13 +38,13 @@ export function beating(renew: {
 }
 
 /**
- * Selects a job by its primary key despite the other conditions. Otherwise the planner might search the index of running
- * jobs, which during a long transaction has an entry for every job that has run since.
+ * Selects a job by its primary key, not by the other conditions. Otherwise the planner might search the index
+ * of running jobs. During a long transaction, that index keeps an entry for every job that has run since its start.
  */
 const byKey = (name: string) => `
   select * from job where job.team_id = ${name}.team_id and job.id = ${name}.id limit 1`;
 
-/** Renews the jobs that are not locked at this moment; returns the others in `locked`. */
+/** Renews the jobs that are not locked at this moment. Returns the locked jobs in `locked`. */
 export async function renewFree(
   tx: Tx,
   { nodeId, held, leaseMs }: BeatInput,
@@ -80,7 +80,7 @@ export async function renewFree(
   };
 }
 
-/** Renews one job, and waits for its lock for a limited time. */
+/** Renews one job. Waits a limited time if another transaction has locked the job. */
 export async function renewLocked(
   tx: Tx,
   { nodeId, held, leaseMs }: Omit<BeatInput, 'held'> & { held: AttemptLease },

@@ -1,25 +1,32 @@
 /**
- * Where claims start to search. During a long transaction, the indexes of waiting and of running jobs keep a dead entry for
- * every job that was ever in them; a search that starts after those entries does not read them again.
+ * Bounds from which claims start to search. During a long transaction, the indexes of waiting and of running jobs keep
+ * a dead entry for every job that was ever in them. A search that starts after the dead entries does not read them
+ * again.
  *
- * A job enters these indexes with a date no earlier than the start of the transaction that writes it. So entries older than
- * any transaction can no longer be added: between two surveys, the only such jobs that wait or run are those that the last
- * survey found.
+ * A job enters these indexes with a date no earlier than the start of the transaction that writes it. So no entry can
+ * be added that is older than every open transaction. Between two surveys, the only waiting or running jobs that old
+ * are the ones that the last survey found.
  */
 import type { View } from '../transaction.ts';
 
-/** Maximum time between reading the clock and committing. If a transaction takes longer, the next survey finds its job. */
+/**
+ * Maximum time between reading the clock and committing. If a transaction takes longer, claims find its job only after
+ * the next survey.
+ */
 const TRANSACTION_MS = 10_000;
 /** Claims between two surveys. */
 const SURVEY_EVERY = 60;
-/** If more jobs than this run for a long time, they are not listed, and every claim counts all running jobs. */
+/**
+ * Maximum number of long-running jobs to list. If there are more, none is listed, and every claim counts all running
+ * jobs.
+ */
 const MAX_NAMED = 1_000;
 
 /** What claims can skip. */
 export interface Bounds {
-  /** No waiting job is dated before this, in epoch milliseconds. */
+  /** Every waiting job is due at this time or later, in epoch milliseconds. */
   waitingSince: number;
-  /** Running jobs that were claimed before this, in epoch milliseconds, are listed in `running`. */
+  /** Every running job that was claimed before this time, in epoch milliseconds, is listed in `running`. */
   runningSince: number;
   running: readonly { teamId: string; id: string }[];
 }
@@ -40,7 +47,7 @@ export class ClaimBounds {
   /** The bounds for one claim. */
   async next(nowMs: number): Promise<Bounds> {
     this.#claims += 1;
-    // After the clock was set back, new jobs are dated before the bounds.
+    // If the clock was set back, new jobs may be dated before the bounds, so the bounds are dropped.
     if (nowMs < this.#lastMs) this.#bounds = NONE;
     this.#lastMs = nowMs;
     if (this.#claims % SURVEY_EVERY === 0) this.#bounds = await this.#survey(undefined);
@@ -48,7 +55,7 @@ export class ClaimBounds {
   }
 }
 
-/** The condition of the index `job_due`, which every query that uses it must repeat. */
+/** The condition of the index `job_due`. A query can use the index only if it repeats this condition. */
 export const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
 
 // The oldest waiting job of each team and priority: one seek per team and priority in the index `job_due`.

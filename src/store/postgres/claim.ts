@@ -2,12 +2,13 @@
  * Claims due jobs for a node, fairly between teams, while other nodes do the same.
  *
  *     turns ──▶ how many jobs each team may start ──▶ a transaction per team, a few at a time ──▶ jobs
- *       ▲                                               └── it had fewer jobs, or its rows are locked
+ *       ▲                                               └── the team had fewer jobs, or its rows are locked
  *       └────────────────── for the remaining places, without that team ──┘
  *
- * The first step is a plain read, which locks nothing. The transaction of a team takes the lock of its claims, so that no
- * other node claims jobs of this team until the commit, counts running jobs, and starts jobs within `perTeam`. So locked
- * rows of one team delay no other team, and writers of events delay claims only for the duration of their commits.
+ * The first step is a plain read, which locks nothing. The transaction of a team then takes the lock of the team's
+ * claims, so that no other node claims jobs of this team until the commit. The transaction counts running jobs, and
+ * starts jobs within `perTeam`. Locked rows of one team therefore delay no other team, and transactions that write
+ * events delay claims only while they commit.
  */
 
 import { Problem } from '../../model/error.ts';
@@ -22,7 +23,7 @@ import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
-/** Asks which teams may start jobs, except some. */
+/** Asks which teams may start jobs. The teams in `without` are left out. */
 interface TurnsInput extends ClaimInput {
   bounds: Bounds;
   without: readonly string[];
@@ -33,28 +34,33 @@ interface TurnsInput extends ClaimInput {
 /** Starts up to `limit` jobs of one team. */
 interface TakeInput extends ClaimInput {
   bounds: Bounds;
-  /** The team. Not called `teamId`, so that this call does not wait for the team's turn at a connection. */
+  /**
+   * The team whose jobs are started. The field is not called `teamId`, because this call would then wait for the team's
+   * turn at a connection.
+   */
   from: string;
 }
 
-/** Teams remembered as served; others count as never served. */
+/** Maximum number of teams remembered as served. All other teams count as never served. */
 const MAX_SERVED = 1_000;
 
-/** Transactions that one claim runs at the same time. */
+/** Maximum number of transactions that one claim runs at the same time. */
 const AT_ONCE = 4;
 
-/** Rounds of one claim: another round follows when teams had fewer jobs to start than expected. */
+/** Maximum number of rounds in one claim. Another round follows if a team had fewer jobs to start than expected. */
 const MAX_ROUNDS = 3;
 
-/** How long to wait for a team's locks: other transactions hold them only for a commit. */
+/** Maximum time to wait for a team's locks. Healthy transactions hold these locks only for a commit. */
 const LOCK_MS = 500;
 
-/** A team whose locks were not released in time is skipped for this long, because the jobs of other teams would wait. */
+/**
+ * How long to skip a team whose locks were not released in time, so that jobs of other teams do not wait for it.
+ */
 const HUNG_MS = 2_000;
 
 /**
- * Makes `claim` from its parts. When it rejects, some jobs of this node may already be running in the table, including those
- * of other transactions of the same claim.
+ * Makes `claim` from its operations. If `claim` rejects, the table may already show jobs as running on this node: other
+ * transactions of the same claim, or the failed transaction itself, may have been committed.
  */
 export function claiming(running: {
   turns(input: TurnsInput): Promise<string[]>;
@@ -64,7 +70,7 @@ export function claiming(running: {
 }): Store['jobs']['claim'] {
   const known = new ClaimBounds(running.survey);
   const served = new Set<string>();
-  /** Skipped teams, and until when, by the monotonic clock. */
+  /** The skipped teams, each with the time at which skipping ends, by the monotonic clock. */
   const hung = new Map<string, number>();
   return async (input) => {
     const bounds = await known.next(running.now());
@@ -96,7 +102,7 @@ export function claiming(running: {
   };
 }
 
-/** Handles every item, a few at a time. Rejects only when no item is being handled any more. */
+/** Handles every item, a few items at a time. If one fails, rejects only after all running calls have ended. */
 async function concurrently<Item, Result>(
   items: Iterable<Item>,
   perform: (item: Item) => Promise<Result>,
@@ -112,8 +118,8 @@ async function concurrently<Item, Result>(
 }
 
 /**
- * Undefined if the database was too busy: that transaction claimed nothing. After any other failure it is unknown whether
- * the transaction was committed, so the caller must learn of the failure.
+ * Returns undefined if the database was too busy, because the transaction then claimed nothing. After any other failure
+ * the transaction may have been committed, so the failure is passed to the caller.
  */
 function unlessBusy<Result>(work: Promise<Result>): Promise<Result | undefined> {
   return work.catch((error: unknown) => {
@@ -131,7 +137,10 @@ function noteServed(served: Set<string>, teamId: string): void {
   }
 }
 
-/** The team for each place, in the order of places. The last place may be reserved for other teams (see `claim`). */
+/**
+ * Returns the team for each place, in order. The last place may be reserved for a team without running jobs on this
+ * node (see `busy` of `claim`).
+ */
 export async function turns(view: View, input: TurnsInput): Promise<string[]> {
   const { limit, busy, without } = input;
   const found = await ranked(view, input);
@@ -143,7 +152,7 @@ export async function turns(view: View, input: TurnsInput): Promise<string[]> {
   return [...before, ...(await ranked(view, { ...input, limit: 1, without: [...without, ...having] }))];
 }
 
-/** Ranks the teams that come first and, only if these have too few due jobs, all teams. */
+/** Ranks only the teams that come first. If these have too few due jobs, ranks all teams. */
 async function ranked(view: View, input: TurnsInput): Promise<string[]> {
   const some = 2 * input.limit + 8;
   const first = await rankedOf(view, input, some);
@@ -151,7 +160,7 @@ async function ranked(view: View, input: TurnsInput): Promise<string[]> {
   return (await rankedOf(view, input, first.teams)).ranked;
 }
 
-/** Ranks at most `teams` teams; the result says how many teams have waiting jobs and room to run them. */
+/** Ranks at most `teams` teams. The returned `teams` counts all teams that have waiting jobs and room to run them. */
 async function rankedOf(
   view: View,
   { without, served, ...input }: TurnsInput,
@@ -168,7 +177,7 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   const [, , rows] = await Promise.all([
     tx.db.run(`set local lock_timeout = ${LOCK_MS}`),
     tx.db.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', `flowhook claims ${teamId}`),
-    // A separate statement, so that it sees what was committed before the lock was taken.
+    // This is a separate statement, so that it sees everything that was committed before the lock was taken.
     tx.db.all<JobRow & { dueAt: number; place: number }>(
       TAKE,
       ...sharedValues(tx, input),
@@ -187,12 +196,12 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   );
   const byId = new Map(workflows.map((row) => [row.id, row]));
   return jobs.map(({ dueAt, place: _, ...job }) =>
-    // `runAt` is when the job was due, as on SQLite.
+    // `runAt` is the time at which the job was due, as on SQLite.
     claimedJob({ ...toJob(job), runAt: dueAt }, byId.get(job.workflowId) as WorkflowRow),
   );
 }
 
-/** Parameters $1 to $10 of both statements. */
+/** Both statements take these values as parameters $1 to $10. */
 function sharedValues(
   { now }: View,
   { perTeam, except = [], bounds, limit }: Omit<TurnsInput, 'without' | 'served'>,
@@ -211,10 +220,10 @@ function sharedValues(
   ];
 }
 
-/** Waiting jobs after the bound: dead entries before it are never read. */
+/** Selects waiting jobs that are dated after the bound. Dead index entries before the bound are never read. */
 const MAY_WAIT = `${WAITS} and job.run_at >= $7`;
 
-/** The team of each running job: of those claimed since the bound, and of the listed older ones. */
+/** Selects the team of each running job: jobs claimed since the bound, and older jobs that the bounds list by id. */
 const runningTeams = (among = '') => `
   select job.team_id from job where job.state = 'running' and job.run_at >= $8 ${among}
   union all
@@ -224,7 +233,7 @@ const runningTeams = (among = '') => `
   ) job
   where job.state = 'running' and job.run_at < $8 ${among}`;
 
-/** The due jobs of one team and priority that may run here, those due longest first. */
+/** Selects due jobs of one team and priority that this node may run. The job that has been due longest comes first. */
 const next = (limit: string) => `
   (select job.id, job.attempt, job.run_at, 0 as misdated from job
    where ${MAY_WAIT} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
@@ -241,7 +250,7 @@ const EXCEPTED = `
     select * from unnest($5::text[], $6::text[]) as excepted (team_id, workflow_id)
   )`;
 
-// A loose index scan, as `waiting` below: it seeks from priority to priority in the index `job_due`.
+// This is a loose index scan, as in `waiting` below. It seeks from priority to priority in the index `job_due`.
 const LEVEL = `
   level (team_id, priority) as (
     select turn.team_id,
@@ -258,12 +267,12 @@ const LEVEL = `
 
 const IN_TEAM = 'level.priority desc, due.misdated, due.run_at, due.id';
 
-// Teams take turns, so that no team's backlog delays another team: first the team with the fewest running jobs and, on a
-// tie, the one served longest ago. Each job is ranked by how many jobs its team would then have running, so that taking
-// the lowest ranks first means taking turns.
+// Teams take turns, so that no team's backlog delays another team. The team with the fewest running jobs comes first;
+// on a tie, the team that was served longest ago. The rank of a job is the number of jobs that its team would have
+// running if the job started. Starting the jobs with the lowest ranks first therefore gives teams turns.
 //
-// `waiting` seeks from team to team in the index `job_due`, at a cost that depends on the number of teams and priorities,
-// not on the number of waiting jobs.
+// `waiting` seeks from team to team in the index `job_due`. Its cost depends on the number of teams and priorities, not
+// on the number of waiting jobs.
 const TURNS = `
   with recursive
     ${EXCEPTED},
@@ -312,8 +321,8 @@ const TURNS = `
   from (select count(*) as teams from open) counted left join ranked on true
   order by ranked.rank`;
 
-// Eight more than may start, because other transactions may have locked some. `run_at` of a running job is when it was
-// claimed: the index `job_running` is ordered by it.
+// The statement locks up to eight jobs more than may start, because other transactions may have locked some. The
+// `run_at` of a running job is the time of its claim, because `run_at` orders the index `job_running`.
 const TAKE = `
   with recursive
     ${EXCEPTED},

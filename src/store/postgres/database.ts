@@ -14,17 +14,20 @@ import { isAftermath, isOutdated } from './failures.ts';
 
 /** Maximum time for connecting. */
 const CONNECT_MS = 5_000;
-/** Maximum time for a statement: after that it is canceled, here and in the database. */
+/** Maximum time for a statement. After this time, the statement is canceled both here and in the database. */
 const STATEMENT_MS = 30_000;
-/** A connection that has not responded a little later is considered lost. */
+/** Maximum time to wait for a response. After this time, the connection is considered lost. */
 const ANSWER_MS = STATEMENT_MS + 5_000;
-/** Longer than any healthy transaction of the service holds a lock: other transactions then stop waiting. */
+/** Maximum time to wait for a lock. No healthy transaction of the service holds a lock for this long. */
 const LOCK_MS = 2_000;
-/** A transaction that is idle for this long belongs to a process that hangs, and must not keep its locks. */
+/**
+ * Maximum time that a transaction may be idle. An idle transaction belongs to a process that hangs, and must not keep
+ * locks.
+ */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 const IDLE_CONNECTION_MS = 30_000;
 
-// Times and counters are bigint, and stay far below 2^53.
+// Times and counters are stored as bigint. They stay far below 2^53, so a JavaScript number holds them exactly.
 const INT8 = 20;
 const types = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
@@ -38,7 +41,7 @@ export interface PoolOptions {
   /** Maximum number of connections. */
   size: number;
   log: Logger;
-  /** Maximum time until a statement returns, in milliseconds; for statements longer than the service's. */
+  /** Maximum time until a statement returns, in milliseconds. Set this for statements that may run longer than 30 s. */
   answerMs?: number;
 }
 
@@ -55,14 +58,14 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
-  // An idle connection failed: the next statement gets another one. The error itself is not logged, because it contains the
-  // client, with the password.
+  // If an idle connection fails, the next statement gets another connection. The error object is not logged, because it
+  // contains the client and its password.
   pool.on('error', (error) => {
     const { code, message } = error as Error & { code?: string };
     log.warn({ code, reason: message }, 'database.connection_lost');
   });
-  // Without a listener, an error while a connection is being handed over would end the process. The next statement on it
-  // fails anyway.
+  // Without this listener, an error while a connection is being handed over would end the process. The error can be
+  // ignored, because the next statement on the connection fails anyway.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     noteDirect(client);
@@ -71,8 +74,9 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS }: PoolOptions):
 }
 
 /**
- * Connections without a pooler in between, on which statements can be prepared. A server announces the id of its process,
- * which then executes every statement; a pooler announces an id of its own.
+ * Connections without a pooler between this process and the server. Statements can be prepared only on these
+ * connections. A server announces the id of its own process, which then executes every statement; a pooler announces
+ * some other id.
  */
 const direct = new WeakSet<pg.ClientBase>();
 
@@ -86,12 +90,14 @@ function noteDirect(client: pg.PoolClient): void {
   );
 }
 
-/** Statements that compare with a list: the best plan depends on the length of the list. */
+/** Matches statements that compare with a list. Their best plan depends on the length of the list. */
 const LISTS = /= any\(\$/;
 
-/** Names of prepared statements, derived from their text: on every connection a name means the same statement. */
+/**
+ * Names of prepared statements. A name is derived from the statement's text, so it means the same on every connection.
+ */
 const names = new Map<string, string>();
-/** Increased when the tables of prepared statements have changed, so that all are prepared again. */
+/** This number increases when a migration has changed tables, so that all statements are prepared again. */
 let generation = 0;
 
 function nameOf(sql: string): string {
@@ -108,7 +114,7 @@ function forgetNames(): void {
   generation += 1;
 }
 
-/** Runs statements: on a pool, or on the one connection of a transaction. */
+/** Runs statements on a pool, or on the connection of one transaction. */
 export class Database implements Sql {
   readonly #runs: pg.Pool | pg.PoolClient;
   readonly #reads: boolean;
@@ -117,9 +123,9 @@ export class Database implements Sql {
   #failure: unknown;
 
   /**
-   * @param options.reads runs each statement in a read-only transaction with time limits in the database
-   * @param options.prepares prepares statements with values, where the connection allows it: for a few frequent statements
-   *   whose plans do not depend on the values
+   * @param options.reads whether to run each statement in a read-only transaction with time limits in the database
+   * @param options.prepares whether to prepare statements that have values, on connections that allow it. Set this only
+   *   for a few frequent statements whose plans do not depend on the values
    */
   constructor(
     runs: pg.Pool | pg.PoolClient,
@@ -130,12 +136,12 @@ export class Database implements Sql {
     this.#prepares = prepares;
   }
 
-  /** The first error. When several statements run concurrently, the others only report that the transaction failed. */
+  /** The first error of the transaction. Later statements report only that the transaction has failed. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Keeps an error, unless there was one before. */
+  /** Keeps the error, unless an earlier error was kept. */
   fail(error: unknown): void {
     this.#failure ??= error;
   }
@@ -178,12 +184,14 @@ export class Database implements Sql {
 
   /** Runs several reads on one connection, in one snapshot of the database. */
   snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
-    if (!(this.#runs instanceof pg.Pool)) throw new Error('A snapshot is taken outside of transactions');
+    if (!(this.#runs instanceof pg.Pool))
+      throw new Error('A snapshot cannot be taken inside of a transaction');
     return inTransaction(this.#runs, read, { isolation: 'repeatable read read only' });
   }
 
   #query(sql: string, given?: (Value | Part)[]): Promise<pg.QueryResult> {
-    if (this.#over) return Promise.reject(new Error('The transaction of this statement is over'));
+    if (this.#over)
+      return Promise.reject(new Error('This statement was sent after its transaction had ended'));
     const storables = given && valuesOf(given).map(storable);
     if (this.#runs instanceof pg.Pool) {
       return this.#reads
@@ -207,7 +215,7 @@ function send(
   return isPrepared ? client.query({ name: nameOf(text), text, values }) : client.query(text, values);
 }
 
-/** Runs one statement in a read-only transaction with limits, sent in one go. */
+/** Runs one statement in a read-only transaction with limits. All parts of the transaction are sent together. */
 async function readWith(
   pool: pg.Pool,
   { prepares }: { prepares: boolean },
@@ -241,7 +249,7 @@ function readOnce(
   });
 }
 
-/** PostgreSQL cannot store NUL in text, which a response or a log line may contain: replaces it with U+FFFD. */
+/** Replaces NUL with U+FFFD. Responses and log lines may contain NUL, which PostgreSQL cannot store in text. */
 function storable(value: Value): Value {
   if (Array.isArray(value))
     return value.some(hasNul) ? (value.map((item) => storable(item)) as Value) : value;
@@ -266,13 +274,15 @@ export interface Limits {
 }
 
 /**
- * The plan of a prepared statement does not depend on values, and is often made while the tables have few rows. The plan
- * must not read and sort whole tables, or a whole list when the statement needs only a few rows.
+ * A prepared statement has one plan for all values, often made while the tables have few rows. These settings prevent a
+ * plan that reads and sorts whole tables, or a whole list when the statement needs only a few of its rows.
  */
 const KEPT_PLANS =
   '; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off';
 
-/** Disables JIT: compiling a plan would take longer than any statement of the service. */
+/**
+ * Returns the SQL that begins a transaction. JIT is off, because compiling a plan would take longer than any statement.
+ */
 function begin({
   isolation = 'read committed',
   statementMs = STATEMENT_MS,
@@ -289,8 +299,8 @@ function begin({
 
 /**
  * Runs `perform` in one transaction on one connection. When it throws, the transaction is rolled back and the error
- * rethrown; a connection that cannot be rolled back is closed. When the database has refused a statement, its first error
- * is thrown, even if nobody awaited that statement.
+ * rethrown; a connection that cannot be rolled back is closed. When the database has refused a statement, its first
+ * error is thrown, even if nobody awaited that statement.
  *
  * @param limits default to those of the service; migrations take longer
  */
@@ -301,14 +311,14 @@ export function inTransaction<Result>(
 ): Promise<Result> {
   return onConnection(pool, async (client, discard) => {
     const db = new Database(client, limits);
-    // Not awaited: the first statement is sent directly after it, and finds the transaction open.
+    // `begin` is not awaited. The first statement is sent directly after `begin`, and runs in the open transaction.
     const begun = client.query(begin(limits));
     begun.catch((error) => db.fail(error));
     try {
       const result = await perform(db);
       db.end();
       await begun;
-      // A failed transaction cannot be committed: the database would roll it back and report success.
+      // A failed transaction must not be committed, because the database would roll it back and still report success.
       if (db.failure !== undefined) throw db.failure;
       await client.query('commit');
       return result;
@@ -326,7 +336,10 @@ export function inTransaction<Result>(
   });
 }
 
-/** Takes a connection from the pool for `use`, and returns it afterwards; discarded or lost connections are closed. */
+/**
+ * Takes a connection from the pool, passes it to `use`, and returns it to the pool. A connection that was lost or that
+ * `use` discards is closed instead.
+ */
 async function onConnection<Result>(
   pool: pg.Pool,
   use: (client: pg.PoolClient, discard: () => void) => Promise<Result>,
@@ -338,7 +351,7 @@ async function onConnection<Result>(
   const discard = () => {
     isBroken = true;
   };
-  // When a connection is lost, its running statement rejects as well.
+  // The listener need not report the error: when a connection is lost, its running statement rejects as well.
   client.on('error', discard);
   try {
     return await use(client, discard);
@@ -348,7 +361,7 @@ async function onConnection<Result>(
   }
 }
 
-/** For each pool, how long the last caller waited for a connection. */
+/** How long the most recent caller waited for a connection of each pool, in milliseconds. */
 const waited = new WeakMap<pg.Pool, number>();
 
 /** How long callers currently wait for a connection of a pool, in milliseconds. */

@@ -22,44 +22,47 @@ const OUTSIDE_CLASSES = new Set([
 /** Codes of Node's errors about sockets, and about untrusted certificates. */
 const OF_THE_WIRE = /^(?:E[A-Z]+|ERR_(?:STREAM|SOCKET|TLS|SSL)_.*|UNABLE_TO_.*|.*(?:CERT|SIGNED|ISSUER).*)$/;
 
-/** Single SQLSTATEs of classes that are otherwise about statements. */
+/** SQLSTATEs that are about the server, although the rest of their class is about statements. */
 const OUTSIDE = new Set([
   '25006', // read_only_sql_transaction: a replica, after a fail-over
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
 ]);
 
-/** Whether this is the error that the server returns for every statement after a failed one. */
+/** Whether the server returned this error only because an earlier statement of the same transaction had failed. */
 export function isAftermath(error: unknown): boolean {
   return sqlState(error) === '25P02';
 }
 
 function sqlState(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
-  // Errors of the server have a severity. EPIPE, an error of the client, also has five letters.
+  // Only errors of the server have a severity. The client's code EPIPE has five letters too, and is not a SQLSTATE.
   return typeof code === 'string' && severity !== undefined ? code : undefined;
 }
 
 /**
- * Whether the whole transaction may be retried: the database rolled it back in favor of another one, or had prepared its
- * statements for tables that a migration has changed.
+ * Whether the whole transaction may be retried. The database rolled it back in favor of another transaction, or a
+ * migration has changed the tables that its prepared statements use.
  */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(sqlState(error) ?? '') || isOutdated(error);
 }
 
-/** "cached plan must not change result type", whose SQLSTATE is not specific. */
+/**
+ * Whether the error is "cached plan must not change result type". The error is recognized by its routine, because its
+ * SQLSTATE is not specific.
+ */
 export function isOutdated(error: unknown): boolean {
   return (error as { routine?: string } | undefined)?.routine === 'RevalidateCachedQuery';
 }
 
-/** SQLSTATEs of a lock or a statement that took too long. */
+/** SQLSTATEs that mean that waiting for a lock, or running a statement, took too long. */
 const BUSY = new Set([
   '55P03', // lock_not_available
   '57014', // query_canceled, by statement_timeout as well
 ]);
 
-/** Whether the database works, but other work was in the way of this statement. */
+/** Whether the database works, but other work kept this statement from finishing in time. */
 export function isBusy(error: unknown): boolean {
   return BUSY.has(sqlState(error) ?? '') || isTransient(error);
 }
@@ -69,7 +72,7 @@ export function isFull(error: unknown): boolean {
   return sqlState(error) === '53100';
 }
 
-/** Messages of the client about connections, which have neither a SQLSTATE nor a code. */
+/** Messages of the client about connections. Errors with these messages have neither a SQLSTATE nor a code. */
 const OF_THE_CLIENT = new Set([
   'timeout expired',
   'timeout exceeded when trying to connect',
@@ -83,7 +86,7 @@ const OF_THE_CLIENT = new Set([
   'There was an error establishing an SSL connection',
 ]);
 
-/** Whether the error means that the database cannot be used now, not that a statement was wrong. */
+/** Whether the error means that the database cannot be used now. False if the statement itself is wrong. */
 export function isOutside(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) {
@@ -104,7 +107,7 @@ export function isDuplicate(error: unknown, index?: string): boolean {
   );
 }
 
-/** SQLSTATEs about the URL or the account, not about a statement. */
+/** SQLSTATEs that mean that the URL or the account is wrong, not a statement. */
 const OF_THE_URL = new Set([
   '3D000', // the database does not exist
   '42501', // insufficient privilege
@@ -116,13 +119,15 @@ export function unusable(error: unknown): unknown {
   const { code } = error as { code?: unknown };
   if (!isOutside(error) && !OF_THE_URL.has(String(code))) return error;
   return new Problem('database_unavailable', {
-    sentence: `The PostgreSQL database cannot be used: ${reasonOf(error)}. Start it, or correct FLOWHOOK_DATABASE`,
+    sentence:
+      `The PostgreSQL database cannot be used: ${reasonOf(error)}. ` +
+      'Start the database server, or correct FLOWHOOK_DATABASE',
     cause: error,
   });
 }
 
-/** A host with several addresses has one error per address: the first is enough. */
+/** For a host with several addresses there is one error per address. Reporting the first error is enough. */
 function reasonOf(error: unknown): string {
   const { message, errors } = error as Error & { errors?: Error[] };
-  return message !== '' ? message : (errors?.[0]?.message ?? 'no connection');
+  return message !== '' ? message : (errors?.[0]?.message ?? 'the connection failed');
 }

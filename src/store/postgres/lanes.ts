@@ -1,13 +1,13 @@
 /**
- * Lanes: finds webhooks with due deliveries, loads the due deliveries of one, and leases lanes: one node at a time holds a
- * lane, for as long as it renews the lease.
+ * Finds lanes (webhooks with due deliveries), loads the due deliveries of a lane, and leases lanes to nodes. One node
+ * at a time holds a lane, for as long as the node renews the lease.
  *
  *     free ──take: epoch + 1──▶ held ──keep──▶ held
  *      ▲                         │ └──lease expired, another node takes it: epoch + 1──▶ held by that node
  *      └─────────release─────────┘
  *
- * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so that
- * no two nodes deadlock.
+ * Each step is one compare-and-set statement, by the database's clock. Rows are locked in the order of their key, so
+ * that no two nodes deadlock.
  */
 
 import { DELIVERY_CLASSES, type DueDelivery, LONGEST_WAIT_MS } from '../../model/delivery.ts';
@@ -27,10 +27,10 @@ import {
 import type { Store } from '../store.ts';
 import type { LaneName, Tx, View } from '../transaction.ts';
 
-/** An index smaller than this is not the reason for a slow search. */
+/** Minimum size of the index for dead entries to be considered the reason for a slow search. */
 const LARGE_INDEX_BYTES = 1_048_576;
 
-/** A lane with due deliveries, and its lease at that moment. */
+/** A lane with due deliveries, and the state of its lease at the time of the search. */
 export interface FoundLane extends DueLane {
   nodeId: string | null;
   /** Epoch milliseconds. */
@@ -41,7 +41,7 @@ const COLUMNS = `
   ${LANE_COLUMNS},
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
-// Lanes held by other nodes are excluded first, before their deliveries are searched.
+// Excludes lanes that other nodes hold before their deliveries are searched.
 const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   held as materialized (
     select waiting_lane.team_id, waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
@@ -53,7 +53,7 @@ const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   join webhook on webhook.team_id = held.team_id and webhook.id = held.webhook_id
   where ${hasDue({ seen: 'held.seen', ahead }).postgres}`;
 const allLanes = (ahead: boolean) => `${WAITING_LANES.postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
-/** Exported for the test of its query plan. */
+/** This query is exported so that a test can check its plan. */
 export const LANES = allLanes(false);
 const LANES_AFRESH = allLanes(true);
 const KNOWN_LANES = `
@@ -66,19 +66,19 @@ const LANE = `
   where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true }).postgres}`;
 
 export interface KnownLane extends LaneName {
-  /** No new delivery of an event up to this sequence is waiting. */
+  /** For events up to this sequence number, no new delivery is waiting. */
   seen: number;
 }
 
 /** What the next search covers. */
 export interface NextSearch {
-  /** Whether to include deliveries dated too far ahead, from before the clock was set back. */
+  /** Whether to include deliveries dated far ahead, which were stored before the clock was set back. */
   afresh: boolean;
   /** Search only these lanes (default: all). */
   known: readonly KnownLane[] | undefined;
 }
 
-/** The lanes with due deliveries that the node holds or could take. */
+/** Finds lanes with due deliveries that the node holds or could take. */
 export async function lanes(
   view: View,
   { nodeId, afresh, known }: { nodeId: string } & NextSearch,
@@ -105,7 +105,7 @@ export async function lane(
   return row && toLane(row);
 }
 
-/** Whether the index that full searches scan is so large that dead entries slow them down. */
+/** Whether the index that full searches scan is large enough for dead entries to slow a search down. */
 export async function isLarge(view: View): Promise<boolean> {
   const index = await view.db.get<{ bytes: number }>(`select pg_relation_size('delivery_order') as bytes`);
   return (index?.bytes ?? 0) > LARGE_INDEX_BYTES;
@@ -119,9 +119,10 @@ interface FoundRow extends DueRow {
 const EACH = `(values ${DELIVERY_CLASSES.map((_, place) => `(${place})`).join(', ')}) as each (class)`;
 const WAITING = `select * from delivery where team_id = $1 and webhook_id = $2 and state = 'waiting'`;
 /**
- * The due deliveries with their events, and `seen`, the last sequence before the first new delivery or, if there is
- * none, that of the team's newest event. Both come from one snapshot, in which no event before the newest is missing.
- * Events and the webhook are looked up one by one, so that a planner without statistics scans no other webhook's rows.
+ * Loads due deliveries with their events, and `seen`: the last sequence number before the first new delivery or, if
+ * there is none, the sequence number of the team's newest event. Deliveries and `seen` come from one snapshot, in which
+ * every event up to the newest is visible. Events and the webhook are looked up one by one. Otherwise a planner without
+ * statistics might scan rows of other webhooks.
  */
 const withEvents = (inOrder: string, condition = 'true') => `
   select progress.seen, due.* from (
@@ -137,7 +138,8 @@ const withEvents = (inOrder: string, condition = 'true') => `
     ) event
     where (select state from webhook where team_id = $1 and id = $2) = 'active' and ${condition}
   ) due on true`;
-// The first deliveries of each class; if none is due, those dated ahead, from before the clock was set back.
+// Selects the first deliveries of each class. If none is due, selects deliveries dated far ahead, which were stored
+// before the clock was set back.
 const DUE = `
   with wanted (class, most) as (values ${LATER.map((place) => `(${place}, $${6 + place}::integer)`).join(', ')}),
   found as materialized (
@@ -177,8 +179,8 @@ const IN_ORDER = `
   order by due."inOrder", due.id`;
 
 /**
- * @returns the due deliveries, and the sequence up to which no new delivery is waiting; 0 if no `live` deliveries were
- *   requested
+ * @returns the due deliveries, and the sequence number up to which no new delivery is waiting (0 if no `live`
+ *   deliveries were requested)
  */
 export async function load(
   view: View,
@@ -201,14 +203,14 @@ export async function load(
   return { due, seen: limits.live > 0 ? (rows[0]?.seen ?? 0) : 0 };
 }
 
-/** Whether at least two thirds of a lease are left, so that its holder need not renew it now. */
+/** Whether at least two thirds of a lease are left. If so, its holder need not renew the lease now. */
 export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number; leaseMs: number }): boolean {
   return leaseUntil - at.now >= (at.leaseMs * 2) / 3;
 }
 
 /**
- * Locks a lane by its key, or skips it if it is locked, so that nobody waits for a node that hangs. A lateral subquery per
- * lane, so that the planner cannot choose to read all lanes.
+ * Locks a lane by its key. A locked lane is skipped, so that nobody waits for a node that hangs. Each lane has a
+ * lateral subquery of its own, so that the planner cannot choose to read all lanes.
  */
 const FREE = `
   cross join lateral (
@@ -217,8 +219,8 @@ const FREE = `
   ) lane`;
 
 /**
- * Takes lanes that nobody holds or whose lease has expired, and renews those that the node holds, whose epoch stays the
- * same. Returns the lanes that the node now holds.
+ * Takes lanes that nobody holds or whose lease has expired. Renews lanes that the node already holds, without changing
+ * their epoch. Returns the lanes that the node holds afterwards.
  */
 export function take(
   tx: Tx,
@@ -255,8 +257,8 @@ export function take(
 }
 
 /**
- * Renews the lanes that the node holds, even after the lease has expired if nobody has taken them. Returns those that the
- * node no longer holds (`lost`), and those that are locked (`late`).
+ * Renews the lanes that the node holds. An expired lease is renewed too, if no other node has taken the lane. Returns
+ * lanes that the node no longer holds (`lost`), and lanes that are locked (`late`).
  */
 export async function keep(
   tx: Tx,

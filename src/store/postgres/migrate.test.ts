@@ -16,7 +16,7 @@ test('a PostgreSQL older than 15 is rejected before any table is created', async
   );
   await administer(server, `alter database ${name} set search_path = public, pg_catalog`);
   const sentence =
-    /runs on PostgreSQL 14, and flowhook needs 15 or newer\. Upgrade it, or .*FLOWHOOK_DATABASE/;
+    /runs PostgreSQL 14, but flowhook needs 15 or newer\. Upgrade the server, or .*FLOWHOOK_DATABASE/;
   await assert.rejects(openStore(url, { publicUrl: () => '', log: silentLogger, own: true }), sentence);
   await assert.rejects(readSchema(url), sentence);
   await administer(server, `alter database ${name} reset search_path`);

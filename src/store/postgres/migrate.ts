@@ -6,12 +6,12 @@ import { listMigrations, type Migration, type SchemaState, schemaState } from '.
 import { Database, inTransaction, openPool } from './database.ts';
 import { isDuplicate, unusable } from './failures.ts';
 
-/** Enough for statements that rebuild a large table. */
+/** Maximum time for a statement. It is enough to rebuild a large table. */
 const STATEMENT_MS = 3_600_000;
-/** In the form of `server_version_num`. Older versions are not tested. */
+/** The oldest supported version of PostgreSQL, in the form of `server_version_num`. Older versions are not tested. */
 const OLDEST_SERVER = 150_000;
 
-/** Reads the state of the schema on a connection of its own. */
+/** Reads the state of the schema on a separate connection. */
 export async function lookAtSchema(url: string): Promise<SchemaState> {
   const pool = openPool({ url, size: 1, log: silentLogger });
   try {
@@ -23,7 +23,7 @@ export async function lookAtSchema(url: string): Promise<SchemaState> {
   }
 }
 
-/** The schema version, 0 if there are no tables, and the pending migrations. */
+/** Returns the schema version (0 if there are no tables) and the pending migrations. */
 async function readSchema(db: Database, directory?: string): Promise<SchemaState> {
   const table = await db.get<{ there: boolean; server: number }>(
     `select to_regclass('schema_version') is not null as there, current_setting('server_version_num')::integer as server`,
@@ -33,27 +33,29 @@ async function readSchema(db: Database, directory?: string): Promise<SchemaState
 }
 
 /**
- * Runs the pending migrations. Any number of processes may call this at the same time: the first one takes a lock; the
- * others wait, and find nothing left to do. Nodes of the previous version continue to run meanwhile, so a migration only
- * adds; unused columns are dropped by a later one. Throws an Error when the schema is newer than this code.
+ * Runs the pending migrations. Any number of processes may call this at the same time. The first process takes a lock;
+ * the others wait, and then find no pending migrations. Meanwhile nodes of the previous version continue to run, so a
+ * migration only adds to the schema. Unused columns are dropped by a later migration. Throws an Error if the schema is
+ * newer than this code.
  */
 export async function migrate(input: {
   url: string;
-  /** Used to check whether any migration is pending; usually none is. */
+  /** The pool that checks for pending migrations. Usually there are none, and no other connection is needed. */
   pool: pg.Pool;
   log: Logger;
   /** The directory with the .sql files (default: `../migrations/`). */
   directory?: string;
 }): Promise<void> {
   const { url, log, directory } = input;
-  // Without a lock, and without creating a table: users without the right to create tables can still run the service.
+  // The check takes no lock and creates no table, so that users without the right to create tables can run the service.
   const { found, newest } = await readSchema(new Database(input.pool), directory);
   refuseNewer(found, newest);
   if (found === newest) return;
   const migrations = listMigrations('postgres', directory);
   const pool = openPool({ url, size: 1, log, answerMs: STATEMENT_MS });
   try {
-    // When two processes create the table at the same moment, PostgreSQL refuses one of them, which then tries again.
+    // If two processes create the same table at the same moment, PostgreSQL refuses one process, which then tries
+    // again.
     for (;;) {
       try {
         await inTransaction(pool, (db) => run(db, { migrations, newest, log }), {
@@ -78,8 +80,8 @@ async function versionOf(db: Database): Promise<number> {
 function refuseOldServer(server: number): void {
   if (server >= OLDEST_SERVER) return;
   throw new Error(
-    `The database runs on PostgreSQL ${Math.floor(server / 10_000)}, and flowhook needs ` +
-      `${OLDEST_SERVER / 10_000} or newer. Upgrade it, or set another database with FLOWHOOK_DATABASE`,
+    `The database server runs PostgreSQL ${Math.floor(server / 10_000)}, but flowhook needs ` +
+      `${OLDEST_SERVER / 10_000} or newer. Upgrade the server, or set another database with FLOWHOOK_DATABASE`,
   );
 }
 
@@ -87,7 +89,7 @@ function refuseNewer(found: number, newest: number): void {
   if (found <= newest) return;
   throw new Error(
     `The database has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
-      'Run the newer flowhook, or restore the backup that was made before it migrated',
+      'Run the newer flowhook, or restore the backup that was made before the migration',
   );
 }
 
@@ -99,7 +101,7 @@ async function run(
     'create table if not exists schema_version (number integer primary key, migrated_at bigint not null)',
   );
   await db.exec('lock table schema_version in exclusive mode');
-  // Another process may have run them while this one waited for the lock.
+  // The version is read again, because another process may have migrated while this process waited for the lock.
   const found = await versionOf(db);
   refuseNewer(found, newest);
   for (const { number, sql } of migrations) {

@@ -1,11 +1,12 @@
 /**
  * How a node learns of commits by other processes. There are two kinds of changes:
  *
- * - Changes of keys must not be missed: they increase a counter in the table `instance`, which is read four times a second.
- * - New jobs, cancellations and deliveries are hints, which save waiting for the next poll. They are sent by NOTIFY, one
- *   statement for all commits within 10 ms, and outside of their transactions, because transactions that notify wait for
- *   one lock when they commit. A separate connection listens. Behind a proxy that pools transactions no hint arrives;
- *   everything else still works.
+ * - Changes of keys must not be missed. They increase a counter in the table `instance`, which every node reads four
+ *   times a second.
+ * - New jobs, cancellations and deliveries are announced by hints, so that nodes need not wait for their next poll. A
+ *   single NOTIFY statement sends the hints of all commits within 10 ms. It runs outside of the transactions that it
+ *   announces, because transactions that notify must wait for a shared lock when they commit. A separate connection
+ *   listens. Behind a proxy that pools transactions no hint arrives, but everything else still works.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -21,9 +22,9 @@ import { unusable } from './failures.ts';
 const CHANNEL = 'flowhook';
 const SEND_EVERY_MS = 10;
 const POLL_EVERY_MS = 250;
-/** When the database has not responded for this long, cached keys are no longer trusted. */
+/** Cached keys are no longer trusted if the database has not responded for this long. */
 const SILENT_MS = 1_000;
-/** Interval of probes of the listening connection, which may have been lost. */
+/** Interval between probes of the listening connection. A probe detects that the connection was lost. */
 const PROBE_EVERY_MS = 15_000;
 const RESPONSE_MS = 5_000;
 const END_MS = 1_000;
@@ -31,7 +32,7 @@ const RECONNECT = { baseMs: 100, maxMs: 5_000 };
 /** In bytes; PostgreSQL's limit is 8,000. */
 const MAX_PAYLOAD = 7_000;
 
-/** The payload of a notification: its sender, and the fields of `Touched` that concern other nodes. */
+/** The payload of a notification names its sender, and has the fields of `Touched` that concern other nodes. */
 interface Message extends Omit<Touched, 'keys'> {
   from: string;
 }
@@ -40,16 +41,16 @@ export interface NotificationOptions {
   url: string;
   pool: pg.Pool;
   log: Logger;
-  /** Called with what another process has touched. */
+  /** Called with the changes that another process has committed. */
   onForeign: (touched: Touched) => void;
 }
 
 export class Notifications {
   readonly #options: NotificationOptions;
-  /** Included in notifications, so that a process ignores its own. */
+  /** The name of this process in notifications. A process ignores notifications with its own name. */
   readonly #name = randomUUID();
   readonly #stopping = new AbortController();
-  /** The counter of key changes as last read; undefined while the database does not respond. */
+  /** The last known counter of key changes. Undefined while the database does not respond. */
   #keysChanged: number | undefined;
   #pollStartedMs: number | undefined;
   #polling: NodeJS.Timeout | undefined;
@@ -70,19 +71,19 @@ export class Notifications {
     this.#polling = setInterval(() => void this.#poll(), POLL_EVERY_MS).unref();
   }
 
-  /** Notifies other processes of a commit: within 10 ms, together with other commits. */
+  /** Notifies other processes of a commit within 10 ms. One notification covers all commits of that time. */
   notify(touched: Touched): void {
     if (!touched.jobs && !touched.cancels && !touched.deliveries) return;
     this.#pending = merge(this.#pending ?? untouched(), touched);
     this.#sending ??= this.#send();
   }
 
-  /** Records a key change made by this process itself, which set the counter to `count`. */
+  /** Records that this process itself changed keys, which set the counter to `count`. */
   noteOwnKeys(count: number): void {
     if (this.#keysChanged !== undefined && count === this.#keysChanged + 1) this.#keysChanged = count;
   }
 
-  /** Sends what is pending, and stops listening. */
+  /** Sends pending notifications, and stops listening. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearInterval(this.#polling);
@@ -108,27 +109,28 @@ export class Notifications {
     this.#pollStartedMs = performance.now();
     try {
       const count = await this.#countOfKeys();
-      // Also after an outage of the database, because keys may have changed meanwhile.
+      // The first count after an outage of the database is also news, because keys may have changed during the outage.
       const isNews = count !== this.#keysChanged;
       this.#keysChanged = count;
       if (isNews && !this.#stopping.signal.aborted) onForeign(keys);
     } catch {
-      // Calls that need the database report this. Keys are read again as soon as it responds.
+      // The error is dropped, because calls that need the database report it. Keys are read again as soon as it
+      // responds.
       this.#keysChanged = undefined;
     } finally {
       this.#pollStartedMs = undefined;
     }
   }
 
-  /** Sends pending changes immediately, and those added meanwhile after 10 ms. */
+  /** Sends pending changes immediately. Changes that are added while this runs are sent after 10 ms. */
   async #send(): Promise<void> {
-    // Other commits of the same turn of the event loop are included.
+    // Sending waits for the end of this turn of the event loop, to include its other commits.
     await Promise.resolve();
     while (this.#pending !== undefined) {
       const payload = write(this.#name, this.#pending);
       this.#pending = undefined;
       const paused = pause(SEND_EVERY_MS);
-      // A hint need not survive a power failure, so this does not wait for the disk.
+      // The transaction does not wait for the disk, because a hint need not survive a power failure.
       await this.#options.pool
         .query(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, [CHANNEL, payload])
         .catch((err) => this.#options.log.debug({ err }, 'database.news_not_sent'));
@@ -137,7 +139,9 @@ export class Notifications {
     this.#sending = undefined;
   }
 
-  /** Starts listening. Resolves after the first attempt to connect; later attempts follow in the background. */
+  /**
+   * Starts listening. Resolves after the first attempt to connect. If it fails, further attempts run in the background.
+   */
   async listen(): Promise<void> {
     const { url, log, onForeign } = this.#options;
     const client = new pg.Client({
@@ -187,7 +191,7 @@ export class Notifications {
     const client = this.#listener;
     this.#listener = undefined;
     if (client === undefined) return;
-    // If the other side does not respond, the end of the connection is never confirmed.
+    // The wait is limited, because a server that hangs never confirms the end of the connection.
     await Promise.race([client.end().catch(() => undefined), pause(END_MS, undefined, { ref: false })]);
   }
 }
@@ -210,7 +214,10 @@ function write(from: string, { jobs, cancels, deliveries, lanes }: Touched): str
   return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
 }
 
-/** What a payload reports as touched: everything, if it cannot be parsed. Undefined for this process's own payloads. */
+/**
+ * Returns the changes that a payload reports. If the payload cannot be parsed, anything may have changed. Undefined for
+ * payloads that this process sent itself.
+ */
 function read(name: string, payload: string): Touched | undefined {
   let message: Partial<Message>;
   try {
@@ -236,12 +243,12 @@ function isLaneName(lane: unknown): lane is LaneName {
 }
 
 const CONNECT_MS = 5_000;
-/** A notification arrives within milliseconds or not at all. */
+/** Maximum time to wait for a notification. Notifications arrive within milliseconds or not at all. */
 const HEARD_MS = 5_000;
 
 /**
- * Checks whether LISTEN and NOTIFY work, which they do not behind a proxy that pools transactions. Rejects with a Problem
- * if the database cannot be reached.
+ * Checks whether LISTEN and NOTIFY work. They do not work behind a proxy that pools transactions. Rejects with a
+ * Problem if the database cannot be reached.
  */
 export async function hearsNotifications(url: string): Promise<boolean> {
   const channel = `flowhook_${randomUUID().replaceAll('-', '')}`;
@@ -259,7 +266,7 @@ export async function hearsNotifications(url: string): Promise<boolean> {
     await Promise.all([listener.connect(), sender.connect()]);
     await listener.query(`listen ${channel}`);
     const { rows } = await listener.query('select pg_listening_channels() as name');
-    // This statement ran on another connection than `listen`.
+    // If the channel is missing, a proxy ran this query on another connection than `listen`.
     if (!rows.some(({ name }) => name === channel)) return false;
     await sender.query(`notify ${channel}`);
     timer = setTimeout(() => heard.resolve(false), HEARD_MS);

@@ -1,4 +1,7 @@
-/** Finding, taking and loading lanes, each in several transactions, using what this node remembers of earlier searches. */
+/**
+ * Finds, takes and loads lanes. Each of these runs several transactions, and uses what this node remembers of earlier
+ * searches.
+ */
 
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
@@ -9,7 +12,7 @@ import type { LaneName } from '../transaction.ts';
 import * as operations from './lanes.ts';
 import { type FoundLane, type KnownLane, keyOf, lasts, type NextSearch } from './lanes.ts';
 
-/** The operations from which these functions are made. */
+/** The database operations that the functions below combine. */
 export const LANE_OPERATIONS = {
   all: read(operations.lanes),
   one: read(operations.lane, { prepares: true }),
@@ -37,7 +40,7 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
     return found;
   }
 
-  /** Takes the wanted lanes; those that another node has taken since are left out. */
+  /** Takes the wanted lanes. Lanes that another node has taken since the search are left out. */
   async function held(
     { nodeId, leaseMs }: { nodeId: string; leaseMs: number },
     { mine, wanted }: { mine: readonly FoundLane[]; wanted: readonly FoundLane[] },
@@ -83,7 +86,9 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
   };
 }
 
-/** At most `limit` items from a random start, so that nodes that search at the same moment take different lanes. */
+/**
+ * Returns at most `limit` items from a random start, so that nodes that search at the same moment take different lanes.
+ */
 function some<Item>(items: readonly Item[], limit: number): readonly Item[] {
   if (items.length <= limit) return items;
   const first = Math.floor(Math.random() * items.length);
@@ -94,25 +99,29 @@ function toDue({ nodeId: _, leaseUntil: __, ...due }: FoundLane): DueLane {
   return due;
 }
 
-/** Lanes that are remembered; others are searched from the start. */
+/** Maximum number of lanes whose bounds are remembered. All other lanes are searched from the start. */
 const MAX_LANES = 10_000;
 /**
- * Maximum number of lanes in a search of known lanes: the most recently used lanes. Others wait for the next full
- * search.
+ * Maximum number of lanes in a search of known lanes. The most recently used lanes are searched; all others wait for
+ * the next full search.
  */
 const MAX_KNOWN = 1_000;
-/** How often all bounds are reset, because a restored database may have gone back in time. */
+/** Interval at which all bounds are reset, because a restored database may contain an earlier state. */
 const AFRESH_EVERY_MS = 30_000;
-/** After a full search slower than this, only known lanes are searched for 20 times as long as it took. */
+/**
+ * A full search that takes longer than this is slow. After a slow search, only known lanes are searched for 20 times
+ * the duration of that search.
+ */
 const SLOW_MS = 25;
 const REST = 20;
 
 /**
- * Where searches in a lane start. During a long transaction, the index of waiting deliveries keeps a dead entry for every
- * delivery that ever waited; a search that starts after those entries does not read them again.
+ * Remembers where to start searching in each lane. During a long transaction, the index of waiting deliveries keeps a
+ * dead entry for every delivery that ever waited. A search that starts after the dead entries does not read them again.
  *
- * The bound is safe for new deliveries: they are written with their event, and the events of a team become visible in the
- * order of their sequence. Retries and replays are few, and always searched from the start.
+ * No new delivery can appear before the bound: new deliveries are written with their event, and the events of a team
+ * become visible in the order of their sequence numbers. Retries and replays are few, and are always searched from the
+ * start.
  */
 export class LaneBounds {
   readonly #lanes = new Map<string, KnownLane>();
@@ -121,7 +130,7 @@ export class LaneBounds {
   #lastMs = 0;
   #restUntilMs = 0;
 
-  /** @param elapsed milliseconds by a monotonic clock */
+  /** @param elapsed returns milliseconds of a monotonic clock */
   constructor(elapsed: Clock = () => performance.now()) {
     this.#elapsed = elapsed;
   }
@@ -130,7 +139,7 @@ export class LaneBounds {
     return this.#lanes.get(keyOf(lane))?.seen ?? 0;
   }
 
-  /** Remembers a lane; the least recently used one is forgotten if there are too many. */
+  /** Remembers a lane. If too many lanes are remembered, the least recently used lane is forgotten. */
   note({ teamId, webhookId }: LaneName, seen = 0): void {
     const key = keyOf({ teamId, webhookId });
     const known = { teamId, webhookId, seen: Math.max(seen, this.#lanes.get(key)?.seen ?? 0) };
@@ -156,7 +165,10 @@ export class LaneBounds {
     return { afresh, known: isResting ? [...this.#lanes.values()].slice(-MAX_KNOWN) : undefined };
   }
 
-  /** Postpones the next full search after a slow one, unless the index is too small to be the reason. */
+  /**
+   * Postpones the next full search if this search was slow, unless the index is too small for dead entries to be the
+   * reason.
+   */
   async rest(tookMs: number, isLarge: () => Promise<boolean>): Promise<void> {
     if (tookMs < SLOW_MS || !(await isLarge())) return;
     this.#restUntilMs = this.#elapsed() + REST * tookMs;

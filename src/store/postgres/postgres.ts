@@ -33,7 +33,9 @@ const POSTGRES_OPERATIONS = {
   status: { ...OPERATIONS.status, database: read(database) },
 };
 
-/** Connections for renewing leases and polling for key changes, which must never wait for other work. */
+/**
+ * Number of connections reserved for renewing leases and polling for key changes, which must never wait for other work.
+ */
 const LEASE_POOL_SIZE = 2;
 
 export interface PostgresOptions {
@@ -41,12 +43,15 @@ export interface PostgresOptions {
   /** Replaces the database's clock in tests. */
   clock: Clock | undefined;
   publicUrl: () => string;
-  /** For teams without quotas of their own. */
+  /** The default quotas, for teams without quotas of their own. */
   quotas: Quotas;
   log: Logger;
-  /** The maximum number of connections, besides two for leases and one that listens. */
+  /**
+   * Maximum number of connections for all other work. In addition, two connections renew leases and one connection
+   * listens.
+   */
   poolSize: number;
-  /** Whether this is a node, which follows changes by other processes, and not a single command. */
+  /** Whether this process is a node, which follows changes by other processes. False for a command. */
   own: boolean;
   /** Whether to announce jobs and deliveries by LISTEN and NOTIFY. */
   listen: boolean;
@@ -69,7 +74,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     if (listen) notifications.notify(touched);
     notifyWatchers(watchers, touched, log);
   };
-  /** Calls that must end before the connections are closed. */
+  /** Calls in progress. Connections are closed only after these calls have ended. */
   const underWay = new Set<Promise<unknown>>();
   const follow = <Result>(work: Promise<Result>): Promise<Result> => {
     underWay.add(work);
@@ -94,7 +99,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 
   const forWriting = { now, publicUrl, quotas: options.quotas, onTouched };
   const turns = new TeamTurns(poolSize);
-  /** Refuses calls once the store is closing, and makes closing wait for running ones. */
+  /** Refuses calls while the store is closing or closed. Closing waits for calls that are already running. */
   const guarded =
     <Input, Result>(run: (input: Input) => Promise<Result>) =>
     (input: Input): Promise<Result> =>
@@ -129,7 +134,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       return () => void watchers.delete(watcher);
     },
     copyTo: async () => {
-      throw new Error('PostgreSQL is backed up with its own tools');
+      throw new Error('Flowhook cannot back up PostgreSQL. Use pg_dump or pg_basebackup');
     },
     waitMs: () => connectionWaitMs(pool),
     check: async () => {
@@ -144,14 +149,16 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   async function close(): Promise<void> {
     watchers.clear();
     measured?.stop();
-    // `pool.end()` would drop calls that are waiting for a connection.
+    // Running calls end before the pool does, because `pool.end()` would drop calls that are waiting for a connection.
     await Promise.allSettled(underWay);
     await notifications.stop();
     await Promise.all([pool.end(), leasePool.end()]);
   }
 }
 
-/** Quartz clocks drift by less than 0.1 ms a second. */
+/**
+ * Interval between measurements. Quartz clocks drift by less than 0.1 ms per second, so by less than 1 ms in between.
+ */
 const MEASURE_EVERY_MS = 10_000;
 
 interface DatabaseClock {
@@ -160,11 +167,11 @@ interface DatabaseClock {
 }
 
 /**
- * The database's clock, as this process knows it: all nodes use one clock, even if their own clocks differ. Between two
- * measurements, the monotonic clock of this process is used.
+ * The time of the database's clock. All nodes use the database's clock, even if their own clocks differ. Between two
+ * measurements, this process adds the time that its monotonic clock measures.
  *
- * Measures now, and then every 10 s. The error is at most half of the shortest round trip, plus the drift since the last
- * measurement.
+ * Measures immediately, and then every 10 s. The error is at most half of the shortest round trip, plus the drift since
+ * the last measurement.
  */
 async function startClock(db: Database): Promise<DatabaseClock> {
   let offset = await measure(db);
@@ -173,14 +180,14 @@ async function startClock(db: Database): Promise<DatabaseClock> {
       (measured) => {
         offset = measured;
       },
-      // While the database cannot be reached, its time is not needed.
+      // A failure is ignored: while the database cannot be reached, its time is not needed.
       () => undefined,
     );
   }, MEASURE_EVERY_MS).unref();
   return { now: () => Math.floor(performance.now() + offset), stop: () => clearInterval(timer) };
 }
 
-/** The offset from the monotonic clock to the database's clock, by the fastest of three round trips. */
+/** Measures the offset from the monotonic clock to the database's clock. Uses the fastest of three round trips. */
 async function measure(db: Database): Promise<number> {
   let best = { tookMs: Number.POSITIVE_INFINITY, offset: 0 };
   for (let tries = 0; tries < 3; tries += 1) {

@@ -10,13 +10,13 @@ import type { View } from '../transaction.ts';
 import { Database, openPool } from './database.ts';
 import { asProblem } from './write.ts';
 
-/** One for lookups while the other waits for a long page. */
+/** With two connections, a lookup does not wait while a long page is read. */
 const POOL_SIZE = 2;
 
 /** Connects to a database that `openPostgres` has migrated. */
 export function openPostgresReader(url: string): StoreReader {
   const pool = openPool({ url, size: POOL_SIZE, log: silentLogger });
-  // None of these operations needs the time.
+  // The clock returns 0, because none of these operations uses the time.
   const read = reading(pool, () => 0);
   return {
     records: { compare: read(records.compare), page: read(records.page), version: read(versions.version) },
@@ -24,7 +24,7 @@ export function openPostgresReader(url: string): StoreReader {
   };
 }
 
-/** Turns operations that read into functions. If the database cannot be used, they throw a Problem. */
+/** Turns read operations into functions. The functions throw a Problem if the database cannot be used. */
 export function reading(pool: pg.Pool, clock: Clock) {
   return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>, prepares = false) =>
     async (input: Input): Promise<Result> => {

@@ -9,10 +9,13 @@ import { Database, inTransaction, openPool } from './database.ts';
 import { isOutside, unusable } from './failures.ts';
 import { lookAtSchema, migrate } from './migrate.ts';
 
-/** In ms. Counting or rewriting a large table takes longer than a statement of the service may. */
+/**
+ * Maximum time for a statement, in milliseconds. Counting or rewriting a large table takes longer than the service's
+ * limit for its own statements.
+ */
 const STATEMENT_MS = 3_600_000;
 
-/** @param options.make whether the database is the target: its tables are created if necessary */
+/** @param options.make whether this database is the target. If so, its tables are created if necessary */
 export async function openPostgresTables(options: {
   url: string;
   log: Logger;
@@ -33,8 +36,8 @@ export async function openPostgresTables(options: {
       inTransaction(
         pool,
         async (db) => {
-          // This connection may wait long for the other database. Tables are read by their primary keys, because the
-          // planner has no statistics about tables that were filled a moment ago.
+          // A transaction here may be idle for long, because it waits for the database at the other end of the copy.
+          // Tables are read by their primary keys, because the planner has no statistics about recently filled tables.
           await db.exec(
             'set local idle_in_transaction_session_timeout = 0; set local enable_seqscan = off; ' +
               'set local enable_bitmapscan = off; set local enable_sort = off',
@@ -50,8 +53,8 @@ export async function openPostgresTables(options: {
 }
 
 /**
- * Running nodes are found by their leases, and idle ones by their connections, unless a pooler is in between. Connections
- * of this process are younger than 2 s.
+ * Finds nodes that use the database. Running nodes have leases. Idle nodes have connections, which a pooler would hide.
+ * Only connections opened at least 2 s before this one count, so that this process does not find itself.
  */
 async function inUse(db: Database): Promise<string | undefined> {
   const found = await db.get<{ leases: number; connections: number }>(
@@ -67,13 +70,13 @@ async function inUse(db: Database): Promise<string | undefined> {
   );
   if (found === undefined || found.leases + found.connections === 0) return undefined;
   return (
-    `Nodes are using the database to copy (${found.leases} leases, ${found.connections} connections). Stop them, wait half ` +
-    'a minute until their leases expire, and copy again. With --force the database is copied anyway, without what nodes ' +
-    'write in the meantime'
+    `Nodes are using the database to copy (${found.leases} leases, ${found.connections} connections). ` +
+    'Stop the nodes, wait half a minute until their leases expire, and copy again. ' +
+    'Use --force to copy the database anyway, without changes that nodes make during the copy'
   );
 }
 
-/** Checks a restored database: reads all of it in one snapshot, and reports its content. */
+/** Checks a restored database. Reads all of it in one snapshot, and reports its content. */
 export async function verifyDatabase(url: string): Promise<Inspection> {
   const { found: schema } = await lookAtSchema(url);
   if (schema === 0) return unreadable(0, 'This is not a flowhook database: it has no tables');
@@ -92,11 +95,13 @@ export async function verifyDatabase(url: string): Promise<Inspection> {
 }
 
 /**
- * Removes erased content from the tables' files, as far as a client can: after an ordinary deletion the bytes stay there
- * until they are overwritten. Copies in the write-ahead log, replicas and backups are out of reach.
+ * Removes erased content from the files of the tables, as far as a client can. After an ordinary deletion, the bytes
+ * stay in the files until they are overwritten. Copies in the write-ahead log, in replicas and in backups are out of
+ * reach.
  *
- * Rewrites the tables, which takes about 1 s per 100 MB, unless they are larger than `rewriteBytes`. Each is locked
- * meanwhile; a table that cannot be locked within 2 s is skipped, because all other calls would wait behind this one.
+ * Rewrites the tables, unless they are larger than `rewriteBytes`. Rewriting takes about 1 s per 100 MB, and locks one
+ * table at a time. A table that cannot be locked within 2 s is skipped, because other calls would wait behind the
+ * request for the lock.
  */
 export async function scrub({
   url,
@@ -116,7 +121,8 @@ export async function scrub({
     );
     const isAllowed = size?.ours === true && size.bytes <= rewriteBytes;
     for (const table of isAllowed ? CONTENT_TABLES : []) {
-      // Not `vacuum full`, which cannot run in a transaction and so cannot limit how long it waits for the lock.
+      // The statement is not `vacuum full`, which cannot run in a transaction. Only a transaction can limit the wait
+      // for a lock.
       const rewrite = `cluster ${table} using ${table}_pkey`;
       await inTransaction(pool, (db) => db.exec(rewrite), { statementMs: STATEMENT_MS });
     }

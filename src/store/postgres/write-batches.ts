@@ -1,11 +1,11 @@
 /**
- * Batches of writes: calls of one team that wait at the same moment share a transaction, its commit, the lock under which
- * the team's events are numbered, and statements.
+ * Runs writes in batches. Calls of one team that wait at the same moment share a transaction and its commit, the lock
+ * for numbering the team's events, and statements.
  *
  *     call ──▶ the team's queue ──▶ one transaction for all that wait ──▶ results
  *                 │                    ├── rows of a call are locked: this call again, alone
  *                 │                    └── a call failed: each call again, alone, so that none fails the others
- *                 └── it is the only one: a transaction of its own
+ *                 └── no other call waits: a transaction of its own
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,19 +15,19 @@ import { type JobRow, OF_JOB, UNFINISHED, WORKFLOW, type WorkflowRow } from '../
 import type { Locked, Tx } from '../transaction.ts';
 import { committed, performed, type TeamTurns, type Writing } from './write.ts';
 
-/** Maximum calls per transaction: short ones, which run concurrently, and long ones, which run in sequence. */
+/** Maximum number of calls per transaction. Short calls run concurrently within it, long calls one at a time. */
 const MAX_SHORT = 64;
 const MAX_LONG = 8;
 
 /**
- * Maximum transactions of one queue at the same time: a second one starts when half of its capacity is waiting. With fewer
- * calls, two transactions of half the size take longer than one.
+ * Maximum number of transactions that one queue runs at the same time. A second transaction starts when enough calls
+ * wait to fill half of it. With fewer calls, two half-sized transactions take longer than one transaction.
  */
 const AT_ONCE = 2;
 
 /**
- * After a batch its callers make their next calls, one by one. Without a short pause the first of these calls would get a
- * transaction of its own, and all others would wait for its commit. In milliseconds.
+ * Pause after a batch, in milliseconds. After a batch, its callers make their next calls one by one. Without a pause,
+ * the first of these calls would get a transaction of its own, and all others would wait for its commit.
  */
 const GATHER_MS = 2;
 
@@ -40,7 +40,7 @@ interface Call {
   reject(error: unknown): void;
 }
 
-/** The short calls of a team, or its long ones. */
+/** A queue of one team. Each team has a queue for short calls and a queue for long calls. */
 interface Line {
   name: string;
   teamId: string;
@@ -70,7 +70,7 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     return line;
   }
 
-  /** Starts a transaction, if one may start. */
+  /** Starts a transaction, if the limits allow another one. */
   function start(line: Line): void {
     const { name, teamId, waiting, running } = line;
     if (waiting.size === 0 && running === 0) lines.delete(name);
@@ -134,15 +134,15 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     } catch (error) {
       const isUnreachable = error instanceof Problem && error.code === 'database_unavailable';
       for (const call of calls) {
-        // If every operation has run, the commit failed. The database may have committed anyway, so nothing is
-        // repeated.
+        // If every operation has run, it was the commit that failed. The database may still have committed, so no call
+        // is repeated.
         if (isDone || isUnreachable) call.reject(error);
         else apart(teamId, call);
       }
     }
   }
 
-  /** Not awaited: the turn of the batch is over, and each call takes a turn of its own. */
+  /** The batch does not wait for this call: its own turn is over, and the call takes a turn of its own. */
   function apart(teamId: string, call: Call): void {
     turns.run(teamId, () => alone(call)).catch(call.reject);
   }
@@ -152,7 +152,7 @@ function sizeOf({ isLong }: Line): number {
   return isLong ? MAX_LONG : MAX_SHORT;
 }
 
-/** The calls of the next transaction: the oldest one, and those that can share its transaction. */
+/** Selects the calls of the next transaction: the oldest call, and all calls that can share a transaction with it. */
 function take(line: Line): Call[] {
   const calls: Call[] = [];
   const taken = new Set<string>();
@@ -170,7 +170,7 @@ function take(line: Line): Call[] {
   return calls;
 }
 
-/** The rows that a call locks first, by the fields of its input. */
+/** Names the rows that a call locks first, based on the fields of its input. */
 function rowsOf(input: { workflowId?: string; held?: { jobId: string } }): Begins {
   return input.held === undefined ? { workflowId: input.workflowId } : { jobId: input.held.jobId };
 }
@@ -185,12 +185,13 @@ async function inOrder<Item, Result>(
 }
 
 /**
- * Locks and reads the rows that the calls of a batch start with: three statements for all of them, where each call would
- * need two of its own. Rows locked by others are skipped, so that a batch waits for nobody, and two batches cannot wait for
- * each other; such a call then waits alone.
+ * Locks and reads the rows that the calls of a batch start with. Three statements serve the whole batch, where each
+ * call would need two statements of its own. Rows that other transactions have locked are skipped, so that a batch
+ * never waits and two batches cannot block each other. A call whose rows were skipped then waits alone.
  *
- * @returns the locked rows of each call, in order. Undefined for a call whose rows are locked by others or do not exist. Of
- *   several calls of one workflow only the first gets rows, because it may change what the others would read.
+ * @returns the locked rows of each call, in order. Undefined for a call whose rows do not exist or are locked by
+ *   others. Of several calls for one workflow only the first gets rows, because it may change what later calls would
+ *   read
  */
 async function lockCalls(tx: Tx, teamId: string, calls: readonly Begins[]): Promise<(Locked | undefined)[]> {
   const jobIds = calls.flatMap(({ jobId }) => jobId ?? []);
@@ -216,7 +217,7 @@ async function lockCalls(tx: Tx, teamId: string, calls: readonly Begins[]): Prom
   });
 }
 
-// `array(…)`, so that the planner sees a list of ids and uses the primary key.
+// `array(…)` shows the planner a list of ids, so that it uses the primary key.
 const WORKFLOWS = `
   select ${WORKFLOW} from workflow
   where team_id = $1 and id = any(array(
@@ -226,7 +227,7 @@ const WORKFLOWS = `
   ))
   for update skip locked`;
 
-// One lookup per id. With a list, a prepared plan might read all unfinished jobs of the team.
+// Each id is looked up separately. With a list, a prepared plan might read all unfinished jobs of the team.
 const JOBS = `
   select ${OF_JOB} from unnest($2::text[]) as named (id)
   cross join lateral (

@@ -1,4 +1,6 @@
-/** Runs operations that write: one transaction each, retried after a deadlock or a serialization failure. */
+/**
+ * Runs operations that write. Each runs in a transaction, which is retried after a deadlock or a serialization failure.
+ */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
@@ -26,13 +28,13 @@ export interface Writing {
   quotas: Quotas;
   /** Called after every commit that touched something. */
   onTouched: (tx: Pick<Tx, 'touched' | 'keysChanged'>) => void;
-  /** Limits the connections per team; undefined for pools that teams do not compete for. */
+  /** Gives teams turns at the connections. Undefined for pools that teams do not compete for. */
   turns: TeamTurns | undefined;
 }
 
 /**
- * Makes an operation that resolves after its commit. When the database fails, it rejects with a Problem; it is then unknown
- * whether the transaction was committed, as with every database behind a network.
+ * Makes an operation that resolves after its commit. If the database fails, the operation rejects with a Problem. Its
+ * transaction may still have been committed, as with every database behind a network.
  */
 export function writing(options: Writing) {
   const { turns } = options;
@@ -43,7 +45,7 @@ export function writing(options: Writing) {
     };
 }
 
-/** Performs one call in a transaction, with its audit lines. */
+/** Runs one call in a transaction that also writes its audit lines. */
 export async function performed<Input, Result>(
   tx: Tx,
   { run }: Operation<Tx, Input, Result>,
@@ -54,7 +56,7 @@ export async function performed<Input, Result>(
   return result;
 }
 
-/** One transaction, retried up to 8 times; resolves after the commit. */
+/** Runs one transaction. Retries it until it has run 8 times, and resolves after the commit. */
 export async function committed<Result>(
   { pool, now, publicUrl, quotas, onTouched }: Writing,
   perform: (tx: Tx) => Promise<Result>,
@@ -68,7 +70,8 @@ export async function committed<Result>(
       const result = await inTransaction(
         pool,
         async (db) => {
-          // Read only when there is a connection: `claim-bounds.ts` relies on the time between this and the commit.
+          // The clock is read once there is a connection, because `claim-bounds.ts` limits the time from this reading
+          // to the commit.
           tx = { ...shared, db, now: now() };
           const made = await perform(tx);
           await Promise.all([writeJobs(tx, jobs), writeEvents(tx)]);
@@ -91,19 +94,23 @@ export function asProblem(error: unknown): unknown {
   if (isFull(error)) {
     return new Problem('disk_full', {
       sentence:
-        'The disk of the database server is full: writes fail, and reads still work. The operator has to free space there; writing then works again by itself',
+        'The disk of the database server is full: reads work, writes fail. ' +
+        'The operator must free or add space; writes then resume automatically',
       cause: error,
     });
   }
   return new Problem(isBusy(error) ? 'database_busy' : 'database_unavailable', { cause: error });
 }
 
-/** A call that has waited this long is refused. Longer than the wait for a connection, because there are fewer turns. */
+/**
+ * Maximum time that a call waits for its team's turn before it is refused. The limit for getting a connection is
+ * shorter, because no more calls have a turn than there are connections.
+ */
 const WAIT_MS = 10_000;
 
 /**
- * Turns of teams at the connections of the pool. While rows of a team are locked, each of its calls waits and occupies a
- * connection; without turns the calls of other teams would find none.
+ * Gives teams turns at the connections of the pool. While rows of a team are locked, each call of that team waits and
+ * occupies a connection. Without turns, calls of other teams would find no free connection.
  */
 export class TeamTurns {
   readonly #places: FairPlaces;
@@ -113,7 +120,7 @@ export class TeamTurns {
     this.#places = new FairPlaces({ places: connections, patienceMs: WAIT_MS });
   }
 
-  /** Runs a call in its team's turn; a call without a team runs immediately. @throws Problem `database_busy` */
+  /** Runs a call in its team's turn. A call without a team runs immediately. @throws Problem `database_busy` */
   async run<Result>(
     teamId: string | undefined,
     call: () => Promise<Result>,

@@ -1,4 +1,4 @@
-/** Restores a backup atomically: at any moment either the old or the new database exists completely. */
+/** Restores a backup atomically: at any moment, either the old or the new database is complete and in place. */
 import {
   chmodSync,
   constants,
@@ -23,7 +23,7 @@ import { takeOwnership } from './owner.ts';
 import { SqliteSql } from './sql.ts';
 
 const RESTORING = '.restoring';
-/** The first schema version with an audit log of all changes. */
+/** The first schema version whose audit log covers all changes. */
 const SCHEMA_OF_AUDIT = 10;
 const REPLACED = '.replaced-';
 /** 2025-01-01, in seconds since 1970. */
@@ -34,20 +34,21 @@ export interface RestoreOptions {
   file: string;
   /** The database file. */
   path: string;
-  /** Whether to replace an existing database, which is renamed. */
+  /** Whether to replace an existing database. The existing database is kept under a new name. */
   force: boolean;
   now: number;
-  /** For the audit line in the restored database. */
+  /** The author that the audit line in the restored database names. */
   author: Author;
-  /** Throws if the backup needs another encryption key than this installation has. */
+  /** Throws if the backup needs a different encryption key than this installation has. */
   checkKey: (fingerprint: string | null) => void;
 }
 
 /**
- * Copies the backup beside the database, checks the copy, and renames it. Nobody else may use the database meanwhile.
+ * Copies the backup to a file beside the database, checks the copy, and renames it. No other process may use the
+ * database meanwhile.
  *
- * @throws InUseError when a server or a command uses the database, or a database exists and `force` is not set; Error
- *   when the backup is damaged, or newer than this code
+ * @throws InUseError if a server or a command uses the database, or if a database exists and `force` is not set; Error
+ *   if the backup is damaged, or newer than this code
  */
 export async function restoreBackup(input: RestoreOptions): Promise<RestoredBackup> {
   const { file, path, force, now, author, checkKey } = input;
@@ -58,8 +59,8 @@ export async function restoreBackup(input: RestoreOptions): Promise<RestoredBack
     sweep(path);
     if (existsSync(path) && !force) {
       throw new InUseError(
-        `A database already exists: ${path}. Nothing was changed. With --force the backup replaces it, and the existing ` +
-          'database is renamed',
+        `A database already exists: ${path}. Nothing was changed. Use --force to replace the database; the existing ` +
+          'file is then renamed, not deleted',
       );
     }
     const copy = path + RESTORING;
@@ -79,7 +80,10 @@ export async function restoreBackup(input: RestoreOptions): Promise<RestoredBack
   }
 }
 
-/** Removes what a killed restore left behind: its copy, and the second name of the database that it did not replace. */
+/**
+ * Removes what a killed restore left behind: its unfinished copy, and the second name of the database that was not
+ * replaced.
+ */
 function sweep(path: string): void {
   removeUnfinished(path + RESTORING);
   const inode = statSync(path, { throwIfNoEntry: false })?.ino;
@@ -104,7 +108,8 @@ async function change(
 ): Promise<void> {
   const db = new Database(copy);
   try {
-    // The file may have been copied in WAL mode: no data may be left in a log beside it.
+    // The file may be in WAL mode, like the database that it was copied from. No data may be left in a log beside the
+    // file.
     db.get('pragma journal_mode = delete');
     changeEtags(db, now);
     if (!hasAudit) return;
@@ -120,8 +125,9 @@ async function change(
 }
 
 /**
- * Later versions get numbers that were used before with other content, which clients may have cached. ETags also contain
- * `erasures`, so it is raised above any value that it ever had.
+ * Changes all ETags. After a restore, new versions get numbers that earlier versions with other content had, and
+ * clients may have cached the earlier versions. ETags also contain `erasures`, so this count is raised above any value
+ * that it ever had.
  */
 function changeEtags(db: Database, now: number): void {
   const count = Math.floor(now / 1_000) - TAG_EPOCH;
@@ -129,8 +135,8 @@ function changeEtags(db: Database, now: number): void {
 }
 
 /**
- * Gives the existing database a second name, with an empty log: a log left beside the restored database would be applied
- * to it. Returns the name; null if there was no database.
+ * Gives the existing database a second name, and leaves no log beside it. SQLite would apply such a log to the restored
+ * database. Returns the second name, or null if there was no database.
  */
 function putAside(path: string, now: number): string | null {
   const aside = `${path}${REPLACED}${toIso(now).slice(0, 19).replaceAll(':', '')}Z`;
@@ -146,7 +152,7 @@ function putAside(path: string, now: number): string | null {
   try {
     linkSync(path, aside);
   } catch {
-    // Not every file system supports hard links.
+    // The file is copied if the file system does not support hard links.
     copyFileSync(path, aside);
     syncToDisk(aside);
   }
@@ -154,16 +160,17 @@ function putAside(path: string, now: number): string | null {
 }
 
 /**
- * Writes the log into the database. Returns false if the files are too damaged, which may be why a backup is restored.
+ * Writes the log into the database. Returns false if the files are too damaged for it. Damage may be the reason for the
+ * restore, so it is not an error.
  */
 function foldLog(path: string): boolean {
   try {
-    // Works only while no other process has the file open.
+    // The log can be removed only while no other process has the file open.
     withDatabase(path, { busyMs: 0 }, (db) => db.get('pragma journal_mode = delete'));
     return true;
   } catch (error) {
     if (isBusy(error)) {
-      throw new InUseError(`A command is using the database ${path}. Try again when it has ended`, {
+      throw new InUseError(`A command is using the database ${path}. Try again when the command has ended`, {
         cause: error,
       });
     }

@@ -38,9 +38,9 @@ import { type Database, FULL, isOutside, resultCode, schemaVersion, withDatabase
 import { runFileTask } from './file-tasks.ts';
 import { holdFile } from './owner.ts';
 
-/** Free space needed, relative to the size of the backup: other files may grow meanwhile. */
+/** Required free space as a multiple of the size of the backup, because other files may grow meanwhile. */
 const ROOM = 1.1;
-/** How often the size of the growing file is reported. */
+/** Interval at which the size of the growing backup is reported. */
 const PROGRESS_MS = 100;
 
 export interface BackupOptions extends BackupInput {
@@ -48,18 +48,18 @@ export interface BackupOptions extends BackupInput {
   signal?: AbortSignal;
   onProgress?: (progress: BackupProgress) => void;
   /**
-   * Copies the database into an empty file without an open read: `Store.copyTo` of the server that owns the database. If
-   * it rejects or is not given, a snapshot is read.
+   * Copies the database into an empty file without keeping a read open, by `Store.copyTo` of the server that owns the
+   * database. If this function is not given or does not succeed, a snapshot is read instead.
    */
   copyTo?: (file: string, signal?: AbortSignal) => Promise<void>;
 }
 
 /**
- * Makes a backup of a database in use: a snapshot of one moment, verified before it gets its name. Everything that reads a
- * whole file runs in a low-priority process.
+ * Makes a backup of a database in use. The backup is a snapshot of one moment, and is verified before it gets its final
+ * name. Work that reads a whole file runs in a low-priority process.
  *
- * @throws InUseError while another backup is being made there, Error when there is not enough disk space, nothing can be
- *   written there, or the process was killed, by the signal or otherwise
+ * @throws InUseError while another backup is being made in the directory; Error if there is not enough disk space, if
+ *   the directory cannot be written, or if the process was killed, by the signal or otherwise
  */
 export async function backup(options: BackupOptions): Promise<MadeBackup> {
   const { signal, onProgress = () => {}, copyTo, ...input } = options;
@@ -75,7 +75,7 @@ export async function backup(options: BackupOptions): Promise<MadeBackup> {
       () => false,
     );
     if (isCopied !== true) {
-      // An incomplete copy would look like a database.
+      // The file is emptied, because an incomplete copy would look like a database.
       truncateSync(file);
       await runFileTask('writeSnapshot', { path, file, directory }, { signal });
     }
@@ -84,12 +84,12 @@ export async function backup(options: BackupOptions): Promise<MadeBackup> {
     return await runFileTask('finishBackup', { ...input, file }, { signal });
   } finally {
     clearInterval(watching);
-    // The file has its final name now, or must be removed.
+    // Either the file has its final name by now, or it must be removed.
     discard();
   }
 }
 
-/** Makes a backup in this thread, which already has the database open. */
+/** Makes a backup in this thread, where the database is already open. */
 export function backUpNow(input: BackupInput): MadeBackup {
   const { path, directory } = input;
   const { file, discard } = beginBackup(directory, bytesOf(path));
@@ -101,7 +101,7 @@ export function backUpNow(input: BackupInput): MadeBackup {
   }
 }
 
-/** Reserves the directory for one backup, whose file is still empty and unnamed. */
+/** Reserves the directory for one backup, and creates an empty file with a temporary name. */
 function beginBackup(directory: string, bytes: number): { file: string; discard(): void } {
   prepare(directory);
   const lock = holdFile(
@@ -116,7 +116,7 @@ function beginBackup(directory: string, bytes: number): { file: string; discard(
   try {
     sweepUnfinished(directory);
     refuseWithoutRoom(directory, bytes);
-    // Created here, with permissions that let nobody else read it.
+    // The file is created here with permissions that let only its owner read it.
     closeSync(openSync(file, 'wx', 0o600));
     return { file, discard };
   } catch (error) {
@@ -125,15 +125,15 @@ function beginBackup(directory: string, bytes: number): { file: string; discard(
   }
 }
 
-/** Removes an unfinished file, and the files that SQLite leaves beside it. */
+/** Removes an unfinished file, and the files that SQLite may have left beside it. */
 export function removeUnfinished(file: string): void {
   for (const end of ['', '-journal', '-wal', '-shm']) rmSync(file + end, { force: true });
 }
 
 /**
  * Copies a snapshot of the database into an empty file. `VACUUM INTO` does not block writers, and leaves out deleted
- * content; measured: 560 MB/s, a fifth slower than copying the pages. Meanwhile the log of the database grows with every
- * write.
+ * content. It copies 560 MB/s (measured), a fifth slower than copying pages. Meanwhile the log of the database grows
+ * with every write.
  */
 export function writeSnapshot(of: { path: string; file: string; directory: string }): void {
   try {
@@ -143,7 +143,7 @@ export function writeSnapshot(of: { path: string; file: string; directory: strin
   }
 }
 
-/** Checks the file and gives it its name, unless nobody is waiting for it any more. */
+/** Checks the file and gives it its final name, unless the process that requested the backup has ended. */
 export function finishBackup({
   file: unfinished,
   directory,
@@ -152,7 +152,8 @@ export function finishBackup({
   isWanted = () => true,
 }: BackupInput & { file: string; isWanted?: () => boolean }): MadeBackup {
   try {
-    // A copy of the pages is in WAL mode like the database, and could not be opened on a read-only medium.
+    // The file is in WAL mode if its pages were copied, because the database is. SQLite cannot open such a file on a
+    // read-only medium.
     withDatabase(unfinished, {}, (db) => db.get('pragma journal_mode = delete'));
     syncToDisk(unfinished);
     const { schema, counts, encryptionKey, mistakes } = inspect(unfinished);
@@ -178,7 +179,7 @@ export function finishBackup({
   }
 }
 
-/** The error, or a sentence if the disk is full. */
+/** Returns a sentence that explains a full disk, or else the error itself. */
 function explained(directory: string, cause: unknown): unknown {
   const isFull = resultCode(cause) === FULL || (cause as NodeJS.ErrnoException).code === 'ENOSPC';
   if (!isFull) return cause;
@@ -196,7 +197,8 @@ function prepare(directory: string): void {
   } catch (cause) {
     throw new Error(
       `Backups cannot be written to ${directory}: ${(cause as Error).message}. ` +
-        'Allow this user to read and write it, or set another directory with --to or FLOWHOOK_BACKUP_DIRECTORY',
+        'Allow this user to read and write the directory, or ' +
+        'set another directory with --to or FLOWHOOK_BACKUP_DIRECTORY',
       { cause },
     );
   }
@@ -208,18 +210,19 @@ function bytesOf(path: string): number {
   return withDatabase(path, { readOnly: true }, (db) => db.get<{ bytes: number }>(sql)?.bytes ?? 0);
 }
 
-/** A backup must not fill the disk, which often contains the database as well. */
+/** Refuses a backup that would fill the disk, which often contains the database as well. */
 function refuseWithoutRoom(directory: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(directory);
   const [needed, free] = [bytes * ROOM, bavail * bsize].map((one) => Math.ceil(one / 1_000_000));
   if (needed === undefined || free === undefined || bavail * bsize >= bytes * ROOM) return;
   throw new Error(
-    `There is not enough space for a backup in ${directory}: it needs about ${needed} MB, and ${free} MB are free. ` +
+    `There is not enough space for a backup in ${directory}: ` +
+      `it needs about ${needed} MB, but only ${free} MB are free. ` +
       'Nothing was written. Free some space, or use another directory',
   );
 }
 
-/** Names are unique per second: a second backup within one second gets the time of the next second. */
+/** Backup names contain the time in seconds. A second backup within one second is named after the next second. */
 function freeFile(directory: string, made: Parameters<typeof backupName>[0]): string {
   for (let createdAt = made.createdAt; ; createdAt += 1_000) {
     const file = join(directory, backupName({ ...made, createdAt }));
@@ -231,9 +234,9 @@ const TABLES = ['instance', 'version', 'team', 'workflow', 'job', 'record', 'eve
 const CHUNK_BYTES = 1_048_576;
 
 /**
- * Checks a backup: compares its bytes with the manifest beside it, then does what `inspect` does. Changes nothing.
+ * Checks a backup without changing it: compares its bytes with the manifest beside it, and then runs `inspect`.
  *
- * @param copy a copy of the file, to read instead
+ * @param copy a copy of the file to read instead of the file itself
  */
 export function verifyFile(file: string, copy = file): VerifiedBackup {
   const manifest = readManifest(file);
@@ -259,11 +262,14 @@ export function inspect(file: string): Inspection {
     });
   } catch (error) {
     if (!isOutside(error)) throw error;
-    return unreadable(schema, `The file is damaged or not a database: ${(error as Error).message}`);
+    return unreadable(schema, `The file is damaged or is not a database: ${(error as Error).message}`);
   }
 }
 
-/** Opens the file as `immutable` unless it has a log: SQLite would create a WAL beside it even to read it. */
+/**
+ * Names the file as `immutable`, unless it has a log. Otherwise SQLite would create a WAL beside the file even to read
+ * it.
+ */
 function nameToRead(file: string): string {
   if (existsSync(`${file}-wal`) || existsSync(`${file}-journal`)) return file;
   const url = pathToFileURL(file);
@@ -288,8 +294,8 @@ export function sha256Of(file: string): string {
 }
 
 /**
- * The first three problems in the pages of a file, or all of one table, if it is named. `quick_check` does not compare
- * indexes with their tables.
+ * Returns the first three problems in the pages of a file. If a table is named, returns all problems of this table
+ * instead. `quick_check` does not compare indexes with their tables.
  */
 export function damageIn(db: Database, check: 'integrity_check' | 'quick_check', table?: string): string[] {
   const of = table === undefined ? '3' : `'${table.replaceAll("'", "''")}'`;

@@ -1,8 +1,8 @@
 /**
- * One batch of write operations: one transaction, one commit, one disk flush.
+ * Runs one batch of write operations in one transaction, with one commit and one disk flush.
  *
- * An operation that throws is rolled back alone; the others of its batch are committed. The whole batch fails when the
- * commit fails, or the disk or another process prevents it.
+ * An operation that throws is rolled back alone, and the rest of the batch is committed. The whole batch fails only if
+ * the commit fails, or if the disk or another process prevents the transaction.
  */
 
 import { FencedError, Problem } from '../../model/error.ts';
@@ -62,11 +62,13 @@ export interface BatchResult {
   /** One for each call, in order. */
   results: CallResult[];
   touched: Touched;
-  /** Set if nothing was written because of the disk. */
+  /** Set if the state of the disk prevented the whole batch from being written. */
   trouble?: DiskTrouble;
 }
 
-/** Runs a batch and commits it. Never rejects: errors are in the results. Await it before the next batch. */
+/**
+ * Runs a batch and commits it. Never rejects, because errors are part of the results. Await one batch before the next.
+ */
 export async function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_QUOTAS): Promise<BatchResult> {
   const { now, publicUrl, calls } = batch;
   const touched = untouched();
@@ -89,7 +91,7 @@ export async function runBatch(db: Database, batch: Batch, quotas: Quotas = NO_Q
 
 type Shared = Pick<Tx, 'now' | 'publicUrl' | 'quotas' | 'touched'>;
 
-/** Optimistic: without savepoints; rolls back and returns undefined when an operation throws. */
+/** Runs all operations without savepoints. If one throws, rolls back all of them and returns undefined. */
 async function performTogether(
   db: Database,
   shared: Shared,
@@ -111,7 +113,7 @@ async function performTogether(
       );
       if (!result.ok) {
         db.run('rollback');
-        // A single call need not run again.
+        // The result is known if the batch has a single call. Otherwise the calls run again, in savepoints.
         return calls.length === 1 ? [result] : undefined;
       }
       results.push(result);
@@ -124,8 +126,9 @@ async function performTogether(
 }
 
 /**
- * Runs each operation in a savepoint. Only for batches in which one has thrown, which is rare: expected outcomes are
- * results, not errors. Savepoints for all batches would cost a fifth of the throughput of queueing jobs.
+ * Runs each operation in a savepoint. This is used only for batches in which an operation has thrown. Such batches are
+ * rare, because expected outcomes are results, not errors. Savepoints in all batches would cost a fifth of the
+ * throughput of queueing jobs.
  */
 async function performApart(db: Database, shared: Shared, calls: readonly Call[]): Promise<CallResult[]> {
   db.run('begin immediate');
@@ -144,7 +147,7 @@ async function performApart(db: Database, shared: Shared, calls: readonly Call[]
   return results;
 }
 
-/** Rejects only with errors that affect the whole batch. */
+/** This rejects only with an error that affects the whole batch. */
 async function perform(
   tx: Tx,
   call: Call,
@@ -163,7 +166,7 @@ async function perform(
   }
 }
 
-/** An error in a form that can be cloned between threads, where its class would be lost. */
+/** An error in a form that can be cloned between threads. Cloning the error itself would lose its class. */
 export type PackedError =
   | { kind: 'problem'; code: Problem['code']; sentence: string; headers: Problem['headers']; cause: unknown }
   | { kind: 'fenced'; sentence: string }
@@ -178,7 +181,7 @@ export function packError(error: unknown): PackedError {
   return { kind: 'other', cause: cloneable(error) };
 }
 
-/** The error as it was thrown in the other thread, but with this thread's stack. */
+/** Restores the error that the other thread threw, with the stack of this thread. */
 export function unpackError(packed: PackedError): Error {
   if (packed.kind === 'fenced') return new FencedError(packed.sentence);
   if (packed.kind === 'other') return packed.cause as Error;
@@ -186,7 +189,7 @@ export function unpackError(packed: PackedError): Error {
   return new Problem(code, { sentence, headers, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** A plain Error with the same message and stack, because other values may not be cloneable. */
+/** Returns a plain Error with the same message and stack, because other values may not be cloneable. */
 function cloneable(cause: unknown): unknown {
   if (cause === undefined) return undefined;
   if (!(cause instanceof Error)) return new Error(String(cause));

@@ -1,4 +1,4 @@
-/** Claiming due jobs for a node, fairly between teams, and heartbeats of running ones. */
+/** Claims due jobs for a node, fairly between teams, and records heartbeats of running jobs. */
 
 import type { AttemptLease } from '../../model/job.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
@@ -11,9 +11,10 @@ import type { Tx, View } from '../transaction.ts';
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
 /**
- * Claims job by job, so that no team waits behind another's backlog: from the team with the fewest running jobs or, on a
- * tie, the team served longest ago. Without that tie-break, a team with a backlog would always have the job due longest,
- * and on a node with one slot no other team would ever be served.
+ * Claims jobs one by one, so that no team waits behind the backlog of another team. Each job is taken from the team
+ * with the fewest running jobs or, on a tie, from the team served longest ago. Without this tie-break, a team with a
+ * backlog would always have the job that is due longest. A node that runs one job at a time would then never serve any
+ * other team.
  */
 export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
   const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
@@ -41,13 +42,13 @@ export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
 interface WaitingTeam {
   teamId: string;
   running: number;
-  /** The team's own quota of running jobs; null if it has none. */
+  /** The maximum number of running jobs from the team's own quota. Null if the team has no such quota. */
   most: number | null;
   /** When a job of the team was last claimed. */
   claimedAt: number;
-  /** The priorities of the team's waiting jobs, highest first; a priority is dropped when none of its jobs is due. */
+  /** The priorities of the team's waiting jobs, highest first. A priority is dropped once none of its jobs is due. */
   priorities: number[];
-  /** Ids of the team's workflows that this node must not run, as JSON. */
+  /** Ids of the team's workflows that this node must not run, as a JSON array. */
   except: string;
   next: DueJob | undefined;
 }
@@ -60,8 +61,9 @@ function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
   return (one.next?.runAt ?? 0) < (other.next?.runAt ?? 0);
 }
 
-// Each step seeks the next team, and within it the next priority, in the partial index `job_due`, whose condition it
-// repeats. The cost grows with teams and their priorities, not with waiting jobs. Parked jobs are not in the index.
+// Each step seeks the next team and, within a team, the next priority in the partial index `job_due`. The query repeats
+// the condition of the index, which leaves out parked jobs. The cost grows with the number of teams and priorities, not
+// with the number of waiting jobs.
 const WAITING = `
   with recursive
     waiting (team_id) as (
@@ -115,7 +117,7 @@ async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): 
       teamId,
       running: running.get(teamId) ?? 0,
       most: row.most,
-      // A time in the future was stored before the clock was set back.
+      // A time in the future was stored before the clock was set back, so it is ignored.
       claimedAt: row.claimedAt > tx.now ? 0 : row.claimedAt,
       priorities: [row.priority],
       except: JSON.stringify(
@@ -144,7 +146,9 @@ const NEXT = `
   where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
     and workflow_id not in (select value from json_each(?))`;
 
-/** The team's next job: the one due longest, of the highest priority with a due job. */
+/**
+ * Returns the team's next job. Of the highest priority that has a due job, this is the job that has been due longest.
+ */
 async function nextJob(tx: Tx, team: WaitingTeam): Promise<DueJob | undefined> {
   for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
     const at = [team.teamId, priority, team.except];

@@ -9,9 +9,9 @@ import { takeOwnership } from './owner.ts';
 import { SqliteSql } from './sql.ts';
 
 /**
- * Opens the database and owns its data directory, so that no server runs on it meanwhile.
+ * Opens the database and takes ownership of its data directory, so that no server can run on it meanwhile.
  *
- * @param options.make whether to create or migrate the file, instead of only reading it
+ * @param options.make whether to create or migrate the file instead of only reading it
  */
 export async function openSqliteTables(options: {
   path: string;

@@ -1,9 +1,10 @@
 /**
  * Searches the write-ahead log for damage before SQLite opens it. SQLite reads a log up to the first page with a wrong
- * checksum and takes that for its end, without an error, even if committed transactions follow.
+ * checksum. It treats this page as the end of the log, without an error, even if committed transactions follow.
  *
- * A power failure can leave a page half written, but only of the last transaction, which was never acknowledged. Older
- * pages have other salts. So more than one commit of this log after the damage means that acknowledged writes are lost.
+ * A power failure can leave a page half written, but only in the last transaction, which was never acknowledged. Pages
+ * of an earlier log have different salts. So if this log has more than one commit after the damage, acknowledged writes
+ * are lost.
  *
  * https://sqlite.org/fileformat2.html#the_write_ahead_log
  */
@@ -11,15 +12,15 @@ import { closeSync, openSync, readSync } from 'node:fs';
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** The byte order of the words in checksums is given by the last bit. */
+/** The number at the start of every log. Its last bit gives the byte order for calculating checksums. */
 const MAGIC = 0x377f0682;
 
 export interface LogDamage {
-  /** Commits after the damage, which SQLite will not read; null if the header of the log is damaged. */
+  /** Number of commits after the damage, which SQLite will not read. Null if the header of the log is damaged. */
   commits: number | null;
 }
 
-/** Undefined if there is no log, it is intact, or the damage can only concern its last transaction. */
+/** Returns undefined if there is no log, if the log is intact, or if only its last transaction can be damaged. */
 export function findDamage(databasePath: string): LogDamage | undefined {
   let file: number;
   try {
@@ -59,7 +60,7 @@ function readLog(file: number): LogDamage | undefined {
       add(sum, frame, { from: FRAME_HEADER_BYTES, to: frame.byteLength, isLittle });
       isWhole = isOfThisLog && isSum(sum, frame, 16);
     }
-    // The size of the database after a commit; 0 in the other frames of a transaction.
+    // This field has the size of the database in the last frame of a transaction, and 0 in all other frames.
     if (!isWhole && isOfThisLog && frame.getUint32(4) !== 0) commits += 1;
   }
   if (!isHeader) return frames > 0 ? { commits: null } : undefined;

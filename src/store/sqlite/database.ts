@@ -1,51 +1,58 @@
-/** One connection to an SQLite file: the only importer of node:sqlite, whose classes are being renamed. */
+/** One connection to an SQLite file. No other file imports node:sqlite, because its classes are being renamed. */
 import { closeSync, openSync } from 'node:fs';
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 /** A value that can be bound to a `?`. */
 export type Value = SQLInputValue;
 
-/** Older versions can lose commits when a WAL is reset: https://sqlite.org/wal.html#walresetbug */
+/**
+ * The oldest supported version. Older versions can lose commits when a WAL is reset:
+ * https://sqlite.org/wal.html#walresetbug
+ */
 const OLDEST_SQLITE = [3, 51, 3] as const;
-/** How long a statement waits for another process's write lock; this blocks the thread. */
+/** Maximum time that a statement waits for another process's write lock. The wait blocks the thread. */
 const BUSY_MS = 5_000;
 /**
- * Page cache of a connection; the operating system also caches the file. Larger caches make no run faster (150,000 and
- * 400,000 records with random ids), and make the process larger and commits slower: when a B-tree splits, SQLite
- * temporarily gives a page a number beyond the end of the file, and then scans the whole cache to remove it. With 32 MiB
- * that was 15 % of the writer's time in random order (137 µs per queue call; 112 µs with 8 MiB).
+ * Size of a connection's page cache. The operating system also caches the file. A larger cache made no benchmark faster
+ * (150,000 and 400,000 records with random ids), but made the process larger and commits slower. When a B-tree splits,
+ * SQLite temporarily gives a page a number beyond the end of the file, and then scans the whole cache to remove this
+ * page. With 32 MiB, the scan took 15 % of the writer's time in random order (137 µs per queue call; 112 µs with 8
+ * MiB).
  */
 const WRITER_CACHE_KIB = 8_192;
 const READER_CACHE_KIB = 16_384;
 /**
- * The size of the WAL, in pages, at which it is checkpointed (16 MB). Measured with random ids: a fifth more writes per
- * second than with 1,000 pages, and no other write waits longer.
+ * The size, in pages, at which the WAL is checkpointed (16 MB). Measured with random ids: a fifth more writes per
+ * second than at 1,000 pages, without longer waits for other writes.
  */
 const CHECKPOINT_PAGES = 4_000;
 
-/** Bytes to which a larger WAL file is truncated after a checkpoint. */
+/** A WAL file that is larger than this, in bytes, is truncated to this size after a checkpoint. */
 const LOG_SIZE_LIMIT = 67_108_864;
 
 export interface DatabaseOptions {
   readOnly?: boolean;
-  /** `FULL`: commits wait for the disk and survive a power failure. `OFF` is for tests. */
+  /** With `FULL`, commits wait for the disk and survive a power failure. `OFF` is for tests. */
   synchronous?: 'FULL' | 'OFF';
-  /** How long a statement waits for the lock, in milliseconds. */
+  /** Maximum time that a statement waits for the lock, in milliseconds. */
   busyMs?: number;
 }
 
 /**
- * A connection with a cache of prepared statements. It has no iterators: an open one would keep the WAL from being reset
- * (measured: it grew to 417 MB).
+ * A connection with a cache of prepared statements. It offers no iterators, because an open iterator would keep the WAL
+ * from being reset (measured: the WAL grew to 417 MB).
  *
- * Deleted content is always overwritten with zeros (`secure_delete`), for erasing people. Inserting, changing and pruning
- * 200,000 rows took the same time with and without it.
+ * Deleted content is always overwritten with zeros (`secure_delete`), so that a person's data can be erased. Inserting,
+ * changing and pruning 200,000 rows took the same time with and without `secure_delete`.
  */
 export class Database {
   readonly #handle: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
 
-  /** Opens the file, and creates it unless `readOnly`. Throws an Error if this SQLite is too old. */
+  /**
+   * Opens the file. Creates the file if it is missing, unless `readOnly` is set. Throws an Error if this SQLite is too
+   * old.
+   */
   constructor(path: string, options: DatabaseOptions = {}) {
     const { readOnly = false, synchronous = 'FULL', busyMs = BUSY_MS } = options;
     if (!readOnly) makeForOwner(path);
@@ -73,7 +80,7 @@ export class Database {
     return row && (toObject(names, row) as Row);
   }
 
-  /** Every row; the statement must bound how many. */
+  /** Returns every row. The statement must limit the number of rows. */
   all<Row>(sql: string, ...values: Value[]): Row[] {
     const { statement, names } = this.#reading(sql);
     const rows = statement.all(...values) as unknown as readonly (readonly unknown[])[];
@@ -91,8 +98,8 @@ export class Database {
   }
 
   /**
-   * Copies the database into another file, `pages` pages per step, in a thread of its own. This connection may be used
-   * between steps, but no transaction may be open at the first step. An error thrown by `onStep` ends the copy.
+   * Copies the database into another file, in steps of `pages` pages, in a separate thread. This connection may be used
+   * between steps, but no transaction may be open at the first step. The copy ends if `onStep` throws.
    */
   async copyTo(
     file: string,
@@ -101,7 +108,10 @@ export class Database {
     await backup(this.#handle, file, { rate: options.pages, progress: options.onStep });
   }
 
-  /** Whether a transaction is open. SQLite may have rolled it back itself, for example because the disk is full. */
+  /**
+   * Whether a transaction is open. SQLite may have rolled the transaction back itself, for example because the disk is
+   * full.
+   */
   get inTransaction(): boolean {
     return this.#handle.isTransaction;
   }
@@ -111,7 +121,9 @@ export class Database {
     this.#handle.close();
   }
 
-  /** Never evicts: values are always bound, so the source code limits the number of different statements. */
+  /**
+   * The cache never evicts a statement. Values are always bound, so the source code limits the number of statements.
+   */
   #statement(sql: string): Prepared {
     let prepared = this.#statements.get(sql);
     if (prepared === undefined) {
@@ -132,11 +144,14 @@ export class Database {
 
 interface Prepared {
   statement: StatementSync;
-  /** The names of the columns, once they are needed. */
+  /** The names of the columns. They are read when they are first needed. */
   names: readonly string[] | undefined;
 }
 
-/** Measured with twelve columns: 0.8 µs; the object made by SQLite's binding takes 1.1 µs, or 2.6 µs with a copy. */
+/**
+ * Makes an object from a row. Measured with twelve columns: this takes 0.8 µs; SQLite's binding takes 1.1 µs to make an
+ * object, or 2.6 µs with a copy.
+ */
 function toObject(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (let at = 0; at < names.length; at += 1) object[names[at] as string] = row[at];
@@ -157,7 +172,7 @@ export function withDatabase<Result>(
   }
 }
 
-/** The schema version; 0 if there are no tables. */
+/** Returns the schema version, or 0 if there are no tables. */
 export function schemaVersion(db: Database): number {
   return db.get<{ user_version: number }>('pragma user_version')?.user_version ?? 0;
 }
@@ -171,7 +186,7 @@ export const FULL = 13;
 export const CANTOPEN = 14;
 export const NOTADB = 26;
 
-/** Codes about the file, the disk or another process, not about the statement. */
+/** Result codes about the file, the disk or another process. All other codes are about the statement. */
 const OUTSIDE_CODES: ReadonlySet<number | undefined> = new Set([
   BUSY,
   6, // SQLITE_LOCKED
@@ -201,12 +216,16 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
-/** Creates the file readable only by its owner, independent of the umask. SQLite gives the WAL the same mode. */
+/**
+ * Creates the file with permissions that let only its owner read it for any umask. SQLite gives the WAL the
+ * same permissions.
+ */
 function makeForOwner(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch {
-    // The file exists, or cannot be created, which SQLite will report.
+    // The file exists already, or it cannot be created. In the second case, SQLite reports the error when it opens the
+    // file.
   }
 }
 
@@ -225,30 +244,32 @@ function refuseOldSqlite(handle: DatabaseSync): void {
 }
 
 /**
- * How a statement for both databases is translated for SQLite. What these rules do not cover is written twice, as
- * `{ sqlite, postgres }`.
+ * Rules that translate a statement for both databases into SQLite's dialect. A statement that these rules do not cover
+ * is written once for each database, as `{ sqlite, postgres }`.
  */
 const RULES: readonly (readonly [RegExp, string])[] = [
-  // Numbered parameters: in SQLite `$` starts a name.
+  // Numbered parameters start with `?`, because `$` starts the name of a parameter in SQLite.
   [/\$(\d+)/g, '?$1'],
-  // Values have the type that was stored, and texts are compared by bytes.
+  // Casts and collations are removed: SQLite keeps the type of a stored value, and compares text by bytes.
   [/::[a-z]+(?:\[\])?/g, ''],
   [/ collate "C"/g, ''],
-  // There is one writer: nobody else can change what it has read.
+  // Row locks are removed. There is only one writer, so no other transaction can change the rows that it has read.
   [/\s+for (?:no key update|update|key share|share)(?: of \w+)?(?: skip locked| nowait)?/g, ''],
   [/\bstrpos\(/g, 'instr('],
-  // If one value is null, these return null on SQLite but the other value on PostgreSQL: do not pass nulls.
+  // Do not pass nulls to these functions. If one value is null, SQLite returns null, but PostgreSQL returns the other
+  // value.
   [/\bgreatest\(/g, 'max('],
   [/\bleast\(/g, 'min('],
   // Lists are passed as JSON.
   [/\bunnest\((\?\d+)\) as (\w+) \((\w+)\)/g, '(select value as $3 from json_each($1)) as $2'],
   [/<> all\((\?\d+)\)/g, 'not in (select value from json_each($1))'],
   [/= any\((\?\d+)\)/g, 'in (select value from json_each($1))'],
-  // A comment for PostgreSQL. Needed where SQLite, which has no statistics here, would scan the table.
+  // PostgreSQL sees a comment. SQLite needs the name of the index, because it has no statistics and would scan the
+  // table.
   [/\/\* use (\w+) \*\//g, 'indexed by $1'],
-  // SQLite plans by the value of a bare `limit ?`, and prepares the statement again whenever the value is bound; it does
-  // not evaluate an expression. Measured: 2 µs instead of 9 for due deliveries of a lane, 5 instead of 70 for prunable jobs.
-  // A null means no limit.
+  // SQLite plans by the value of a bare `limit ?`, and prepares the statement again whenever a value is bound. It does
+  // not plan by the value of an expression. Measured: due deliveries of a lane take 2 µs instead of 9, and prunable
+  // jobs 5 µs instead of 70. Null means no limit.
   [/\blimit (\?\d*)/g, 'limit coalesce($1, -1)'],
 ];
 

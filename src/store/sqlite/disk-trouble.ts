@@ -1,12 +1,12 @@
-/** Disks that cannot be written: the error codes, the sentences for callers, and a probe for recovery. */
+/** Handles disks that cannot be written: error codes, sentences for callers, and a probe for recovery. */
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import { CANTOPEN, CORRUPT, type Database, FULL, IOERR, NOTADB, READONLY, resultCode } from './database.ts';
 
-/** The codes of problems that affect every write. */
+/** Codes of Problems that affect every write. */
 export type DiskTrouble = 'disk_full' | 'disk_failed';
 
-/** The problem with which a batch of writes is refused when it failed as a whole. */
+/** Returns the Problem for all calls of a batch that failed as a whole. */
 export function refusalOf(cause: unknown): Problem {
   const code = resultCode(cause);
   if (code === FULL) return new Problem('disk_full', { cause });
@@ -19,15 +19,16 @@ export function troubleOf({ code }: Problem): DiskTrouble | undefined {
 }
 
 /**
- * Turns an error of SQLite about a file or its disk into an error that names the file and the next step. Returns any other
- * error unchanged.
+ * Turns an error of SQLite about a file or its disk into an error that names the file and the next step. Returns any
+ * other error unchanged.
  */
 export function explainUnusable(cause: unknown, path: string): unknown {
   const why = cause instanceof Error ? cause.message : '';
   switch (resultCode(cause)) {
     case FULL:
       return new Error(
-        `The disk of ${dirname(path)} is full, and opening a database needs some space. Free some space there, and start again`,
+        `The database cannot be opened, because the disk that contains ${dirname(path)} is full. ` +
+          'Free some space on this disk, and start again',
         { cause },
       );
     case CORRUPT:
@@ -49,10 +50,13 @@ export function explainUnusable(cause: unknown, path: string): unknown {
   }
 }
 
-/** How much must fit before the disk counts as recovered: even on a full disk the WAL may have room for a page. */
+/**
+ * Number of bytes that must fit before the disk counts as recovered. A smaller probe is not enough, because even on a
+ * full disk the WAL may have room for a page.
+ */
 const PROBE_BYTES = 262_144;
 
-/** Whether the disk can be written: writes something, and deletes it again. */
+/** Whether the disk can be written. Writes a probe, and deletes it again. */
 export function canWrite(db: Database): boolean {
   try {
     db.run("insert or replace into instance (name, value) values ('disk_probe', ?)", 'x'.repeat(PROBE_BYTES));

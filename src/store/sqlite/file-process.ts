@@ -1,4 +1,6 @@
-/** The process that works on whole files for `file-tasks.ts`: receives its task over IPC, sends the result, and ends. */
+/**
+ * Runs one task of `file-tasks.ts` on a whole file. The process receives its task over IPC, sends the result, and ends.
+ */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import type { Scrubbed } from '../store.ts';
@@ -9,7 +11,7 @@ import type { FileResult, FileTask, FileTasks, ScrubTask } from './file-tasks.ts
 
 const TASKS: FileTasks = {
   writeSnapshot,
-  /** An unfinished backup is not named when its parent has ended. */
+  /** If the parent has ended, the backup does not get its final name. */
   finishBackup: (input) => finishBackup({ ...input, isWanted }),
   findDamage,
   scrub,
@@ -24,13 +26,14 @@ process.once('message', ({ task, input, from }: FileTask) => {
   if (task !== 'scrub') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   let result: FileResult;
   try {
-    if (!isWanted()) throw new Error('The process that requested this has ended');
+    if (!isWanted()) throw new Error('The process that requested this task has ended');
     result = { done: TASKS[task](input as never) };
   } catch (error) {
     const { message } = explainUnusable(error, (input as { path: string }).path) as Error;
     result = { failed: message };
   }
-  // The parent would remove the unfinished file, but it was killed. A finished backup already has its final name.
+  // Normally the parent removes the unfinished file. If the parent was killed, this process does. A finished backup
+  // already has its final name, and is kept.
   if (!isWanted() && 'file' in (input as object)) removeUnfinished((input as { file: string }).file);
   process.send?.(result, () => process.disconnect?.());
 });
@@ -42,8 +45,9 @@ function findDamage({ path, full }: { path: string; full: boolean }): string[] {
   if (full) return inspect(path).mistakes;
   try {
     return withDatabase(path, { readOnly: true }, (db) => {
-      // Table by table: a read of the whole file would keep the write-ahead log from being reset for longer. Measured with
-      // 180 MB: 1.3 s, the longest table 0.3 s; with 1.7 GB, most of them in one table: 3.3 s and 2.0 s.
+      // Tables are checked one by one, because a single read of the whole file would keep the write-ahead log from
+      // being reset for longer. Measured with 180 MB: 1.3 s in total, and 0.3 s for the longest table. With 1.7 GB,
+      // most of it in one table: 3.3 s in total, and 2.0 s for this table.
       const tables = db.all<{ name: string }>(
         "select name from sqlite_schema where type = 'table' order by name",
       );
@@ -60,16 +64,16 @@ function findDamage({ path, full }: { path: string; full: boolean }): string[] {
   }
 }
 
-/** How long to wait for readers and writers that keep the log from being emptied. */
+/** Maximum time to wait for readers and writers that keep the log from being emptied. */
 const PATIENCE_MS = 10_000;
 const PAUSE_MS = 50;
-/** How long one try waits, and blocks writers. */
+/** Maximum time that a single attempt to empty the log waits. Writers are blocked meanwhile. */
 const BUSY_MS = 20;
 const CHUNK_BYTES = 1_048_576;
 
 /**
- * Removes erased content from the disk. Opens the database for each step: this process may have no open connection while
- * `holds` reads the file.
+ * Removes erased content from the disk. Opens the database again for each step, because this process may have no open
+ * connection while `holds` reads the file.
  */
 function scrub({ path, traces, rewriteBytes }: ScrubTask): Scrubbed {
   let logEmptied = withDatabase(path, { busyMs: BUSY_MS }, emptyLog);
@@ -83,7 +87,7 @@ function scrub({ path, traces, rewriteBytes }: ScrubTask): Scrubbed {
   return { logEmptied, rewritten, tracesLeft };
 }
 
-/** Checkpoints the WAL and truncates it; most of that does not block writers. */
+/** Checkpoints the WAL and truncates it. Most of this work does not block writers. */
 function emptyLog(db: Database): boolean {
   const giveUpAt = performance.now() + PATIENCE_MS;
   while (performance.now() < giveUpAt) {
@@ -95,8 +99,9 @@ function emptyLog(db: Database): boolean {
 }
 
 /**
- * Rewrites every page. Blocks all writers, for about 1 s per 100 MB. Needs as much free space beside the file and in the
- * directory for temporary files; without it, changes nothing and returns false.
+ * Rewrites every page, and blocks all writers for about 1 s per 100 MB. Needs free space for another copy of the file,
+ * both beside the file and in the directory for temporary files. Without enough space, changes nothing and returns
+ * false.
  */
 function rewrite(db: Database): boolean {
   try {

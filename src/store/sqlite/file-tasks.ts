@@ -9,46 +9,50 @@ import type { Scrubbed } from '../store.ts';
 export interface FileTasks {
   writeSnapshot(of: { path: string; file: string; directory: string }): void;
   finishBackup(of: BackupInput & { file: string }): MadeBackup;
-  /** With `full`, also compares indexes with their tables, and versions with their records. */
+  /** If `full` is set, also compares indexes with their tables, and versions with their records. */
   findDamage(of: { path: string; full: boolean }): string[];
   scrub(of: ScrubTask): Scrubbed;
 }
 
 export interface ScrubTask {
   path: string;
-  /** Texts that must no longer occur in the file, ignoring the case of ASCII letters. */
+  /** Text that must no longer occur in the file. The case of ASCII letters is ignored. */
   traces: readonly string[];
-  /** The size up to which the file is rewritten when traces are found. */
+  /** Maximum size of a file that is rewritten when traces are found. */
   rewriteBytes: number;
 }
 
 export interface FileTask {
   task: keyof FileTasks;
   input: unknown;
-  /** The id of the process that waits: when it has died, nothing must be done or named any more. */
+  /**
+   * The id of the process that waits for the result. Once this process has ended, no task starts, and no backup gets
+   * its final name.
+   */
   from: number;
 }
 
-/** The result of a task; `failed` is a sentence. */
+/** The result of a task. If the task failed, `failed` is a sentence that says why. */
 export type FileResult = { done: unknown } | { failed: string };
 
 /**
- * A process instead of a thread, because SQLite must be interruptible in the middle of a statement, run at a low priority,
- * and not share its file locks with this process: closing a file drops all locks of a process on it (POSIX).
+ * Runs a task in a process instead of a thread, for three reasons: SQLite must be interruptible in the middle of a
+ * statement, run at a low priority, and not share its file locks with this process. On POSIX systems, closing a file
+ * drops all locks that the process has on this file.
  *
  * @param options.signal kills the process
- * @param options.program the file without its extension; tests have their own
- * @throws Error when the task fails, or the process ends without a result, killed by the signal or otherwise
+ * @param options.program the program's file without its extension; tests have programs of their own
+ * @throws Error if the task fails, or if the process ends without a result, killed by the signal or otherwise
  */
 export async function runFileTask<Name extends keyof FileTasks>(
   task: Name,
   input: Parameters<FileTasks[Name]>[0],
   { signal, program = './file-process' }: { signal?: AbortSignal | undefined; program?: string } = {},
 ): Promise<ReturnType<FileTasks[Name]>> {
-  // The extension of this file, so that the compiled code finds the compiled program.
+  // The program has the same extension as this file, so that compiled code runs the compiled program.
   const script = new URL(program + extname(import.meta.url), import.meta.url);
   const child = fork(script, { env: {}, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  // Not `exit`: the result may still be on its way then.
+  // The event is not `exit`, because the result may still be on its way when the process exits.
   const closed = once(child, 'close').catch(() => undefined);
   const kill = () => child.kill('SIGKILL');
   signal?.addEventListener('abort', kill, { once: true });
@@ -75,7 +79,9 @@ export async function runFileTask<Name extends keyof FileTasks>(
   }
 }
 
-/** Checks a database file for damage. Returns problems, as sentences; undefined if the signal aborted the check. */
+/**
+ * Checks a database file for damage. Returns each problem as a sentence, or undefined if the signal aborted the check.
+ */
 export async function findDamage(
   input: Parameters<FileTasks['findDamage']>[0],
   signal: AbortSignal,

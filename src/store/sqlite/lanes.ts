@@ -1,4 +1,4 @@
-/** Lanes: webhooks with due deliveries, and loading the due deliveries of one. */
+/** Finds lanes (webhooks with due deliveries), and loads the due deliveries of a lane. */
 
 import {
   DELIVERY_CLASSES,
@@ -25,7 +25,7 @@ import type { LaneName, View } from '../transaction.ts';
 
 const COLUMNS = `${LANE_COLUMNS}, 0 as epoch`;
 const HAS_DUE = hasDue({ seen: '0', ahead: true }).sqlite;
-/** Exported for the test of its query plan. */
+/** This query is exported so that a test can check its plan. */
 export const DUE_OF_NAMED = `
   select ${COLUMNS} from json_each($2) named
   cross join webhook on webhook.team_id = named.value ->> 0 and webhook.id = named.value ->> 1
@@ -43,8 +43,8 @@ export async function lane(view: View, { teamId, webhookId }: LaneName): Promise
   return row && toLane(row);
 }
 
-// Reads only ids, from indexes: the sender may already have most of these deliveries, and need not read their events
-// again.
+// Only ids are read at first, from indexes. The sender may already have most of these deliveries, and need not read
+// their events again.
 const OF_A_LANE = `state = 'waiting' and team_id = $1 and webhook_id = $2`;
 const dueOfAClass = (isDue: string) => `
   select id from delivery indexed by delivery_due
@@ -81,13 +81,14 @@ export async function load(
   if (wanted.length === 0) return [];
   const rows = await view.db.all<DueRow>(BY_ID, teamId, webhookId, wanted);
   if (ordered) return rows.map(toDue);
-  // New deliveries are due, unless the clock was set back; if no delivery is due, those dated far ahead are.
+  // New deliveries are due, unless they were stored before the clock was set back. If no new delivery is due, the ones
+  // dated far ahead are returned.
   const isDue = ({ place, dueAt }: DueRow) => place > 0 || dueAt <= view.now;
   const hasLive = rows.some(({ place, dueAt }) => place === 0 && dueAt <= view.now);
   return rows.filter((row) => isDue(row) || (!hasLive && row.dueAt > view.now + LONGEST_WAIT_MS)).map(toDue);
 }
 
-/** New deliveries by sequence, then retries and replays by due time. */
+/** Returns new deliveries by sequence number, followed by retries and replays by due time. */
 async function idsOf(view: View, input: Parameters<Store['deliveries']['load']>[0]): Promise<string[]> {
   const { teamId, webhookId, limits, ordered } = input;
   if (ordered) return ids(view, IN_ORDER, teamId, webhookId, limits.live);
@@ -99,7 +100,7 @@ async function idsOf(view: View, input: Parameters<Store['deliveries']['load']>[
   return found;
 }
 
-/** Due retries or replays or, if there are none, those dated before the clock was set back. */
+/** Returns due retries or replays. If none is due, returns the ones that were stored before the clock was set back. */
 async function dueLater(
   view: View,
   { teamId, webhookId }: LaneName,

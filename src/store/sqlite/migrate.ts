@@ -11,14 +11,17 @@ const WAL_MS = 5_000;
 
 /**
  * Runs the pending migrations. An existing database is first backed up into `backups/` beside it. Several processes may
- * call this at the same time: migrations run under the write lock. Throws an Error when the schema is newer than this code,
- * or when it is older and a server is running on it.
+ * call this at the same time, because migrations run under the write lock. Throws an Error if the schema is newer than
+ * this code, or if it is older and a server is running on the database.
  */
 export function migrate(input: {
   path: string;
   log: Logger;
   now: number;
-  /** Whether this process owns the data directory. Otherwise it takes ownership meanwhile: no server may be running. */
+  /**
+   * Whether this process owns the data directory. If not, it takes ownership during the migration, and no server may be
+   * running.
+   */
   own?: boolean;
   /** The directory with the .sql files (default: `../migrations/`). */
   directory?: string;
@@ -29,13 +32,14 @@ export function migrate(input: {
   let ownership: Ownership | undefined;
   try {
     useWal(db);
-    // Migrations may rebuild tables that other tables refer to.
+    // Foreign keys are off, because migrations may rebuild tables that other tables refer to.
     db.exec('pragma foreign_keys = off');
     const found = schemaVersion(db);
     if (found > newest) {
       throw new Error(
         `The database ${input.path} has schema version ${found}, and this flowhook knows versions up to ${newest}. ` +
-          'Run the newer flowhook again, or restore the backup made before the migration: `flowhook backup list`',
+          'Run the newer flowhook again, or restore the backup that was made before the migration. ' +
+          'To list backups, run `flowhook backup list`',
       );
     }
     if (found === newest) return;
@@ -49,12 +53,15 @@ export function migrate(input: {
   }
 }
 
-/** The schema version of a file, and its pending migrations. Changes nothing and creates no file. */
+/** Returns the schema version of a file, and its pending migrations. Changes nothing and creates no file. */
 export function lookAtSchema(path: string): SchemaState {
   return schemaState('sqlite', existsSync(path) ? withDatabase(path, { readOnly: true }, schemaVersion) : 0);
 }
 
-/** Retries: SQLite does not wait when two processes switch to WAL at the same moment. */
+/**
+ * Turns WAL mode on. Tries again when two processes do this at the same moment, because SQLite does not wait in this
+ * case.
+ */
 function useWal(db: Database): void {
   const giveUpAt = performance.now() + WAL_MS;
   for (;;) {
@@ -68,11 +75,14 @@ function useWal(db: Database): void {
   }
 }
 
-/** All or none: another process that opens a new database meanwhile must not take it for one of an older version. */
+/**
+ * Runs either all migrations or none. If another process opens a new database meanwhile, it must not see an old
+ * version.
+ */
 function run(db: Database, migrations: readonly Migration[]): void {
   db.exec('begin immediate');
   try {
-    // Read under the lock: another process may have run them while this one waited.
+    // The version is read under the lock, because another process may have migrated while this process waited.
     const found = schemaVersion(db);
     for (const { number, sql } of migrations) {
       if (found >= number) continue;

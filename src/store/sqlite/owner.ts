@@ -1,4 +1,4 @@
-/** Exclusive ownership of a data directory, by a lock that ends with its process, and a watch over its files. */
+/** Exclusive ownership of a data directory, and a watch over its files. The lock ends with its process. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InUseError, Problem } from '../../model/error.ts';
@@ -6,14 +6,14 @@ import type { Logger } from '../../observe/log.ts';
 import { MOST_LOG_BYTES } from '../store.ts';
 import { Database, isBusy, withDatabase } from './database.ts';
 
-/** Held until `release`, or until the process ends in any way. */
+/** Ownership lasts until `release`, or until the process ends in any way. */
 export interface Ownership {
   release(): void;
 }
 
 /**
- * Takes the directory of a database file for this process, by a lock on `owner.db` beside it. Throws an InUseError if
- * another process has it.
+ * Takes ownership of a database file's directory for this process, by a lock on `owner.db` in this directory. Throws an
+ * InUseError if another process is the owner.
  */
 export function takeOwnership(databasePath: string): Ownership {
   const directory = dirname(databasePath);
@@ -24,7 +24,7 @@ export function takeOwnership(databasePath: string): Ownership {
   );
 }
 
-/** Whether another process owns the directory of a database file. Read-only. */
+/** Whether another process owns the directory of a database file. Changes nothing. */
 export function isOwned(databasePath: string): boolean {
   const path = join(dirname(databasePath), 'owner.db');
   if (!existsSync(path)) return false;
@@ -38,15 +38,15 @@ export function isOwned(databasePath: string): boolean {
 }
 
 /**
- * Holds `BEGIN EXCLUSIVE` on a file, which is created if necessary and stays empty.
+ * Holds `BEGIN EXCLUSIVE` on a file. Creates the file if necessary, and leaves it empty.
  *
- * @param refusal the error message when another process has the lock
+ * @param refusal the error message if another process has the lock
  * @throws InUseError
  */
 export function holdFile(path: string, refusal: string): Ownership {
   let database: Database | undefined;
   try {
-    // Opening reads the file, so it may already meet the lock.
+    // Opening is inside of the `try`, because it reads the file and may already fail because of the lock.
     database = new Database(path, { busyMs: 0 });
     database.exec('begin exclusive');
   } catch (error) {
@@ -58,27 +58,28 @@ export function holdFile(path: string, refusal: string): Ownership {
   return { release: () => held.close() };
 }
 
-/** Maximum age of the last check when something is written: a check takes about 10 µs. */
+/** A write checks the files again if the last check is older than this. A check takes about 10 µs. */
 const FRESH_MS = 50;
 /** Interval of checks while nothing is written. */
 const EVERY_MS = 1_000;
 
 /**
  * Detects that the files of a running server were moved, deleted or replaced, and reports when the log becomes large.
- * Writes would continue in files that nobody finds, and without `owner.db` a second server could start on the same data.
+ * Without this check, writes would continue in files that nobody finds. Without `owner.db`, a second server could start
+ * on the same data.
  */
 export class OwnFiles {
   readonly #path: string;
   readonly #log: Logger;
   readonly #seen = new Map<string, string>();
-  /** The last one locks the existing file; earlier ones lock files that were deleted. */
+  /** The last ownership locks the file that exists now. Earlier ones lock files that were deleted or replaced. */
   readonly #owned: Ownership[];
   readonly #timer: NodeJS.Timeout;
   #problem: Problem | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #isLogLarge = false;
 
-  /** Call this when the database is open, so that all its files exist. */
+  /** Starts watching. Call this once the database is open, so that all its files exist. */
   constructor({ path, ownership, log }: { path: string; ownership: Ownership; log: Logger }) {
     this.#path = path;
     this.#log = log;
@@ -90,7 +91,7 @@ export class OwnFiles {
     }, EVERY_MS).unref();
   }
 
-  /** Why nothing may be written now; undefined while all files are the ones that were opened. */
+  /** Why nothing may be written now. Undefined while all files are the ones that were opened. */
   get problem(): Problem | undefined {
     if (performance.now() - this.#checkedAt > FRESH_MS) this.#check();
     return this.#problem;
@@ -111,7 +112,7 @@ export class OwnFiles {
     else this.#log.error({ path: this.#path, why: sentence }, 'files.gone: nothing is written');
   }
 
-  /** Logs once that the log is large, and once that it no longer is. */
+  /** Logs once when the log has become large, and once when it is no longer large. */
   #checkLog(): void {
     const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     if (bytes > MOST_LOG_BYTES === this.#isLogLarge) return;
@@ -120,7 +121,9 @@ export class OwnFiles {
     else this.#log.warn({ bytes }, 'log.large: another program is reading an old state of the database');
   }
 
-  /** What is wrong with the files; undefined while they are the ones that were opened. */
+  /**
+   * Returns a sentence that says what is wrong with the files. Undefined while all files are the ones that were opened.
+   */
   #mistake(): string | undefined {
     const owner = join(dirname(this.#path), 'owner.db');
     let file = this.#path;
@@ -136,7 +139,7 @@ export class OwnFiles {
   /**
    * Whether the file is the one that was opened.
    *
-   * @throws when it cannot be read, for example because the directory is now a link to itself
+   * @throws Error if the file cannot be examined, for example because the directory is now a link to itself
    */
   #isSame(file: string): boolean {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -146,7 +149,7 @@ export class OwnFiles {
     return first === undefined || first === identity;
   }
 
-  /** Takes the lock again after its file was deleted or replaced; returns a sentence if another server was faster. */
+  /** Takes the lock again after `owner.db` was deleted or replaced. If this fails, returns a sentence that says why. */
   #retake(file: string): string | undefined {
     try {
       this.#owned.push(takeOwnership(this.#path));
@@ -166,21 +169,22 @@ export class OwnFiles {
 
 function moved(file: string): string {
   return (
-    `The file ${shortName(file)} was moved, deleted or replaced while the server was running: nothing is written. ` +
-    'Restore the same file, or stop the server before you change its files'
+    `The file ${shortName(file)} was moved, deleted or replaced while the server was running, ` +
+    'so the server has stopped writing. Put the same file back. To change files of the database, stop the server first'
   );
 }
 
 function unreadable(file: string, error: Error): string {
-  // Callers of the API read this too, and need not know the directory.
+  // Only the reason is quoted, without the path: callers of the API read this sentence, and need not know the
+  // directory.
   const [why] = error.message.split(', stat ');
   return (
-    `The file ${shortName(file)} of the data directory cannot be read (${why}): nothing is written. ` +
-    'Restore access to the file'
+    `The file ${shortName(file)} of the data directory cannot be read (${why}), so the server has stopped writing. ` +
+    'Make the file readable for the server again'
   );
 }
 
-/** The name used in the documentation, even if the database file has another name. */
+/** Returns the file's name in the documentation, even if the database file has a different name. */
 function shortName(file: string): string {
   if (file.endsWith('owner.db')) return 'owner.db';
   return file.endsWith('-wal') ? 'flowhook.db-wal' : 'flowhook.db';

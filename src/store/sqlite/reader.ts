@@ -19,7 +19,9 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   };
 }
 
-/** Turns operations that read into functions, on a connection. If the database cannot be used, they throw a Problem. */
+/**
+ * Turns read operations into functions on a connection. The functions throw a Problem if the database cannot be used.
+ */
 export function reading(db: Database, clock: Clock) {
   const sql = new SqliteSql(db);
   return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>

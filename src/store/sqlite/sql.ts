@@ -1,4 +1,7 @@
-/** Runs statements of operations on a connection of SQLite: synchronously, with the result in a promise. */
+/**
+ * Runs statements of operations on an SQLite connection. Statements run synchronously, and return their results as
+ * promises.
+ */
 import { type Either, type Part, type Sql, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import type { Value as Bound, Database } from './database.ts';
 
@@ -8,7 +11,7 @@ export class SqliteSql implements Sql {
   #over = false;
   #snapshots = 0;
 
-  /** @param inTransaction whether statements may run only in the transaction that is open now */
+  /** @param inTransaction whether statements may run only in the currently open transaction */
   constructor(db: Database, { inTransaction = false } = {}) {
     this.#db = db;
     this.#inTransaction = inTransaction;
@@ -32,7 +35,7 @@ export class SqliteSql implements Sql {
     return either.sqlite;
   }
 
-  /** Reads of concurrent snapshots share one transaction; none waits for anything else. */
+  /** Concurrent snapshots share one transaction. Their reads wait for nothing else while the transaction is open. */
   async snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
     if (this.#snapshots === 0) this.#db.run('begin');
     this.#snapshots += 1;
@@ -52,15 +55,18 @@ export class SqliteSql implements Sql {
     this.#over = true;
   }
 
-  /** On a full disk SQLite itself rolls back; statements sent together with the failed one would be committed alone. */
+  /**
+   * Refuses statements if the transaction has ended. When the disk is full, SQLite itself rolls back the transaction.
+   * Statements that were sent together with the failed statement would then be committed one by one.
+   */
   #open(): Database {
     this.#over ||= this.#inTransaction && !this.#db.inTransaction;
-    if (this.#over) throw new Error('The transaction of this statement is over');
+    if (this.#over) throw new Error('This statement was sent after its transaction had ended');
     return this.#db;
   }
 }
 
-/** Usually the values themselves; only types that SQLite does not have are converted. */
+/** Converts values of types that SQLite does not have. Usually there are none, and the array itself is returned. */
 function bindable(values: readonly Value[]): readonly Bound[] {
   return values.some((value) => typeof value === 'boolean' || Array.isArray(value))
     ? values.map(toBound)

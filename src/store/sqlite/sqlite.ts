@@ -28,14 +28,14 @@ export interface SqliteOptions {
   path: string;
   clock: Clock;
   publicUrl: () => string;
-  /** For teams without quotas of their own. */
+  /** The default quotas, for teams without quotas of their own. */
   quotas: Quotas;
   log: Logger;
   synchronous: 'FULL' | 'OFF';
   own: boolean;
 }
 
-/** Opens the file: takes ownership if asked to, migrates it, starts the writer thread. */
+/** Opens the file: takes ownership if requested, migrates the database, and starts the writer thread. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, clock, log, synchronous } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -69,7 +69,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Must run before SQLite opens the log, which then overwrites the commits after the damage. */
+/**
+ * Logs damage of the write-ahead log. Must run before SQLite opens the log, because SQLite then overwrites the commits
+ * after the damage.
+ */
 function reportDamage(path: string, log: Logger): void {
   const damage = findDamage(path);
   if (damage === undefined) return;
@@ -93,12 +96,12 @@ function compose(parts: {
 }): Store {
   const { path, reader, writer, clock, watchers, ownership } = parts;
   let closing: Promise<void> | undefined;
-  /** Only one scrub runs at a time. */
+  /** The most recent scrub, for running only one scrub at a time. */
   let scrubbing: Promise<unknown> = Promise.resolve();
 
   const onReader = reading(reader, clock);
 
-  /** Refuses reads after `close`; the writer itself refuses writes. */
+  /** Refuses reads after `close`. Writes need no such check, because the writer refuses them itself. */
   function untilClosed<Input, Result>(operation: (input: Input) => Promise<Result>) {
     return async (input: Input): Promise<Result> => {
       if (closing !== undefined) throw new Problem('stopping');

@@ -1,28 +1,36 @@
 /**
  * Copies a database in use into another file, a few pages at a time, on the connection that writes.
  *
- * A backup that reads one snapshot keeps the write-ahead log from being reset for its whole duration. This copy has no
- * open read: writes made meanwhile go into the copy as well, so that in the end it is the state of one commit. Only the
- * connection that writes can do that; SQLite starts over whenever another connection commits.
+ * A backup that reads one snapshot keeps the write-ahead log from being reset until the backup ends. This copy keeps no
+ * read open. Writes made during the copy also go into the copy, so that the finished copy has the state of one commit.
+ * Only the connection that writes can do this, because SQLite starts the copy over whenever another connection commits.
  */
 import { close, fdatasync, open } from 'node:fs';
 import type { Database } from './database.ts';
 
-/** Pages per step, 4 MiB: writes wait about 5 ms for a step, and it must copy more than they add meanwhile. */
+/**
+ * Number of pages per step (4 MiB). Writes wait about 5 ms for a step. A step must copy more than writes add until the
+ * next step.
+ */
 const PAGES = 1_024;
-/** Steps between flushes of the copy, which run beside writes; a single flush at the end would delay them. */
+/**
+ * Number of steps between two flushes of the copy. These flushes run beside writes, whereas one flush at the end would
+ * delay writes.
+ */
 const FLUSH_STEPS = 8;
 /**
- * Maximum number of restarts, and of consecutive steps without progress. Otherwise a process that keeps committing would
- * keep the copy from ever ending.
+ * Maximum number of restarts, and of consecutive steps without progress. Without these limits, a process that keeps
+ * committing could keep the copy from ever ending.
  */
 const MOST_RESTARTS = 5;
 const MOST_IDLE = 10_000;
 
 export interface StepCopy {
-  /** Resolves after the first step, during which nothing may be written, or when the copy has failed. */
+  /** Resolves after the first step, or if the copy has failed. Nothing may be written during the first step. */
   begun: Promise<void>;
-  /** Resolves when the file contains the whole database, in WAL mode; parts may not have been flushed yet. */
+  /**
+   * Resolves when the file contains the whole database, in WAL mode. Parts of the file may not have been flushed yet.
+   */
   done: Promise<void>;
   /** Makes `done` reject, unless the copy is complete. */
   stop(): void;
@@ -48,7 +56,7 @@ export function copyInSteps(
   const done = db
     .copyTo(file, {
       pages,
-      // An error thrown here ends the copy.
+      // If this callback throws, the copy ends.
       onStep({ totalPages, remainingPages }) {
         begun.resolve();
         const before = copied;
@@ -73,7 +81,10 @@ export function copyInSteps(
   };
 }
 
-/** Flushes the written part of a file, one flush at a time. A failure is found when the whole file is flushed. */
+/**
+ * Flushes the part of a file that was written so far, one flush at a time. A failed flush is ignored, because the final
+ * flush of the whole file reports the failure.
+ */
 function flushing(file: string): () => void {
   let isUnderWay = false;
   return () => {

@@ -1,4 +1,6 @@
-/** The writer thread: owns the only connection that writes; runs one batch at a time and replies after its commit. */
+/**
+ * The writer thread. It owns the only connection that writes, runs one batch at a time, and replies after the commit.
+ */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
 import { type Batch, type BatchResult, type PackedError, packError, runBatch } from './batch.ts';
@@ -6,9 +8,9 @@ import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
 import { copyInSteps, type StepCopy } from './step-copy.ts';
 
-/** Interval of checks for commits of other processes. */
+/** Interval at which the thread checks whether other processes have committed. */
 const FOREIGN_POLL_MS = 250;
-/** Interval of checks whether a failed disk can be written again. */
+/** Interval at which the thread checks whether a failed disk can be written again. */
 const PROBE_MS = 1_000;
 export interface WriterData {
   path: string;
@@ -16,7 +18,10 @@ export interface WriterData {
   quotas: Quotas;
 }
 
-/** Messages to the thread. The replies to batches come in their order. `copyTo` copies the database in steps; null stops the copy. */
+/**
+ * Messages to the thread. It replies to batches in the order in which they were sent. `copyTo` starts copying the
+ * database in steps; a null `copyTo` stops the copy.
+ */
 export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: true };
 
 /** Messages from the thread. */
@@ -25,7 +30,7 @@ export type FromWriter =
   | { result: BatchResult }
   /** Another process has committed something. */
   | { foreign: true }
-  /** After a result with `trouble`: the disk can be written again. */
+  /** The disk can be written again, after a result with `trouble`. */
   | { recovered: true }
   | { copied: { failed: PackedError | null } }
   | { closed: true };
@@ -34,7 +39,8 @@ if (parentPort !== null) serve(parentPort, workerData as WriterData);
 
 function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): void {
   const db = new Database(path, { synchronous });
-  // This number changes only when another connection commits. In this process only this connection does.
+  // `data_version` changes only when another connection commits. No other connection of this process does, so a change
+  // comes from another process.
   let seen = dataVersion(db);
   const poll = setInterval(() => {
     const found = dataVersion(db) ?? seen;
@@ -45,7 +51,10 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   let probing: NodeJS.Timeout | undefined;
 
   let copy: StepCopy | undefined;
-  /** One message at a time: operations are asynchronous, and no transaction may be open at the first step of a copy. */
+  /**
+   * The last message. Messages are handled one at a time, because operations are asynchronous, and because no
+   * transaction may be open at the first step of a copy.
+   */
   let last: Promise<unknown> = Promise.resolve();
 
   port.on('message', (message: ToWriter) => {
@@ -83,7 +92,10 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     port.close();
   }
 
-  /** Needed because a node that is not ready gets no requests, so that no write would show that the disk works again. */
+  /**
+   * Checks repeatedly whether the disk works again. Writes cannot show this, because a node that is not ready gets no
+   * requests.
+   */
   function probe(): void {
     probing ??= setTimeout(() => {
       probing = undefined;
@@ -97,16 +109,16 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   }
 }
 
-/** Empties the WAL; closing the connection does not, while another process has the file open. */
+/** Empties the WAL. Closing the connection does not empty the WAL while another process has the file open. */
 function emptyLog(db: Database): void {
   try {
     db.exec('pragma busy_timeout = 200; pragma wal_checkpoint(truncate)');
   } catch {
-    // Another process is reading, or the disk is full: the data is as safe in the WAL as in the file.
+    // Another process is reading, or the disk is full. The data is as safe in the WAL as in the database file.
   }
 }
 
-/** Undefined while the file cannot be read; the next write reports that to its caller. */
+/** Returns undefined if the file cannot be read. The next write then reports the error to its caller. */
 function dataVersion(db: Database): number | undefined {
   try {
     return db.get<{ data_version: number }>('pragma data_version')?.data_version;

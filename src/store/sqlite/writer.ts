@@ -1,14 +1,15 @@
 /**
- * The main side of the writer thread: collects write operations and sends them over in batches.
+ * The main side of the writer thread. It collects write operations and sends them to the thread in batches.
  *
- * Operations that wait at the same moment become *one* message and one commit, so that batches grow with the load and no
- * timer is needed. Measured behind a bare Fastify POST at 64 connections, relative to the same route without a store: 91 %
- * with two batches in flight, 77–87 % with one, 58 % with one message per operation. In the whole service, one, two and
- * four batches in flight make no difference (`npm run bench queue`: 0.26, 0.24 and 0.23 of bare Fastify).
+ * Operations that wait at the same moment become *one* message and one commit, so that batches grow with the load and
+ * no timer is needed. Measured behind a bare Fastify POST at 64 connections, relative to the same route without a
+ * store: 91 % with two batches in flight, 77–87 % with one batch in flight, 58 % with one message per operation. In the
+ * whole service, it makes no difference whether one, two or four batches are in flight (`npm run bench queue`: 0.26,
+ * 0.24 and 0.23 of bare Fastify).
  *
- * When more operations wait than fit into one batch, teams take turns (`nextBatch`).
+ * If more operations wait than fit into one batch, teams take turns (`nextBatch`).
  *
- * If the thread dies, it is restarted: its only state is its connection.
+ * If the thread dies, it is restarted. Its only state is its connection.
  */
 
 import { once } from 'node:events';
@@ -26,7 +27,7 @@ import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
 const MAX_BATCH = 512;
 const MAX_IN_FLIGHT = 2;
-/** Maximum number of waiting operations; more are refused as `overloaded`. */
+/** Maximum number of waiting operations. Further operations are refused as `overloaded`. */
 const MAX_WAITING = 20_000;
 /** Delay before a dead thread is restarted. */
 const RESTART_MS = 1_000;
@@ -42,9 +43,9 @@ export interface WriterOptions extends WriterData {
   clock: Clock;
   publicUrl: () => string;
   log: Logger;
-  /** Returns why nothing may be written now, apart from errors that the thread finds. */
+  /** Returns why nothing may be written now. Errors that the thread finds are reported separately. */
   obstacle?: () => Problem | undefined;
-  /** Called after every commit that touched something, and after commits of other processes. */
+  /** Called after every commit that changed something, and after commits of other processes. */
   onTouched: (touched: Touched) => void;
   /** Maximum number of waiting operations (default: 20,000). */
   maxWaiting?: number;
@@ -52,10 +53,10 @@ export interface WriterOptions extends WriterData {
   restartMs?: number;
 }
 
-/** Starts the thread; resolves when it can write, rejects if it cannot open the database. */
+/** Starts the thread. Resolves when the thread can write, and rejects if it cannot open the database. */
 export async function startWriter(options: WriterOptions): Promise<Writer> {
   const { path, synchronous, quotas } = options;
-  // The extension of this file, so that the compiled code finds the compiled thread.
+  // The thread's file has the same extension as this file, so that compiled code runs the compiled thread.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const workerData = { path, synchronous, quotas } satisfies WriterData;
   const writer = new Writer(() => new Worker(script, { workerData }), options);
@@ -72,29 +73,32 @@ export class Writer {
   #flushing = false;
   /** Set when a batch fails because of the disk, until the thread reports that it can write again. */
   #trouble: DiskTrouble | undefined;
-  /** Undefined while there is no thread that can write. */
+  /** The thread. Undefined while no thread can write. */
   #thread: Worker | undefined;
   #exited: Promise<void> | undefined;
   #restarting: Promise<void> | undefined;
   #copying: PromiseWithResolvers<void> | undefined;
   readonly #closed = new AbortController();
-  /** Set by `close`: calls are then refused with it. */
+  /** The error that `close` sets. All later calls are refused with this error. */
   #ended: Problem | undefined;
   #closing: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
-  /** @param open starts a thread, which sends a message when it can write */
+  /** @param open starts a thread, which sends a message once it can write */
   constructor(open: () => Worker, options: WriterOptions) {
     this.#open = open;
     this.#options = options;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
   }
 
-  /** Resolves when the thread can write; rejects if it cannot open the database. Call it once. */
+  /**
+   * Starts the first thread. Resolves when the thread can write, and rejects if it cannot open the database. Call this
+   * once.
+   */
   async start(): Promise<void> {
     const thread = this.#open();
     let cause = new Error('The writer thread has ended');
-    // Not `once`, which rejects if an error comes first.
+    // `once` from node:events is not used for `exit`, because it rejects if an `error` event comes first.
     const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
     await Promise.race([
       once(thread, 'message'),
@@ -112,7 +116,7 @@ export class Writer {
   }
 
   /**
-   * Performs an operation; resolves after its commit. Rejects with what the operation threw, or with a Problem:
+   * Performs an operation, and resolves after its commit. Rejects with the operation's own error, or with a Problem:
    * `overloaded`, `stopping`, `database_unavailable`, `data_moved`, `disk_full`, `disk_failed`.
    */
   call(name: Call['name'], input: unknown): Promise<unknown> {
@@ -130,8 +134,8 @@ export class Writer {
   }
 
   /**
-   * Copies the database into an empty file, in steps between batches (see `step-copy.ts`). One copy at a time. Rejects when
-   * another process keeps writing, when the signal aborts it, and when the thread ends.
+   * Copies the database into an empty file, in steps between batches (see `step-copy.ts`). Only one copy can run at a
+   * time. Rejects if another process keeps writing, if the signal aborts the copy, or if the thread ends.
    */
   async copyTo(file: string, signal?: AbortSignal): Promise<void> {
     if (this.#ended !== undefined || this.#thread === undefined) throw new Problem('database_unavailable');
@@ -149,7 +153,7 @@ export class Writer {
     }
   }
 
-  /** Why writes fail now; undefined if none is known to. */
+  /** Why writes fail now. Undefined if no reason for failures is known. */
   get trouble(): Problem | undefined {
     if (this.#ended !== undefined || this.#thread === undefined) return new Problem('database_unavailable');
     return this.#trouble === undefined ? this.#options.obstacle?.() : new Problem(this.#trouble);
@@ -158,11 +162,11 @@ export class Writer {
   /** How long the oldest unanswered operation has waited, in milliseconds. */
   get waitMs(): number {
     const now = performance.now();
-    // A waiting operation may be older than those in flight, because teams take turns.
+    // The oldest waiting operation may be older than the operations in flight, because teams take turns.
     return now - Math.min(this.#inFlight[0]?.[0]?.at ?? now, this.#waiting[0]?.at ?? now);
   }
 
-  /** Waits until every accepted operation has a result, then ends the thread. Calling it twice is harmless. */
+  /** Waits until every accepted operation has a result, and then ends the thread. Calling this twice is harmless. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -197,7 +201,7 @@ export class Writer {
         });
         this.#inFlight.push(batch);
       } catch (error) {
-        // An input that cannot be cloned, or a failing clock: nothing of this batch was sent.
+        // An input cannot be cloned, or the clock has failed. Nothing of this batch was sent.
         for (const call of batch) call.reject(error as Error);
       }
     }
@@ -223,12 +227,12 @@ export class Writer {
       if (result.ok) call.resolve(result.value);
       else call.reject(unpackError(result.error));
     }
-    // First sends the operations that are waiting, so that the thread is never idle while some are.
+    // Waiting operations are sent first, so that the thread is never idle while operations wait.
     this.#flush();
     if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
   }
 
-  /** Logs the trouble once, not for each batch that fails. */
+  /** Logs the trouble once, instead of once for each batch that fails. */
   #noteTrouble(trouble: DiskTrouble, result: CallResult | undefined): void {
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
@@ -257,7 +261,7 @@ export class Writer {
     if (this.#ended === undefined) this.#restarting = this.#restart();
   }
 
-  /** Tries until a thread can write. Until then all operations are refused. */
+  /** Tries to start a thread until one can write. Until then, all operations are refused. */
   async #restart(): Promise<void> {
     const { log, onTouched, restartMs = RESTART_MS } = this.#options;
     const { signal } = this.#closed;
@@ -267,7 +271,7 @@ export class Writer {
       await this.start().catch((error) => log.error({ err: error }, 'writer.not_restarted'));
     }
     log.warn({}, 'writer.restarted');
-    // Batches in flight may have been committed without notifying any watcher.
+    // Watchers are notified, because batches in flight may have been committed before the thread died.
     onTouched(ANYTHING);
   }
 
@@ -277,9 +281,10 @@ export class Writer {
 }
 
 /**
- * Splits the waiting calls into the next batch and the rest. While all of them fit, all are taken. Otherwise teams take
- * turns: one call of each team, then a second of each, and so on, so that a team with few calls does not wait for all
- * calls of another. Calls without a team (claims, settlements) serve all teams, and come first.
+ * Splits the waiting calls into the next batch and the rest. If all calls fit, the batch takes all of them. Otherwise
+ * teams take turns: the batch takes one call of each team, then a second call of each team, and so on. A team with few
+ * calls therefore does not wait for all calls of another team. Calls without a team (claims, settlements) serve all
+ * teams, and come first.
  *
  * The calls of one team stay in order, within a batch and across batches.
  */
@@ -291,7 +296,7 @@ export function nextBatch<Call extends { input: unknown }>(
   const round = roundsOf(waiting);
   const inRound: number[] = [];
   for (const number of round) inRound[number] = (inRound[number] ?? 0) + 1;
-  // Takes as many whole rounds as fit, and the oldest calls of the next round.
+  // The batch takes as many whole rounds as fit, and then the oldest calls of the next round.
   let free = most;
   let whole = 0;
   for (let calls = inRound[0] ?? 0; calls <= free; calls = inRound[whole] ?? 0) {
@@ -309,7 +314,7 @@ export function nextBatch<Call extends { input: unknown }>(
   return { batch, left };
 }
 
-/** The round of each call: one more than the number of older calls of its team; 0 for calls without a team. */
+/** Returns the round of each call: one more than the number of its team's older calls, or 0 if it has no team. */
 function roundsOf(waiting: readonly { input: unknown }[]): number[] {
   const before = new Map<string, number>();
   return waiting.map(({ input }) => {
