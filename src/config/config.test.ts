@@ -64,7 +64,7 @@ test('an invalid database URL is rejected, and the error does not quote it', () 
   for (const [url, said] of [
     ['mysql://me:hidden@x/y', /FLOWHOOK_DATABASE must be of the form sqlite:.* or postgres:/],
     ['postgres://me:hid#den@host/db', /characters of the password|%23/],
-    ['postgres://me:hidden@host', /names a database/],
+    ['postgres://me:hidden@host', /name of a database/],
     ['postgres:///db?password=hidden', /names a host/],
     [
       'postgres://me:hidden@host/db?sslmode=prefer',

@@ -1,7 +1,7 @@
 /**
- * Which operations write an audit line, and what the line says. The driver writes it in the transaction of the change
- * (`note`), from the operation's input and result. Every write operation is listed here or, with the reason why not, in
- * `audited.test.ts`.
+ * Lists the operations that write an audit line, and what each line says. The driver writes the line in the transaction
+ * of the change (`note`), using the operation's input and result. Every write operation is listed either here or, with
+ * the reason for having no audit line, in `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';
@@ -9,10 +9,10 @@ import { add } from './operations/audit.ts';
 import type { Store } from './store.ts';
 import type { Tx } from './transaction.ts';
 
-/** What an operation changed. `keyId` names the author where only the operation knows the key. */
+/** Describes what an operation changed. `keyId` names the author if only the operation knows the author's key. */
 type Described = Omit<Change, 'action' | 'teamId'> & { teamId?: string; action?: string; keyId?: string };
 
-/** Returns undefined if nothing changed. Not called when `tx.repeated` is set. */
+/** Describes the change, or returns undefined if nothing changed. Not called when `tx.repeated` is set. */
 type Describe<Operation> = Operation extends (input: infer Input) => Promise<infer Result>
   ? (input: Input, result: Result) => Described | readonly Described[] | undefined
   : never;
@@ -36,7 +36,7 @@ export const AUDITED = {
       target: at('team', id),
       summary: slug,
     }),
-    // The line belongs to the instance, because the team's own lines are deleted with the team.
+    // This line belongs to the instance instead of the team, because the team's lines are deleted with the team.
     retire: ({ teamId }, result) =>
       result?.outcome === 'retired'
         ? { teamId: OF_INSTANCE, action: 'teams.delete', target: at('team', teamId), summary: result.slug }
@@ -97,7 +97,8 @@ export const AUDITED = {
           }
         : undefined,
     unsubscribe: ({ ids }, result: number | { removed: number }) =>
-      // In the driver's transaction the result is an object, which also says whether deliveries are left to cancel.
+      // Here the result is that of the driver's transaction: an object that also says whether deliveries are left to
+      // cancel.
       (typeof result === 'number' ? result : result.removed) === 0
         ? undefined
         : ids.map((id) => ({ target: at('webhook', id), summary: '' })),
@@ -131,7 +132,7 @@ function signedIn({ teamId, keyId }: { teamId: string; keyId: string }, how: str
   return { teamId, keyId, action: 'sessions.begin', target: at('key', keyId), summary: how };
 }
 
-/** Added by `authoredBy` to the input of each operation of the table. */
+/** What `authoredBy` adds to the input of each operation of the table. */
 interface Authored {
   authored?: { author: Author; operation: string };
 }
@@ -139,8 +140,8 @@ interface Authored {
 type Groups = Record<string, Record<string, (input: object) => unknown>>;
 
 /**
- * Returns the same store, with this author in the audit lines of changes. Background work (retention, runs, deliveries)
- * uses the plain store, which writes no audit lines.
+ * Returns the same store, but with this author in the audit lines of changes. Background work (retention, runs,
+ * deliveries) uses the original store, which writes no audit lines.
  */
 export function authoredBy(store: Store, author: Author): Store {
   const { audit } = store;
@@ -163,7 +164,9 @@ export function authoredBy(store: Store, author: Author): Store {
 
 const NAMES = Object.entries(AUDITED).map(([group, operations]) => [group, Object.keys(operations)] as const);
 
-/** The audit lines of a finished operation; none if it has no author or changed nothing. */
+/**
+ * Returns the audit lines of a finished operation. The list is empty if the operation has no author or changed nothing.
+ */
 function linesOf(input: unknown, result: unknown): readonly { change: Change; author: Author }[] {
   const { authored, teamId = OF_INSTANCE } = (input ?? {}) as Authored & { teamId?: string };
   if (authored === undefined) return [];

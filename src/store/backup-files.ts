@@ -1,4 +1,4 @@
-/** Backup files: names, the manifest beside each, listing a directory, deleting old ones. */
+/** Backup files: their names, the manifest of each backup, listing a directory, and deleting old backups. */
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import { toIso } from '../std/clock.ts';
 
-/** What made the backup. Only scheduled backups are deleted automatically. */
+/** What caused the backup. Only scheduled backups are deleted automatically. */
 export type BackupOrigin = 'command' | 'scheduled' | 'migration';
 
 /** Numbers of rows, of all teams. */
@@ -32,17 +32,20 @@ export interface BackupCounts {
 /** The content of the file `<backup>.json` beside a backup. */
 export interface BackupManifest {
   format: 1;
-  /** When the backup started: it contains everything acknowledged before. ISO 8601. */
+  /** When the backup started, in ISO 8601. The backup contains every change acknowledged before this time. */
   createdAt: string;
   origin: BackupOrigin;
   schema: number;
   bytes: number;
   /** SHA-256 of the whole file, in hexadecimal. */
   sha256: string;
-  /** The fingerprint of the encryption key that the backup needs; null if it holds nothing encrypted. Never the key. */
+  /**
+   * The fingerprint of the encryption key that the backup needs, never the key itself; null if the backup contains
+   * nothing encrypted.
+   */
   encryptionKey: string | null;
   counts: BackupCounts;
-  /** When the backup was verified; null if it is damaged. ISO 8601. */
+  /** When the backup was verified, in ISO 8601; null if the backup is damaged. */
   verifiedAt: string | null;
 }
 
@@ -50,12 +53,18 @@ export interface BackupManifest {
 export interface ListedBackup {
   name: string;
   file: string;
-  /** Epoch milliseconds, rounded to a second: taken from the name. */
+  /**
+   * When the backup started, in epoch milliseconds but rounded to a second, because the time comes from the file's
+   * name.
+   */
   createdAt: number;
   origin: BackupOrigin;
   schema: number;
   bytes: number;
-  /** From the manifest; null if that is missing or describes a file of another size. ISO 8601. */
+  /**
+   * When the backup was verified, according to its manifest, in ISO 8601; null if the manifest is missing or describes
+   * a file of another size.
+   */
   verifiedAt: string | null;
 }
 
@@ -67,19 +76,21 @@ export function isBackupName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** For example `flowhook-2026-11-21T040503Z-v8.db`, or `…-v8-migration.db` for one made by a migration. */
+/**
+ * Returns a name such as `flowhook-2026-11-21T040503Z-v8.db`, or `…-v8-migration.db` for a backup made by a migration.
+ */
 export function backupName(made: { createdAt: number; schema: number; origin: BackupOrigin }): string {
   const time = toIso(made.createdAt).slice(0, 19).replaceAll(':', '');
   const ending = made.origin === 'command' ? '' : `-${made.origin}`;
   return `flowhook-${time}Z-v${made.schema}${ending}.db`;
 }
 
-/** A new hidden path in the directory, for a file that is still being written. */
+/** Returns a new path of a hidden file in the directory, for a file that is still being written. */
 export function unfinishedFile(directory: string): string {
   return join(directory, `${UNFINISHED}${randomUUID()}`);
 }
 
-/** Removes unfinished files of processes that died, and manifests without a backup. */
+/** Deletes unfinished files that processes left behind when they died, and manifests whose backup is missing. */
 export function sweepUnfinished(directory: string): void {
   const names = new Set(readdirSync(directory));
   for (const name of names) {
@@ -89,14 +100,17 @@ export function sweepUnfinished(directory: string): void {
   }
 }
 
-/** The directories that may hold backups of a database: the configured one and, on SQLite, the one for migrations. */
+/**
+ * Returns the directories that may contain backups of a database: the configured directory and, on SQLite, the
+ * directory for backups made by migrations.
+ */
 export function backupDirectories(config: { backupDirectory: string; databaseUrl: string }): string[] {
   const { backupDirectory, databaseUrl } = config;
   if (!databaseUrl.startsWith('sqlite:')) return [backupDirectory];
   return [...new Set([backupDirectory, join(dirname(databaseUrl.slice('sqlite:'.length)), 'backups')])];
 }
 
-/** The backups in a directory, newest first; empty if it does not exist. */
+/** Lists the backups in a directory, newest first. The list is empty if the directory does not exist. */
 export function listBackups(directory: string): ListedBackup[] {
   const found: ListedBackup[] = [];
   for (const name of namesIn(directory)) {
@@ -121,8 +135,8 @@ export function listBackups(directory: string): ListedBackup[] {
 }
 
 /**
- * Deletes all scheduled backups except the newest `keep`. Unverified backups do not count towards `keep`, so that they
- * never displace a good one. Returns the names of the deleted backups.
+ * Deletes all scheduled backups except the newest `keep`. Unverified backups do not count towards `keep`, so that a
+ * damaged backup never causes a good one to be deleted. Returns the names of the deleted backups.
  */
 export function keepNewest(directory: string, keep: number): string[] {
   const scheduled = listBackups(directory).filter(({ origin }) => origin === 'scheduled');
@@ -137,7 +151,7 @@ export function keepNewest(directory: string, keep: number): string[] {
   return gone.map(({ name }) => name);
 }
 
-/** The manifest of a backup; undefined if it is missing or invalid. */
+/** Reads the manifest of a backup. Returns undefined if the manifest is missing or invalid. */
 export function readManifest(file: string): BackupManifest | undefined {
   try {
     const manifest = JSON.parse(readFileSync(manifestFile(file), 'utf8')) as BackupManifest;
@@ -161,7 +175,7 @@ export function writeManifest(file: string, manifest: BackupManifest): void {
   }
 }
 
-/** Flushes a file's content, or a directory's entries, to the disk. */
+/** Flushes the content of a file, or the entries of a directory, to the disk. */
 export function syncToDisk(path: string): void {
   const fd = openSync(path, 'r');
   try {
@@ -175,7 +189,7 @@ function manifestFile(file: string): string {
   return `${file}.json`;
 }
 
-/** The size of a file in bytes; 0 if it does not exist. */
+/** Returns the size of a file in bytes, or 0 if the file does not exist. */
 export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -201,7 +215,7 @@ export interface BackupInput {
 /** A new backup. */
 export interface MadeBackup extends BackupManifest {
   file: string;
-  /** Problems found in the database, and so in the backup; a backup with problems is not verified. */
+  /** Problems found in the database, and therefore in the backup. A backup with problems does not count as verified. */
   mistakes: string[];
 }
 
@@ -224,13 +238,13 @@ export interface Inspection {
 export interface VerifiedBackup extends Inspection {
   file: string;
   bytes: number;
-  /** Whether the file matches its manifest; null without a manifest. */
+  /** Whether the file matches its manifest; null if it has no manifest. */
   checksumMatches: boolean | null;
 }
 
 export interface RestoredBackup extends VerifiedBackup {
   /** The path of the restored database. */
   database: string;
-  /** Where the previous database was moved to; null if there was none. */
+  /** The path to which the previous database was moved; null if there was none. */
   replaced: string | null;
 }

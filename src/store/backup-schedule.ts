@@ -1,4 +1,4 @@
-/** Backs up an SQLite database at an interval, and keeps the newest backups. */
+/** Backs up an SQLite database at regular intervals, and keeps only the newest backups. */
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
@@ -6,13 +6,16 @@ import { keepNewest, listBackups } from './backup-files.ts';
 import { createBackup } from './open.ts';
 import type { Store } from './store.ts';
 
-/** How often the schedule checks whether a backup is due, by the time in the name of the newest one. */
+/** How often the schedule checks whether a backup is due, by the time in the name of the newest scheduled backup. */
 const CHECK_MS = 60_000;
-/** How long after a failure the next attempt is made. */
+/** How long the schedule waits after a failed backup before it tries again. */
 const RETRY_MS = 15 * 60_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** @param options.keep number of verified backups to keep; those made by commands and migrations are never deleted */
+/**
+ * @param options.keep number of verified scheduled backups to keep; backups made by commands and migrations are never
+ *   deleted
+ */
 export function backupSchedule(options: {
   databaseUrl: string;
   copyTo: Store['copyTo'];
@@ -30,7 +33,7 @@ export function backupSchedule(options: {
     random,
     async work(signal) {
       const now = clock();
-      // Absolute, so that setting the clock back does not suspend backups for days.
+      // The difference is absolute, so that setting the clock back does not suspend backups for days.
       const isWithin = (thenMs: number, ms: number) => Math.abs(now - thenMs) < ms;
       if (isWithin(triedAt, Math.min(everyMs, RETRY_MS))) return;
       triedAt = now;
@@ -47,7 +50,7 @@ export function backupSchedule(options: {
         const removed = keepNewest(directory, keep);
         log.info({ file, bytes, removed, tookMs: Math.round(performance.now() - fromMs) }, 'backup.created');
       } catch (error) {
-        // Stopping is not a failure: the next start makes the backup.
+        // If the server is stopping, this is not a failure: the backup is made after the next start.
         if (!signal.aborted) throw error;
       }
     },

@@ -1,4 +1,4 @@
-/** Store operations that need several transactions, built from operations of the table. */
+/** Store operations that need several transactions. They combine operations of the table. */
 import type { AttemptLease } from '../model/job.ts';
 import type { StagedWrite } from '../model/planned-writes.ts';
 import type { CallsOf } from './operation.ts';
@@ -7,13 +7,16 @@ import type { OPERATIONS } from './operations/table.ts';
 
 type Calls = CallsOf<Pick<typeof OPERATIONS, 'jobs' | 'records' | 'webhooks' | 'deliveries'>>;
 
-/** Returns groups of the table, with some operations replaced by those of this file. */
+/** Returns groups of the table in which operations defined in this file replace some of the table's. */
 export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   const { unsubscribe, ...ofDeliveries } = cancelingRest({ webhooks, deliveries });
   return {
     jobs: {
       ...jobs,
-      /** Returns attempts to the queue at shutdown: due immediately, no retry used up. Ignores attempts no longer held. */
+      /**
+       * Returns attempts to the queue at shutdown. Their jobs are due immediately, and no retry is used up. Attempts
+       * that are no longer running are ignored.
+       */
       async release({ held }: { held: readonly AttemptLease[] }): Promise<void> {
         await Promise.all(held.map((one) => jobs.release({ held: one })));
       },
@@ -24,13 +27,16 @@ export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   };
 }
 
-/** Staging and removing records: each transaction handles as many as fit into about 1 MiB, at least one. */
+/**
+ * Stages and removes records in several transactions. Each transaction handles as many records as fit into about 1 MiB,
+ * but at least one.
+ */
 function inParts(parts: Calls['records']) {
   return {
     /**
-     * Writes one batch (at most 500 rows, 1 MiB) under the next version. Returns the `seq` of each write, in order.
-     * Idempotent, so that a call whose result was lost can be repeated. Rejects with an Error if a row differs from what
-     * `compare` returned. Takes several transactions if the rows that it replaces are long.
+     * Writes one batch (at most 500 records and 1 MiB) under the next version. Returns the `seq` of each write, in
+     * order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects with an Error
+     * if a row differs from what `compare` returned. Takes several transactions if the rows to be replaced are long.
      */
     async stage({
       held,
@@ -47,8 +53,8 @@ function inParts(parts: Calls['records']) {
       return { seqs };
     },
     /**
-     * Marks records of the current version (at most 500) as removed in the next one, except those that this run has
-     * written. Takes several transactions if the records are long.
+     * Marks records of the current version (at most 500) as removed in the next version, except records that this run
+     * has written. Takes several transactions if the records are long.
      */
     async remove({ held, seqs }: { held: AttemptLease; seqs: readonly number[] }): Promise<void> {
       let left = seqs;
@@ -61,8 +67,9 @@ function inParts(parts: Calls['records']) {
 }
 
 /**
- * Removing webhooks and expiring deliveries. One transaction cancels a limited number of deliveries of removed webhooks;
- * the rest is canceled in the background. If the process ends before that, `expire` cancels them.
+ * Removes webhooks and expires deliveries. One transaction cancels only a limited number of deliveries of removed
+ * webhooks; the remaining ones are canceled in the background. If the process ends before they are canceled, `expire`
+ * cancels them.
  */
 function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliveries'>) {
   let isCanceling = false;
@@ -74,7 +81,8 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
     try {
       while ((await deliveries.cancelRemoved()).more);
     } catch {
-      // Harmless: deliveries of removed webhooks are never loaded, canceled or not.
+      // A failure here is harmless, because deliveries of removed webhooks are never loaded, even if they are not
+      // canceled.
     } finally {
       isCanceling = false;
     }
@@ -82,8 +90,8 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
 
   return {
     /**
-     * Removes webhooks: nothing more is sent to them, and their waiting deliveries are canceled, a large backlog in the
-     * background. Returns the number of removed webhooks.
+     * Removes webhooks. Nothing more is sent to them, and their waiting deliveries are canceled; a large backlog is
+     * canceled in the background. Returns the number of removed webhooks.
      */
     async unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number> {
       const { removed, more } = await webhooks.unsubscribe(input);
@@ -91,16 +99,16 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
       return removed;
     },
     /**
-     * Stores the outcomes of attempts, all in one transaction. A success always counts. Any other outcome counts only if
-     * the delivery has had exactly `attempt - 1` attempts and the lane still has this `epoch`.
+     * Stores the outcomes of attempts, all in one transaction. A success always counts. Any other outcome counts only
+     * if the delivery has had exactly `attempt - 1` attempts and the lane still has the given `epoch`.
      */
     async settle({ settlements }: { settlements: readonly Settlement[] }): Promise<void> {
       if ((await deliveries.settle({ rows: settlements.map(settlementRow) })).more) void cancelTheRest();
     },
     /**
-     * Marks deliveries as dead that are still waiting `olderMs` after they were created, also those of paused webhooks. A
-     * delivery to an active webhook that was never attempted is kept for its first attempt, however old. At most `limit`
-     * per call; call until `done`.
+     * Marks deliveries as dead that are still waiting `olderMs` after they were created, including deliveries to paused
+     * webhooks. A delivery to an active webhook that was never attempted is kept for its first attempt, no matter how
+     * old it is. Handles at most `limit` deliveries per call; call until `done`.
      */
     async expire(input: { olderMs: number; limit: number }): Promise<{ done: boolean }> {
       if (!isExpiring) void cancelTheRest();

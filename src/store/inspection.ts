@@ -1,4 +1,4 @@
-/** The content of a whole database and the problems in it: for backups and for databases in use. */
+/** Inspects a whole database: counts its content and finds problems. Used for backups and for databases in use. */
 import type { BackupCounts, Inspection } from './backup-files.ts';
 import { MARKER, REFUSAL } from './copy/tables.ts';
 import { NEWEST_SCHEMA } from './migrations.ts';
@@ -7,7 +7,7 @@ import { both } from './sql.ts';
 
 const NO_COUNTS = { teams: 0, workflows: 0, jobs: 0, records: 0, events: 0, webhooks: 0, deliveries: 0 };
 
-/** Selects one row. Every version of the schema has these tables. */
+/** This statement selects one row. Every version of the schema has the tables that it reads. */
 export const CONTENTS = `
   select (select count(*) from team) as teams, (select count(*) from workflow) as workflows,
          (select count(*) from job) as jobs, (select count(*) from record) as records,
@@ -30,9 +30,9 @@ interface Version {
 }
 
 /**
- * The current version of every workflow: how many records it should have, and how many it has. Teams being deleted are
- * left out, because some of their rows are already gone. PostgreSQL counts the records of all workflows together: for a
- * single workflow the planner may not use the index.
+ * Selects, for the current version of every workflow, how many records it should have and how many it has. Teams that
+ * are being deleted are left out, because some of their rows are already gone. PostgreSQL counts the records of all
+ * workflows in one pass, because the planner may not use the index to count those of a single workflow.
  */
 export const VERSIONS = both(
   (pick) => `
@@ -60,12 +60,15 @@ export const VERSIONS = both(
   order by 1`,
 );
 
-/** The inspection of a file whose tables cannot be read, or that is not a Flowhook database. */
+/** Returns the inspection of a file whose tables cannot be read, or that is not a Flowhook database. */
 export function unreadable(schema: number, ...mistakes: string[]): Inspection {
   return { schema, newest: NEWEST_SCHEMA, counts: NO_COUNTS, encryptionKey: null, mistakes };
 }
 
-/** The inspection of a readable database, from the rows of `CONTENTS` and `VERSIONS`. */
+/**
+ * Returns the inspection of a readable database. `contents` and `versions` are the rows that `CONTENTS` and `VERSIONS`
+ * select.
+ */
 export function inspectionOf(schema: number, contents: Contents, versions: readonly Version[]): Inspection {
   const { encryptionKey, markers, ...counts } = contents;
   const newest = NEWEST_SCHEMA;
@@ -73,12 +76,12 @@ export function inspectionOf(schema: number, contents: Contents, versions: reado
     .filter(({ total, found }) => total !== found)
     .map(
       ({ workflow, version, total, found }) =>
-        `Version ${version} of ${workflow} should have ${total} records and has ${found}`,
+        `Version ${version} of workflow ${workflow} should have ${total} records, but has ${found}`,
     );
   if (markers > 0) mistakes.unshift(REFUSAL);
   if (schema > newest) {
     mistakes.unshift(
-      `The tables have schema version ${schema}, and this flowhook knows versions up to ${newest}: use the newer flowhook`,
+      `The database has schema version ${schema}, but this flowhook supports only versions up to ${newest}. Use a newer flowhook`,
     );
   }
   return { schema, newest, counts, encryptionKey, mistakes };

@@ -57,7 +57,7 @@ test('an unknown token or database is rejected with the file name and a suggesti
 test('a type of one database is rejected in lines for both', () => {
   assert.throws(
     () => rendered('sqlite', 'alter table job add column at bigint;'),
-    /"bigint" is a type of one database\. Types for both: \{text\}, /,
+    /"bigint" is a type of only one database\. Use one of: \{text\}, /,
   );
   const fine = ["create table note (id {text} default 'text');  -- text", 'x bigint -- only sqlite'];
   assert.equal(rendered('sqlite', ...fine).length, 2);

@@ -1,11 +1,13 @@
 /**
- * Migrations: numbered files in `migrations/`, each written once for all databases and rendered for one.
+ * Migrations are numbered files in `migrations/`. Each file is written once for both databases and rendered for one of
+ * them.
  *
- * - The type of a column is a token of `TYPES`, such as `{time}`.
- * - A line that ends in `-- only sqlite` is only for SQLite. A line that consists of this comment applies to all lines
- *   below it, up to the next such line or `-- both`; there, the database's own types are used.
+ * - The type of a column is a token from `TYPES`, such as `{time}`.
+ * - A line that ends in `-- only sqlite` applies only to SQLite. If a line consists only of this comment, the
+ *   comment applies to all lines below it, up to the next such line or `-- both`. Lines for only one database use that
+ *   database's own types.
  *
- * A file without statements for a database still counts as one of its versions.
+ * A file that has no statements for a database still counts as one of its schema versions.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,8 +23,8 @@ const TYPES: Readonly<Record<string, Readonly<Record<Driver, string>>>> = {
   /** Compared and sorted by bytes. */
   text: { sqlite: 'text', postgres: 'text collate "C"' },
   /**
-   * Allowed only in migrations up to 18: PostgreSQL sorts this type by the database's locale, and joins it slowly with
-   * `{text}`.
+   * Allowed only in migrations up to number 18, because PostgreSQL sorts this type by the database's locale, and is
+   * slow at joining it with `{text}`.
    */
   old_text: { sqlite: 'text', postgres: 'text' },
   /** Epoch milliseconds. */
@@ -42,7 +44,9 @@ export interface Migration {
 }
 
 export interface SchemaState {
-  /** The schema version of the database: the number of the last migration run; 0 if there are no tables. */
+  /**
+   * The schema version of the database, which is the number of the last migration that ran; 0 if there are no tables.
+   */
   found: number;
   /** The newest version that this code knows. */
   newest: number;
@@ -51,8 +55,8 @@ export interface SchemaState {
 }
 
 /**
- * The migrations in a directory, `0001_name.sql` and so on, in order. Throws an Error if one of them names an unknown
- * token or database, or uses a type of one database in a line for both.
+ * Lists the migrations in a directory, `0001_name.sql` and so on, in order. Throws an Error if a migration names an
+ * unknown token or database, or if a line for both databases uses a type of only one of them.
  */
 export function listMigrations(driver: Driver, directory = MIGRATIONS): Migration[] {
   return namesIn(directory).map((name) => ({
@@ -62,7 +66,7 @@ export function listMigrations(driver: Driver, directory = MIGRATIONS): Migratio
   }));
 }
 
-/** The pending migrations of a database with the schema version `found`. */
+/** Returns the schema state of a database whose schema version is `found`. */
 export function schemaState(driver: Driver, found: number, directory?: string): SchemaState {
   const migrations = listMigrations(driver, directory);
   return {
@@ -101,14 +105,14 @@ function render({ name, text }: { name: string; text: string }, driver: Driver):
   });
 }
 
-/** Types that differ between the databases, or that one of them does not have. */
+/** Types that differ between the databases, or that only one of them has. */
 const PLAIN_TYPE = /\b(text|varchar|(big|small)?int|integer|real|numeric|boolean|bytea|blob|jsonb?)\b/i;
 
 function refusePlainType(line: string, file: string): void {
   const found = PLAIN_TYPE.exec(line.replaceAll(/'[^']*'|--.*|\{\w+\}/g, ''))?.[0];
   if (found === undefined) return;
   const names = Object.keys(TYPES).map((token) => `{${token}}`);
-  throw new Error(`${file}: "${found}" is a type of one database. Types for both: ${names.join(', ')}`);
+  throw new Error(`${file}: "${found}" is a type of only one database. Use one of: ${names.join(', ')}`);
 }
 
 function refuseUnknown(written: string, names: readonly string[], file: string): void {

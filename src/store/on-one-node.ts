@@ -1,4 +1,7 @@
-/** Runs a chore on one of several nodes, by a lease; another node takes over when the lease expires. */
+/**
+ * Runs a chore on only one of several nodes, the node that holds a lease. When the lease expires, another node takes
+ * over.
+ */
 import { performance } from 'node:perf_hooks';
 import type { Logger } from '../observe/log.ts';
 import { Chore } from '../std/chore.ts';
@@ -18,10 +21,10 @@ export interface ChoreDeps {
 }
 
 /**
- * A chore that runs on one node at a time.
+ * Creates a chore that runs on one node at a time.
  *
- * @param input.name the name of its lease
- * @param input.failed the log message of a failure
+ * @param input.name the name of the chore's lease
+ * @param input.failed the log message that reports a failure
  */
 export function choreOnOneNode(
   input: ChoreDeps & { name: string; everyMs: number; failed: string; work: Work },
@@ -36,10 +39,10 @@ export function choreOnOneNode(
 }
 
 /**
- * Wraps work so that it runs only while this node holds the lease. Work that takes longer than the lease may run on two
- * nodes at the same time, and must tolerate that.
+ * Wraps work so that it runs only while this node holds the lease. If the work takes longer than the lease, two nodes
+ * may run it at the same time, which the work must tolerate.
  *
- * @param chore.elapsed milliseconds by a monotonic clock
+ * @param chore.elapsed a monotonic clock in milliseconds
  */
 export function onOneNode(
   chore: { store: Pick<Store, 'instance'>; name: string; nodeId: string; elapsed?: Clock },

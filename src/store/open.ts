@@ -1,4 +1,7 @@
-/** Opens stores, and does everything else that depends on the kind of database: the only file that imports a driver. */
+/**
+ * Opens stores, and contains everything else that depends on the kind of database. This is the only file that imports a
+ * driver.
+ */
 import { join } from 'node:path';
 import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
@@ -12,18 +15,24 @@ import type { RestoreOptions } from './sqlite/backup-restore.ts';
 import type { Store, StoreReader } from './store.ts';
 
 export interface OpenOptions {
-  /** By default the database's clock; on SQLite that is `Date.now`. */
+  /** The clock of the store. The default is the database's clock; on SQLite that is `Date.now`. */
   clock?: Clock;
-  /** The service's external URL; called for every write, because the port may not be known at first. */
+  /**
+   * Returns the service's external URL. Called for every write, because the port may be unknown when the store is
+   * opened.
+   */
   publicUrl: () => string;
   log: Logger;
-  /** For teams without quotas of their own (default: unlimited). */
+  /** Quotas of teams that have no quotas of their own (default: unlimited). */
   quotas?: Quotas;
-  /** What a commit to SQLite waits for: `FULL` (default) survives a power failure, `OFF` is for tests. */
+  /**
+   * SQLite's `synchronous` setting: with `FULL` (default), a committed change survives a power failure; `OFF` is for
+   * tests.
+   */
   synchronous?: 'FULL' | 'OFF';
   /**
-   * Whether this process is a server. On SQLite it then owns the data directory, and a second server is refused; on
-   * PostgreSQL it is notified of changes by other nodes.
+   * Whether this process is a server. On SQLite, a server owns the data directory, and a second server fails to start.
+   * On PostgreSQL, a server is notified of changes made by other nodes.
    */
   own?: boolean;
   /** Whether nodes on PostgreSQL notify each other of jobs and deliveries by LISTEN and NOTIFY (default: true). */
@@ -35,9 +44,10 @@ export interface OpenOptions {
 const POOL_SIZE = 10;
 
 /**
- * Opens the database that a URL names (`sqlite:/absolute/path/flowhook.db` or `postgres://user:password@host/database`),
- * and creates or migrates it. Throws an Error when the URL is invalid, the schema is newer than this code, another
- * process owns the data directory, or the database is an unfinished copy.
+ * Opens the database that a URL names (`sqlite:/absolute/path/flowhook.db` or
+ * `postgres://user:password@host/database`), and creates or migrates its tables. Throws an Error if the URL is invalid,
+ * if the schema is newer than this code, if another process owns the data directory, or if the database is an
+ * unfinished copy.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const store = await openDriver(url, options);
@@ -60,7 +70,7 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
     return openPostgres({ url, clock, publicUrl, quotas, log, poolSize, own, listen });
   }
   const path = pathOf(url);
-  // Imported here only: threads that open a reader would otherwise load all of it.
+  // The driver is imported only here, because threads that open a reader would otherwise load all of it.
   const { openSqlite } = await import('./sqlite/sqlite.ts');
   return openSqlite({
     path,
@@ -74,26 +84,30 @@ async function openDriver(url: string, options: OpenOptions): Promise<Store> {
 }
 
 /**
- * Takes ownership of a data directory, as a server on SQLite does for its database: two nodes that share one would remove
- * each other's cached bodies. Throws an InUseError when another process owns it.
+ * Takes ownership of a data directory, as a server on SQLite does for its database. Without ownership, two nodes that
+ * share a data directory would delete each other's cached response bodies. Throws an InUseError if another process owns
+ * it.
  */
 export async function ownDirectory(directory: string): Promise<{ release(): void }> {
   const { takeOwnership } = await import('./sqlite/owner.ts');
   return takeOwnership(join(directory, 'flowhook.db'));
 }
 
-/** Whether a server owns an SQLite database. Read-only. */
+/** Whether a server owns an SQLite database. The check changes nothing. */
 export async function isOwned(url: string): Promise<boolean> {
   return (await import('./sqlite/owner.ts')).isOwned(pathOf(url));
 }
 
-/** Adds the file and the next step to an error of a damaged or inaccessible SQLite file; returns other errors unchanged. */
+/**
+ * If an SQLite file is damaged or inaccessible, adds the file and the next step to the error. Returns other errors
+ * unchanged.
+ */
 export async function explainFailure(url: string, error: unknown): Promise<unknown> {
   if (isPostgres(url)) return error;
   return (await import('./sqlite/disk-trouble.ts')).explainUnusable(error, pathOf(url));
 }
 
-/** Opens a reader for a worker thread on a database that `openStore` has opened. */
+/** Opens a reader for a worker thread. `openStore` must have opened the database before. */
 export async function openReader(url: string): Promise<StoreReader> {
   if (isPostgres(url)) return (await import('./postgres/reader.ts')).openPostgresReader(url);
   const { openSqliteReader } = await import('./sqlite/reader.ts');
@@ -101,9 +115,9 @@ export async function openReader(url: string): Promise<StoreReader> {
 }
 
 /**
- * Opens the tables of a database to copy all of its rows.
+ * Opens the tables of a database in order to copy all rows from or into it.
  *
- * @param options.make whether the database is the target: it is created or migrated, and writable
+ * @param options.make whether the database is the target of the copy, which is created or migrated, and is writable
  */
 export async function openTables(url: string, options: { log: Logger; make: boolean }): Promise<Tables> {
   if (isPostgres(url)) {
@@ -114,7 +128,7 @@ export async function openTables(url: string, options: { log: Logger; make: bool
   return openSqliteTables({ path: pathOf(url), ...options });
 }
 
-/** Reads the schema version of a database without changing it. A missing file has version 0. */
+/** Reads the schema version of a database without changing the database. A missing file has version 0. */
 export async function readSchema(url: string): Promise<SchemaState> {
   if (isPostgres(url)) {
     const { lookAtSchema } = await import('./postgres/migrate.ts');
@@ -124,15 +138,16 @@ export async function readSchema(url: string): Promise<SchemaState> {
   return lookAtSchema(pathOf(url));
 }
 
-/** The error for a request to back up PostgreSQL. */
+/** The error message when a command tries to back up or restore PostgreSQL. */
 export const POSTGRES_BACKUPS =
-  'PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup with an archive of its log. ' +
+  "Back up PostgreSQL with PostgreSQL's own tools: pg_dump, or pg_basebackup with archived write-ahead logs. " +
   'See docs/operate/backup.md for the commands. Check a restored database with `flowhook backup verify --database postgres://…`';
 
 /**
- * Makes a backup of an SQLite database, which may be in use. It contains everything acknowledged before this call.
+ * Makes a backup of an SQLite database, which may be in use. The backup contains every change acknowledged before this
+ * call.
  *
- * @throws InUseError while another backup is being made in that directory, Error when there is not enough disk space
+ * @throws InUseError while another backup is being made in the same directory, Error if there is not enough disk space
  */
 export async function createBackup(url: string, options: Omit<BackupOptions, 'path'>): Promise<MadeBackup> {
   if (isPostgres(url)) throw new Error(POSTGRES_BACKUPS);
@@ -153,8 +168,8 @@ export async function verifyDatabase(url: string): Promise<Inspection> {
 }
 
 /**
- * Checks a database, which may be in use, for damage. PostgreSQL checks its own files; there only `full` does anything:
- * it checks whether each current version has as many records as it should.
+ * Checks a database, which may be in use, for damage. PostgreSQL checks its own files, so on PostgreSQL nothing is
+ * checked unless `full` is set: `full` checks whether each current version has as many records as it should.
  *
  * @returns problems, as sentences; undefined if the signal aborted the check
  */
@@ -167,12 +182,15 @@ export async function findDamage(
   return (await import('./sqlite/file-tasks.ts')).findDamage({ path: pathOf(url), full }, signal);
 }
 
-/** Whether LISTEN and NOTIFY work on a PostgreSQL database (a pooler may drop notifications). */
+/**
+ * Whether LISTEN and NOTIFY work on a PostgreSQL database. They may not work if a connection pooler drops
+ * notifications.
+ */
 export async function hearsNotifications(url: string): Promise<boolean> {
   return (await import('./postgres/notifications.ts')).hearsNotifications(url);
 }
 
-/** Replaces an SQLite database with a backup: see `sqlite/backup-restore.ts`. Blocks this thread. */
+/** Replaces an SQLite database with a backup (see `sqlite/backup-restore.ts`). Blocks this thread. */
 export async function restoreBackup(
   url: string,
   options: Omit<RestoreOptions, 'path'>,

@@ -1,33 +1,39 @@
-/** What an operation of the store is: its function, and how a driver runs it. */
+/** An operation of the store consists of a function and the way in which a driver runs the function. */
 import type { Tx, View } from './transaction.ts';
 
 /**
- * - `read`: outside of a transaction, on any connection that reads.
- * - `write`: a transaction of its own on PostgreSQL, part of a batch on SQLite.
+ * - `read`: runs outside of a transaction, on any connection for reading.
+ * - `write`: runs in its own transaction on PostgreSQL, and as part of a batch on SQLite.
  * - `batched`: on PostgreSQL, shares a transaction with other waiting calls of the same team.
- * - `lease`: a write that never waits for others; on PostgreSQL it has its own connections.
+ * - `lease`: a write that never waits for other writes; on PostgreSQL it has its own connections.
  */
 export type Kind = 'read' | 'write' | 'batched' | 'lease';
 
 export interface Operation<Context, Input, Result> {
   kind: Kind;
   run(context: Context, input: Input): Promise<Result>;
-  /** Chores in rounds: the cursor before the first row. */
+  /** For chores that run in rounds: the cursor before the first row. */
   start?: unknown;
-  /** Reads: whether PostgreSQL prepares the statements, whose plans then follow the order of indexes. */
+  /**
+   * For reads: whether PostgreSQL prepares the statements. The plans of prepared statements follow the order of
+   * indexes.
+   */
   prepares?: boolean;
   /**
-   * Batched operations: the rows that a call locks first; undefined if it needs a transaction of its own (default: the
-   * rows that `workflowId` or `held` of its input name).
+   * For batched operations: returns the rows that a call locks first, or undefined if the call needs its own
+   * transaction. By default, these are the rows that `workflowId` or `held` of the input names.
    */
   begins?(input: Input): Begins | undefined;
-  /** Batched operations: whether one needs many statements, or counts what other calls of its kind change. */
+  /**
+   * For batched operations: set if a call needs many statements, or counts rows that other calls of the same operation
+   * change.
+   */
   isLong?: boolean;
 }
 
 /**
- * The rows that a call locks before anything else: a workflow, or a job and its workflow. The call changes only what
- * belongs to that workflow, or locks nothing that others in the batch lock.
+ * The rows that a call locks before anything else: a workflow, or a job and its workflow. Apart from these rows and
+ * what belongs to the workflow, a call may lock only rows that no other call of the batch locks.
  */
 export interface Begins {
   workflowId?: string | undefined;
@@ -60,19 +66,19 @@ type OperationOf<Context, Run> = Run extends (context: never, input: infer Input
   ? Operation<Context, Input, Result>
   : never;
 
-/** The names of a module's functions that work with this context. */
+/** The names of those functions of a module that take this context. */
 type NamesIn<Module, Context> = {
   [Name in keyof Module]: Module[Name] extends (context: Context, input: never) => Promise<unknown>
     ? Name
     : never;
 }[keyof Module];
 
-/** Operations of one kind, named after their functions: `reads(keys, 'get', 'list')`. */
+/** Creates operations of one kind, named after their functions: `reads(keys, 'get', 'list')`. */
 const ofKind =
   <Context>(kind: Kind) =>
   <Module, Name extends NamesIn<Module, Context>>(module: Module, ...names: Name[]) =>
     Object.fromEntries<unknown>(names.map((name) => [name, { kind, run: module[name] }])) as {
-      // Lets editors find each function and its docstring by name.
+      // This type lets editors find each function and its docstring by name.
       [Key in keyof Pick<Module, Name>]: OperationOf<Context, Module[Key]>;
     };
 
@@ -81,7 +87,7 @@ export const writes = ofKind<Tx>('write');
 export const batches = ofKind<Tx>('batched');
 export const leases = ofKind<Tx>('lease');
 
-/** A chore that visits a table in rounds, one part per call. */
+/** Creates a chore that visits a table in rounds. Each call visits one part of the table. */
 export const rounds = <Cursor, Input extends { after: Cursor }, Result extends { next: Cursor | null }>(
   start: Cursor,
   run: (tx: Tx, input: Input) => Promise<Result>,
@@ -97,13 +103,13 @@ type Called<Of> =
         : (input: Input) => Promise<Result>
       : never;
 
-/** The operations of a table as functions of their input. */
+/** The operations of a table, as functions that take only the input. */
 export type CallsOf<Of extends Table> = {
   readonly [Group in keyof Of]: { readonly [Name in keyof Of[Group]]: Called<Of[Group][Name]> };
 };
 
 /**
- * Makes the functions that callers see.
+ * Creates the functions of the store that callers use.
  *
  * @param call how a driver runs an operation; `name` is `group.operation`
  */
@@ -123,11 +129,11 @@ export function callsOf<Of extends Table>(
 }
 
 /**
- * Makes an operation that continues where its last call stopped, and starts over at the end of a round.
+ * Creates an operation that continues where its last call stopped, and that starts over at the end of a round.
  *
  * @param start the cursor before the first row
- * @param step does one part after the cursor `after`; `next` is null at the end of a round. The operation is `done` when
- *   the step says so or, if the step returns no `done`, at the end of a round
+ * @param step visits one part after the cursor `after`; `next` is null at the end of a round. The operation is `done`
+ *   when the step says so. If the step returns no `done`, the operation is `done` at the end of a round
  */
 export function inRounds<Input extends { after: Cursor }, Cursor, Result extends { next: Cursor | null }>(
   start: Cursor,
@@ -141,7 +147,7 @@ export function inRounds<Input extends { after: Cursor }, Cursor, Result extends
   };
 }
 
-/** The team that an operation's input names, if any. */
+/** Returns the team that the input of an operation names, if any. */
 export function teamOf(input: unknown): string | undefined {
   const { teamId, held } = (input ?? {}) as { teamId?: unknown; held?: { teamId?: unknown } };
   const team = teamId ?? held?.teamId;

@@ -1,4 +1,7 @@
-/** Pages of the store's lists, by place or period. Reads of SQLite block the event loop, so each returns one page. */
+/**
+ * Reads the store's lists page by page, and finds the range of ids for a period. Reads of SQLite block the event loop,
+ * so each read returns only one page.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { firstIdAt } from '../std/id.ts';
 
@@ -8,15 +11,15 @@ export interface Page<Place = string> {
   limit: number;
 }
 
-/** SQLite reads this many of 10,000 webhooks or workflows in about 2 ms. */
+/** Number of rows per page. From a list of 10,000 webhooks or workflows, SQLite reads a page in about 2 ms. */
 const ROWS = 250;
 
 /**
- * Every row of a list, page by page, with a turn of the event loop between pages. Rows that are added or removed
- * meanwhile may be missing; all others occur once.
+ * Yields every row of a list, reading page by page, with a turn of the event loop between two pages. Rows that are
+ * added or removed in the meantime may be missing; every other row occurs once.
  *
- * @param input the input of the list; an `after` is where it starts, and a `limit` makes the pages smaller
- * @param placeOf the place of a row (default: its id)
+ * @param input the input of the list. With `after`, the list starts after that place; with `limit`, pages are smaller
+ * @param placeOf returns the place of a row in the list (default: the row's id)
  */
 export function everyRow<Input, Row extends { id: string }>(
   list: (input: Input & Page) => Promise<Row[]>,
@@ -46,8 +49,8 @@ export async function* everyRow<Input, Row>(
 /** Sorts after every id. */
 const LAST = '~';
 /**
- * By how much the time in an id may exceed its row's time: ids keep growing when the clock is set back. The time in an id
- * is never earlier, so the lower bound needs no margin.
+ * By how much the time in an id may exceed the creation time of the id's row, because ids keep growing when the clock
+ * is set back. The time in an id is never earlier than the row's, so the lower bound needs no margin.
  */
 const AHEAD_MS = 3_600_000;
 
@@ -58,8 +61,8 @@ export interface Period {
 }
 
 /**
- * The range of ids, from `first` and before `end`, that contains all rows of a period with ids below `before`. The
- * caller must still filter the rows by time, from `since` to `until`.
+ * Returns a range of ids, from `first` up to but not including `end`. The range contains all rows of a period whose ids
+ * are below `before`, and possibly other rows, so the caller must also filter by time, from `since` to `until`.
  */
 export function idsBetween(
   prefix: string,
@@ -69,5 +72,5 @@ export function idsBetween(
   return { first: firstIdAt(prefix, since), end: before < last ? before : last, since, until };
 }
 
-/** The last millisecond that an id can hold, less the margin. */
+/** The latest time, in epoch milliseconds, that an id can contain, less the margin. */
 const LAST_MS = 2 ** 48 - 1 - AHEAD_MS;

@@ -1,4 +1,6 @@
-/** Deletes old data in the background, on one node, in steps so small that other writes do not wait long. */
+/**
+ * Deletes old data in the background, on one node at a time. The steps are so small that other writes do not wait long.
+ */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EXPIRE_MS } from '../model/delivery.ts';
@@ -12,21 +14,24 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The first step is small, because a job may have several MiB of logs. */
+/** The first step of deleting jobs is small, because a job may have several MiB of logs. */
 const JOB_STEPS = { first: 4, max: 500 };
-/** Numbers of rows per step; a row may have 1 MiB. */
+/** Number of rows per step. It is small, because a row may have 1 MiB. */
 const RECORD_STEPS = { first: 50, max: 500 };
 const TEAM_STEPS = { first: 20, max: 500 };
 const STEPS = { first: 50, max: 1_000 };
 
 /**
- * Versions of a workflow that are kept: the newest 10 that are at most 30 days old, and every version that was current
+ * Keeps the newest 10 versions of a workflow if they are at most 30 days old. Also keeps every version that was current
  * within the last hour, so that readers of that version can finish.
  */
 const KEPT_VERSIONS: Retention = { keepVersions: 10, keepMs: 30 * DAY_MS, graceMs: HOUR_MS };
-/** Workflows visited in one turn of the event loop: 0.5 ms on SQLite. */
+/** Number of workflows visited in one turn of the event loop, which takes 0.5 ms on SQLite. */
 const WORKFLOWS_AT_ONCE = 1_000;
-/** Removed webhooks are kept for a day: no transaction that started before the removal is open for longer. */
+/**
+ * Removed webhooks are kept for a day, because a transaction that started before the removal may still be open. No
+ * transaction is open for longer than a day.
+ */
 const FORGET_MS = DAY_MS;
 /** Teams deleted per run of the chore. */
 const TEAMS_AT_ONCE = 100;
@@ -40,7 +45,11 @@ function pruning(
   return choreOnOneNode({ ...deps, name: `${what}.prune`, everyMs, failed: `${what}.not_pruned`, work });
 }
 
-/** Deletes ended jobs and their logs. @param keep.keepJobs jobs to keep per workflow, each for at most `keepMs` */
+/**
+ * Deletes ended jobs and their logs.
+ *
+ * @param keep.keepJobs number of jobs to keep per workflow, each for at most `keepMs`
+ */
 export function jobRetention(deps: ChoreDeps, keep: { keepJobs: number; keepMs: number }): Chore {
   const { jobs } = deps.store;
   return pruning(deps, 'jobs', MINUTE_MS, (signal) =>
@@ -69,7 +78,7 @@ export function recordRetention(deps: ChoreDeps): Chore {
 /**
  * Expires deliveries that have waited too long, and deletes old attempts, events, inspectors and removed webhooks.
  *
- * @param keep.eventsMs how long events are kept, with their deliveries that have ended
+ * @param keep.eventsMs how long events are kept, together with those of their deliveries that have ended
  */
 export function webhookRetention(deps: ChoreDeps, keep: { attemptsMs: number; eventsMs: number }): Chore {
   const { deliveries, inspectors, webhooks } = deps.store;
@@ -98,8 +107,8 @@ export function sessionRetention(deps: ChoreDeps): Chore {
 }
 
 /**
- * Finishes deletions of teams that were interrupted, for example because the process was killed. A retired team is left
- * alone for at least one run, because the command that retired it deletes its rows.
+ * Completes deletions of teams that were interrupted, for example because the process was killed. A retired team is not
+ * touched before the second run that finds it, because at first the command that retired the team is deleting its rows.
  *
  * @param forget removes the cached response bodies of a workflow
  */
@@ -127,7 +136,7 @@ export function deletionResumption(
         if (signal.aborted) return;
         log.info({ teamId, team: slug }, 'team.deleted');
       }
-      // Otherwise the write-ahead log would still contain the deleted rows for a while.
+      // Without this step, the write-ahead log would contain the deleted rows for a while longer.
       if (interrupted.length > 0) await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
     },
   });

@@ -1,19 +1,22 @@
-/** The rows of jobs and workflows, and their conversion to the types of the model. */
+/** The rows of jobs and workflows, and functions that convert them to the types of the model. */
 import type { AfterAttempt, FailureReason, Job } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
 import { Part } from './sql.ts';
 
-/** Names something of a team by its id. */
+/** Names an object of a team by its id. */
 export interface InTeam {
   teamId: string;
   id: string;
 }
 
-/** Maximum characters of an error in an event, whose body must stay under 20 kB; the job's row has the whole error. */
+/**
+ * Maximum length, in characters, of an error in an event, because the event's body must stay under 20 kB. The job's row
+ * contains the whole error.
+ */
 export const MAX_EVENT_ERROR = 2_000;
 
-/** How an attempt or a waiting job ends, other than by publishing. Counters that are not given stay unchanged. */
+/** How an attempt ends without publishing, or how a waiting job ends. Counters that are not given stay unchanged. */
 export interface AttemptEnd {
   follows: AfterAttempt;
   reason: FailureReason | null;
@@ -22,7 +25,10 @@ export interface AttemptEnd {
   crashes?: number;
 }
 
-/** Columns for `select` and `returning`, under their names in camel case; `from` is their table, followed by a dot. */
+/**
+ * Returns a list of columns for `select` and `returning`, with aliases in camel case. `from` is the table's name
+ * followed by a dot, or empty.
+ */
 function columns(names: string, from = ''): Part {
   return new Part(names.replace(/\w+/g, (name) => `${from}${name} as "${camelCase(name)}"`));
 }
@@ -32,9 +38,12 @@ export function camelCase(column: string): string {
   return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A row of the table `job`. The model does not have the fields listed here; JSON is text. */
+/**
+ * A row of the table `job`. The fields declared here are missing in the model or, as JSON text, have another type
+ * there.
+ */
 export interface JobRow extends Omit<Job, 'progress' | 'records'> {
-  /** 1 while the workflow is paused or archived: the job is then not claimed. */
+  /** 1 while the workflow is paused or archived. No node claims the job then. */
   parked: number;
   nodeId: string | null;
   leaseUntil: number | null;
@@ -49,7 +58,7 @@ const JOB_COLUMNS = `
   cancel_requested_at, process_pid, process_started_at, reason, error, progress, version, records, created_at, started_at,
   finished_at, trace`;
 export const JOB = columns(JOB_COLUMNS);
-/** For statements that read other tables as well. */
+/** The same columns, for statements that also read other tables. */
 export const OF_JOB = columns(JOB_COLUMNS, 'job.');
 
 export function toJob({
@@ -70,7 +79,7 @@ export function toJob({
 type NewJob = Pick<Job, 'teamId' | 'workflowId' | 'origin' | 'slot' | 'priority'> &
   Partial<Pick<Job, 'trace'>>;
 
-/** The row of a job queued now; does not insert it. */
+/** Returns the row of a job that is queued now, without inserting the row. */
 export function newJob(
   { now }: { now: number },
   { teamId, workflowId, origin, slot, priority, trace = null }: NewJob,
@@ -105,10 +114,13 @@ export function newJob(
   };
 }
 
-/** A row of the table `workflow`. The model does not have most of the fields listed here; JSON is text. */
+/**
+ * A row of the table `workflow`. Most fields declared here are missing in the model; `definition` and `state` are JSON
+ * texts.
+ */
 export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   definition: string;
-  /** The incremental state that the last published run stored, which may be long. */
+  /** The incremental state stored by the last published run. The text may be long. */
   state: string | null;
   prunedVersion: number;
   nextSeq: number;
@@ -116,7 +128,7 @@ export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   stagedChanged: number;
   stagedRemoved: number;
   stagedLargest: number;
-  /** How many bytes the running job adds to the records; negative if they shrink. */
+  /** By how many bytes the running job makes the records grow; negative if they shrink. */
   stagedBytes: number;
 }
 
@@ -147,10 +159,11 @@ export function toWorkflow(row: ListedRow): Workflow {
 }
 
 /**
- * The condition of the index `job_slot`: only statements with this text use it. SQLite's index needs the first part,
- * and PostgreSQL's index the rest. PostgreSQL's planner assumes that an index of unfinished jobs is small, but during a
- * long transaction this index has an entry for every job since, and claims would scan it from end to end. SQLite's
- * planner would read all jobs of a team: name the index, as in `from job /* use job_slot *\/`.
+ * The condition of the index `job_slot`, which only statements with exactly this text can use. SQLite's index needs the
+ * first part of the condition, and PostgreSQL's index needs the rest. PostgreSQL's planner assumes that an index of
+ * unfinished jobs is small. But during a long transaction, this index has an entry for every job queued since, so
+ * claims must not use it: they would scan all entries. SQLite's planner would read all jobs of a team instead of using
+ * the index, so statements must name it, as in `from job /* use job_slot *\/`.
  */
 export const UNFINISHED = new Part(
   `finished_at is null and state in ('queued', 'running', 'retrying') and attempt >= 0`,

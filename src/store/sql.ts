@@ -1,12 +1,13 @@
 /**
- * What every operation is written against: a few ways to run a statement on either database.
+ * The few ways to run a statement on either database. Every operation is written against this interface.
  *
  * Statements are written once, in PostgreSQL's SQL, with each value in its place: db.get`select … where id = ${id}`. A
- * constant text, or one that uses a value several times, has `$1` for the values passed after it. `sqlite/database.ts`
- * translates them for SQLite; where the two need different statements, both are given: `{ sqlite, postgres }`.
+ * statement that is a constant text, or that uses a value several times, contains `$1` and so on for the values passed
+ * after it. `sqlite/database.ts` translates statements for SQLite. If the databases need different statements, both are
+ * given: `{ sqlite, postgres }`.
  */
 
-/** A parameter. SQLite stores true as 1 and receives a list as JSON. */
+/** A parameter of a statement. SQLite stores true as 1 and receives a list as JSON. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
 
 /** Something that differs between the databases. */
@@ -15,10 +16,13 @@ export interface Either<Sqlite, Postgres = Sqlite> {
   readonly postgres: Postgres;
 }
 
-/** A statement for both databases, one for each, or a template, whose values are sent as parameters and never as text. */
+/**
+ * A statement for both databases, a statement for each, or a template. The values of a template are sent as parameters,
+ * never as text.
+ */
 export type Statement = string | Either<string> | TemplateStringsArray;
 
-/** A part of a statement that a template includes as text. */
+/** A piece of SQL that a template includes as text instead of sending it as a parameter. */
 export class Part {
   readonly text: string;
 
@@ -31,7 +35,7 @@ export class Part {
   }
 }
 
-/** The statement for one database, with `$n` for its parameters. */
+/** Returns the statement for one database, with `$n` for its parameters. */
 export function textOf(
   statement: Statement,
   given: readonly (Value | Part)[],
@@ -54,20 +58,23 @@ export function textOf(
 
 const partOf = (one: Value | Part | undefined) => (one instanceof Part ? one : undefined);
 
-/** The parameters among the values of a template. */
+/** Returns those values of a template that are sent as parameters. */
 export function valuesOf(given: readonly (Value | Part)[]): readonly Value[] {
   return given.some(partOf)
     ? given.filter((one): one is Value => !(one instanceof Part))
     : (given as Value[]);
 }
 
-/** Texts made from templates, with the parts that they include. */
+/** Statements already made from templates, with the parts that each statement includes. */
 const TEMPLATES = new WeakMap<TemplateStringsArray, { parts: readonly (Part | undefined)[]; text: string }>();
 
 /** Returns the variant for one database. */
 export type Pick = <Sqlite, Postgres>(either: Either<Sqlite, Postgres>) => Sqlite | Postgres;
 
-/** A statement with parts that differ: `both((pick) => \`select … ${pick({ sqlite: '…', postgres: '…' })} …\`)`. */
+/**
+ * Builds a statement in which only some parts differ between the databases: `both((pick) => \`select … ${pick({ sqlite:
+ * '…', postgres: '…' })} …\`)`.
+ */
 export function both(text: (pick: Pick) => string): Either<string> {
   return { sqlite: text((either) => either.sqlite), postgres: text((either) => either.postgres) };
 }
@@ -77,11 +84,14 @@ export interface Sql {
   all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]>;
   /** Runs a statement; returns the number of changed rows. */
   run(sql: Statement, ...values: (Value | Part)[]): Promise<number>;
-  /** Locks rows until the commit, by `select 1 … for …`. Does nothing on SQLite, which has one writer. */
+  /**
+   * Locks rows until the commit, by `select 1 … for …`. Does nothing on SQLite, where only one transaction writes at a
+   * time.
+   */
   lock(sql: Statement, ...values: Value[]): Promise<void>;
   /** Returns the variant for this database. */
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
-  /** Runs several reads on one state of the database. Not available in a transaction that writes. */
+  /** Runs several reads that all see the same state of the database. Not available in a transaction that writes. */
   snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;
 }
 
@@ -89,11 +99,12 @@ export interface Sql {
 export type ColumnType = 'text' | 'bigint' | 'integer' | 'boolean';
 
 /**
- * Inserts rows: with one statement on PostgreSQL, and with one prepared statement per row on SQLite, which is the fastest
- * there.
+ * Inserts rows. PostgreSQL uses a single statement for all rows. SQLite runs a prepared statement per row, which is
+ * fastest there.
  *
  * @param columns the type of each column, in the order of a row's values
- * @param onConflict `on conflict …`; on PostgreSQL no two of the rows may conflict with the same one
+ * @param onConflict a clause `on conflict …`; on PostgreSQL no two of the inserted rows may conflict with the same
+ *   stored row
  */
 export async function insertAll(
   db: Sql,
@@ -114,7 +125,10 @@ export async function insertAll(
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
-/** Cached by the columns, which are constants: building the text would take more of a queue call than all the rest. */
+/**
+ * Statements are cached by their columns, which are constants. Building the text each time would take longer than all
+ * other work of a call that queues a job.
+ */
 const INSERTIONS = new WeakMap<Columns, { table: string; onConflict: string; statement: Either<string> }>();
 
 function insertion(table: string, columns: Columns, onConflict: string): Either<string> {
@@ -131,10 +145,10 @@ function insertion(table: string, columns: Columns, onConflict: string): Either<
 }
 
 /**
- * Runs a statement for each row: on SQLite once per row, which is the fastest there; on PostgreSQL once, with a list per
- * column.
+ * Runs a statement for each row. On SQLite it runs once per row, which is fastest there. On PostgreSQL it runs once,
+ * and receives a list per column.
  *
- * @param same the first values, shared by all rows
+ * @param same the first values, which are the same for all rows
  * @returns the rows that the statement returns
  */
 export async function forEach<Row>(
@@ -155,11 +169,11 @@ export async function forEach<Row>(
 }
 
 /**
- * A statement that deletes the first rows that match, except those locked by another transaction.
+ * Returns a statement that deletes the first rows that match, except rows locked by another transaction.
  *
  * @param of.key columns that identify a row, usually the primary key: `team_id, id`
- * @param of.first `where … order by … limit $n`
- * @param of.index the index for SQLite, where it would choose another
+ * @param of.first selects the rows: `where … order by … limit $n`
+ * @param of.index the index that SQLite must use, if it would choose another
  */
 export function deletion(of: { table: string; key: string; first: string; index?: string }): Either<string> {
   const { table, key, first, index } = of;
@@ -173,7 +187,7 @@ export function deletion(of: { table: string; key: string; first: string; index?
   };
 }
 
-/** How much a transaction may still write while others wait for it. */
+/** How much more a transaction may write, because others wait for it. */
 export interface Room {
   rows: number;
   bytes: number;
@@ -181,7 +195,7 @@ export interface Room {
 
 /** Maximum number of records that one transaction writes. */
 export const MAX_BATCH = 500;
-/** Bytes of rows that one transaction should touch. Measured on SQLite: about 15 ms for a record of 1 MiB. */
+/** Number of bytes of rows that one transaction should touch. Measured on SQLite: about 15 ms for a record of 1 MiB. */
 export const MAX_BATCH_BYTES = 1_048_576;
 
 export function isFull(room: Room): boolean {
@@ -189,19 +203,20 @@ export function isFull(room: Room): boolean {
 }
 
 /**
- * How many rows a transaction handles before it checks whether it has done enough; `most` where row size does not matter.
- * SQLite reads a whole row to find it by its key (4 ms for 1 MiB), and writes all of it to change it; PostgreSQL stores
- * long values separately. One row at a time would cost SQLite a third of its speed.
+ * Returns how many rows a transaction handles before it checks whether it has done enough. `most` is the number for
+ * PostgreSQL, where the size of rows does not matter, because it stores long values separately. SQLite reads a whole
+ * row to find it by its key (4 ms for 1 MiB), and writes the whole row to change it. But handling one row at a time
+ * would make SQLite a third slower.
  */
 export function atATime(db: Sql, most: number): number {
   return db.pick({ sqlite: Math.min(4, most), postgres: most });
 }
 
 /**
- * Handles the rows of a table in order, as many as there is room for.
+ * Handles rows of a table in order until `room` is used up.
  *
- * @param steps.first reads the first rows not handled yet, with the bytes of each
- * @param steps.upTo handles the rows up to and including one of them
+ * @param steps.first reads the first rows that are not handled yet, with the size of each in bytes
+ * @param steps.upTo handles all rows up to and including the given row
  */
 export async function inParts<Row extends { bytes: number }>(
   db: Sql,

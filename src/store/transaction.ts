@@ -6,8 +6,8 @@ import type { JobRow, WorkflowRow } from './rows.ts';
 import type { Sql } from './sql.ts';
 
 /**
- * For reads: each statement runs by itself, on any connection; reads that must be consistent with each other belong in
- * `db.snapshot`. `now` is in epoch milliseconds.
+ * The context of operations that read. Each statement runs by itself, on any connection; reads that must be consistent
+ * with each other belong in `db.snapshot`. `now` is in epoch milliseconds.
  */
 export interface View {
   readonly db: Sql;
@@ -17,32 +17,36 @@ export interface View {
 }
 
 /**
- * For writes, inside a transaction. The operation may be retried, so it must have no effect outside the database. It may
- * send statements without awaiting earlier ones; they run in the order in which they were sent.
+ * The context of operations that write. They run inside a transaction, which may be retried, so an operation must have
+ * no effect outside the database. An operation may send statements without awaiting earlier ones; statements run in the
+ * order in which they were sent.
  */
 export interface Tx extends View {
-  /** The external URL of the service, for the bodies of events. */
+  /** The external URL of the service, which the bodies of events contain. */
   readonly publicUrl: string;
-  /** For teams without quotas of their own. */
+  /** Quotas of teams that have no quotas of their own. */
   readonly quotas: Quotas;
   /** Reported to watchers after the commit. */
   readonly touched: Touched;
-  /** Events of this transaction, numbered and written just before its commit. */
+  /** Events of this transaction. They are numbered and written just before the commit. */
   readonly events: PendingEvent[];
-  /** New jobs, written just before the events, together with those of other calls; undefined: written immediately. */
+  /**
+   * New jobs of all calls that share the transaction. They are written together, just before the events. Undefined if
+   * each job is written immediately.
+   */
   readonly jobs?: JobRow[];
-  /** How many more deliveries of removed webhooks may be canceled, where calls share a transaction. */
+  /** If several calls share the transaction: how many more deliveries of removed webhooks it may cancel. */
   readonly cancels?: { left: number };
-  /** The counter of key changes, if this transaction changes keys. */
+  /** The new value of the counter of key changes, if this transaction changes keys. */
   keysChanged?: number;
-  /** Set when an earlier call has already made this change, so that no audit line is written. */
+  /** Set if an earlier call has already made the same change. No audit line is written then. */
   repeated?: boolean;
 }
 
-/** Rows that the driver has locked and then read for a call: nobody else can change them. */
+/** Rows that the driver has locked and then read for a call. Nobody else can change these rows before the commit. */
 export interface Locked {
   readonly workflow?: WorkflowRow;
-  /** Unfinished jobs of that workflow, by slot. */
+  /** Unfinished jobs of `workflow`, ordered by slot. */
   readonly unfinished?: JobRow[];
   readonly job?: JobRow;
 }
@@ -50,23 +54,23 @@ export interface Locked {
 export interface NewEvent {
   teamId: string;
   type: EventType;
-  /** null for an event of no workflow: only subscriptions to the whole team receive it. */
+  /** null if the event does not belong to a workflow. Only subscriptions to the whole team receive such an event. */
   workflowId: string | null;
   jobId: string | null;
   finishedAt: number | null;
   data: Record<string, unknown>;
-  /** The trace of the event, as `traceparent`. */
+  /** The trace of the event, as a `traceparent` header. */
   trace?: string | null;
 }
 
-/** An event that `writeEvents` will number and write. */
+/** An event that `writeEvents` has yet to number and write. */
 export interface PendingEvent extends NewEvent {
   id: string;
   /** When it happened, in epoch milliseconds. */
   at: number;
-  /** The delivery of a test event, which has one recipient even if that webhook is not subscribed to it. */
+  /** Set for a test event: its only delivery. The webhook receives the event even if it is not subscribed to it. */
   test?: { deliveryId: string; webhookId: string };
-  /** A webhook that does not receive the event. */
+  /** The id of a webhook that does not receive the event. */
   exceptWebhookId?: string;
 }
 
@@ -76,11 +80,11 @@ export interface LaneName {
   webhookId: string;
 }
 
-/** What a commit may have changed, for `Store.watch`. */
+/** What a commit may have changed. `Store.watch` reports this to listeners. */
 export interface Touched {
   keys: boolean;
   jobs: boolean;
-  /** Cancellation of a running job was requested. */
+  /** Whether cancellation of a running job was requested. */
   cancels: boolean;
   deliveries: boolean;
   /** Webhooks with deliveries that became due; null if there are too many to list. */
@@ -94,10 +98,10 @@ export function untouched(): Touched {
   return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
 }
 
-/** Anything may have changed: reported when another process has committed. */
+/** Everything may have changed. Reported when another process has committed. */
 export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
 
-/** Calls the watchers after a commit, and logs what they throw. */
+/** Calls the watchers after a commit, and logs any error that a watcher throws. */
 export function notifyWatchers(
   watchers: ReadonlySet<(touched: Touched) => void>,
   touched: Touched,
@@ -112,7 +116,7 @@ export function notifyWatchers(
   }
 }
 
-/** Reports that a webhook has something due, or that senders must reload it. */
+/** Reports that a webhook has due deliveries, or that nodes must reload the webhook. */
 export function touchLane({ touched }: { touched: Touched }, teamId: string, webhookId: string): void {
   const { lanes } = touched;
   touched.deliveries = true;

@@ -111,7 +111,7 @@ export function testCanceling(open: Open): void {
 
   it('ends a run as canceled only for its node, and only after a request', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store, { overlap: 'buffer' }));
-    await assert.rejects(store.jobs.endCanceled({ held }), /Nobody has canceled/);
+    await assert.rejects(store.jobs.endCanceled({ held }), /has no cancellation request/);
     await store.jobs.cancel({ teamId: held.teamId, id: held.jobId, by });
     await assert.rejects(store.jobs.endCanceled({ held: { ...held, attempt: 2 } }), FencedError);
     await store.jobs.endCanceled({ held });

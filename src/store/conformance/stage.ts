@@ -122,7 +122,10 @@ export function testStaging(open: Open): void {
     ];
     for (const write of wrong) {
       const writes: StagedWrite[] = [{ kind: 'insert', id: 'new', body: '{"id":"new"}' }, write];
-      await assert.rejects(store.records.stage({ held, writes }), /differs from what the run compared/);
+      await assert.rejects(
+        store.records.stage({ held, writes }),
+        /differs from the record that the run read earlier/,
+      );
     }
     const { counted, found } = await inspect(at);
     const { bytes } = counted;

@@ -1,6 +1,6 @@
 /**
- * Begins the attempts of pushes, ends attempts in every way except publishing, and cancels jobs or makes them due.
- * Other attempts begin with a claim; heartbeats renew their leases.
+ * Starts the attempts of pushes, ends attempts other than by publishing, cancels jobs, and makes waiting jobs due.
+ * Attempts of all other jobs start with a claim, and heartbeats renew their leases.
  */
 
 import {
@@ -48,7 +48,7 @@ import { lockWorkflow } from './workflows.ts';
 export interface ClaimedJob {
   job: Job;
   workflow: Workflow;
-  /** The incremental state stored by the last published run (`ctx.state`); null before the first. */
+  /** The incremental state stored by the last published run (`ctx.state`); null before the first published run. */
   state: unknown;
 }
 
@@ -58,16 +58,17 @@ export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
 }
 
 /**
- * No job waits longer than this. A job dated further ahead was queued before the clock was set back, and counts as due.
+ * The longest time that a job waits. A job dated further ahead was queued before the clock was set back, and counts as
+ * due.
  */
 export const LONGEST_WAIT_MS = 2 * MAX_BACKOFF_MS;
 
-/** A single team may use all places of a node. */
+/** Whether the database has more than one team. A single team may use the whole capacity of a node. */
 export async function hasSeveralTeams(view: View): Promise<boolean> {
   return (await view.db.all('select 1 from team limit 2')).length > 1;
 }
 
-/** A running job whose node is gone, and its process, which may still exist. */
+/** A running job whose node is gone, and the job's child process, which may still be alive. */
 export interface Abandoned {
   held: AttemptLease;
   workflowId: string;
@@ -78,10 +79,12 @@ export interface Abandoned {
 }
 
 /**
- * Starts a job of origin `push`: running immediately, held by the process that received the records, never retried. An
- * earlier push whose lease has expired fails as `lost`; any other unfinished job makes this one `occupied`. Repeating an
- * idempotency key within 24 h returns `replayed` with the job that it published, and the hash stored by `noteSent`; a
- * failed job is not replayed. Events: `workflow_queued`, `workflow_started`.
+ * Starts a job of origin `push`. The job is running immediately, its lease belongs to the process that received the
+ * records, and the job is never retried.
+ *
+ * An earlier push whose lease has expired fails as `lost`. Any other unfinished job of the workflow makes the result
+ * `occupied`. Repeating an idempotency key within 24 h returns `replayed` with the job that published under this key,
+ * and with the hash stored by `noteSent`; a failed job is not replayed. Events: `workflow_queued`, `workflow_started`.
  */
 export async function begin(
   tx: Tx,
@@ -105,7 +108,7 @@ export async function begin(
     unfinishedJobs(tx, input),
   ]);
   if (row === undefined || row.archivedAt !== null) return { outcome: 'not_found' };
-  // The idempotency key is stored with a job that may still fail: it only counts once the job has published.
+  // The idempotency key is stored when the job starts. The key counts only if the job has published.
   if (earlier?.job.state === 'finished')
     return { outcome: 'replayed', job: toJob(earlier.job), sent: earlier.sent };
   const workflow = toWorkflow(row);
@@ -120,23 +123,24 @@ export async function begin(
 }
 
 /**
- * Ends a push whose lease has expired. On a server the reaper does that, but `flowhook data import` also works without
- * a server.
+ * Ends a push whose lease has expired. On a server the reaper ends such pushes too, but `flowhook data import` must
+ * also work without a server.
  */
 async function endIfLost(tx: Tx, job: JobRow): Promise<boolean> {
   if (job.origin !== 'push' || !isOverdue(tx, job)) return false;
-  // Checked again under the lock: the node may have renewed the lease meanwhile.
+  // The lease is checked again after locking, because the node may have renewed it in the meantime.
   const held = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const locked = await lockRunning(tx, held);
   if (locked === undefined || !isOverdue(tx, locked.job)) return false;
-  const error = 'The process that received the records of this push ended before it was done';
+  const error =
+    'The process that received this push ended before the push was complete. Send the records again';
   await endAbandoned(tx, locked.job, error);
   return true;
 }
 
 /**
- * Stores a hash of the request of a push with an idempotency key before it publishes, so that a later push with the same
- * key can be compared with it. Throws FencedError.
+ * Stores a hash of the request of a push with an idempotency key, before the push publishes. A later push with the same
+ * key is compared with this hash. Throws FencedError.
  */
 export async function noteSent(tx: Tx, { held, sent }: { held: AttemptLease; sent: string }): Promise<void> {
   const { workflowId } = await heldJob(tx, held);
@@ -163,7 +167,7 @@ async function start(tx: Tx, input: Parameters<typeof begin>[1], row: WorkflowRo
   return claimedJob(toJob(job), row);
 }
 
-/** Stores the child process of an attempt; null when it has ended. */
+/** Stores the child process of an attempt, or null when the process has ended. */
 export async function setProcess(
   tx: Tx,
   { held, process }: { held: AttemptLease; process: ProcessMark | null },
@@ -175,8 +179,8 @@ export async function setProcess(
 }
 
 /**
- * Ends a failed attempt. `then` is the next state of the job (see `model/job.ts`). If cancellation was requested, the
- * job is canceled instead. When the job ends, a buffered job takes its slot. Event, when the job ends:
+ * Ends a failed attempt. `then` is the next state of the job (see `model/job.ts`), unless cancellation was requested:
+ * the job is then canceled. When the job ends, a buffered job of the workflow takes its slot. Event, when the job ends:
  * `workflow_failed` or `workflow_canceled`.
  */
 export async function fail(
@@ -197,23 +201,28 @@ export async function fail(
   await endAttempt(tx, job, { ...end, follows });
 }
 
-/** Returns an attempt to the queue, so that the job can be retried without counting a failure. */
+/**
+ * Returns an attempt's job to the queue without counting a failure. A push fails instead, because its records are lost.
+ */
 export async function release(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const job = (await lockRunning(tx, held))?.job;
   if (job === undefined) return;
   const follows = afterRelease({ origin: job.origin, nowMs: tx.now });
-  // A job that returns to the queue has not failed now: it keeps the reason and error of an earlier failure.
+  // Returning to the queue is not a failure, so the job keeps the reason and error of its previous failure, if any.
   const { reason, error } =
     follows.state === 'retrying'
       ? job
-      : ({ reason: 'lost', error: 'The server that received the records of this push was stopped' } as const);
+      : ({
+          reason: 'lost',
+          error: 'The server stopped before this push was complete. Send the records again',
+        } as const);
   await endAttempt(tx, job, { follows, reason, error });
 }
 
 /**
- * Running jobs whose node is gone: all running jobs of `nodeId`, and all with an expired lease.
+ * Lists running jobs whose node is gone: all running jobs of `nodeId`, and all jobs whose lease has expired.
  *
- * Uses the index `job_running`, which contains the running jobs of all nodes.
+ * The query uses the index `job_running`, which contains the running jobs of all nodes.
  */
 export async function abandoned(view: View, { nodeId }: { nodeId: string | null }): Promise<Abandoned[]> {
   const rows = await view.db.all<JobRow>`
@@ -232,15 +241,15 @@ export async function abandoned(view: View, { nodeId }: { nodeId: string | null 
 }
 
 /**
- * Ends an attempt that `abandoned` returned for this `nodeId`: the job is retried or, as `afterCrash` decides, fails
- * with reason `lost`. Undefined if the attempt is no longer running or its lease has been renewed.
+ * Ends an attempt that `abandoned` listed for this `nodeId`. `afterCrash` decides whether the job is retried or fails
+ * with reason `lost`. Returns undefined if the attempt is no longer running or its lease has been renewed.
  */
 export async function reclaim(
   tx: Tx,
   { held, nodeId, error }: { held: AttemptLease; nodeId: string | null; error: string },
 ): Promise<Job | undefined> {
   const job = (await lockRunning(tx, held))?.job;
-  // Checked again under the lock: the node may have renewed the lease since.
+  // The lease is checked again after locking, because the node may have renewed it in the meantime.
   if (job === undefined || !(job.nodeId === nodeId || isOverdue(tx, job))) return undefined;
   return toJob(await endAbandoned(tx, job, error));
 }
@@ -258,9 +267,9 @@ function endAbandoned(tx: Tx, job: JobRow, error: string): Promise<JobRow> {
 }
 
 /**
- * Cancels a job. A waiting job is `canceled` immediately; for a running one the request is stored (`canceling`) and its
- * node notified; an `ended` one does not change. `by` is stored as the job's `error`: a sentence without personal data.
- * Event, when the job ends: `workflow_canceled`.
+ * Cancels a job. A waiting job is `canceled` immediately. For a running job the request is stored and the job's node is
+ * notified (`canceling`). An `ended` job does not change. `by` is a sentence without personal data that says who
+ * canceled the job; it is stored as the job's `error`. Event, when the job ends: `workflow_canceled`.
  */
 export async function cancel(
   tx: Tx,
@@ -278,7 +287,7 @@ export async function cancel(
   return { outcome, job: toJob(await requestCancel(tx, job, input.by)) };
 }
 
-/** Stores the request to cancel; a second request does not replace the first. */
+/** Stores the cancellation request. A second request does not replace the first. */
 async function requestCancel(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
   if (job.cancelRequestedAt !== null) return job;
   await tx.db.run`
@@ -290,7 +299,7 @@ async function requestCancel(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
 /** Ends a running attempt as canceled, after its node has stopped the run. Event: `workflow_canceled`. */
 export async function endCanceled(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
   const { job } = await lockHeld(tx, held);
-  if (job.cancelRequestedAt === null) throw new Error(`Nobody has canceled job ${job.id}`);
+  if (job.cancelRequestedAt === null) throw new Error(`Job ${job.id} has no cancellation request`);
   await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
 
@@ -303,7 +312,7 @@ export async function runNow(
     select ${JOB} from job where team_id = ${at.teamId} and id = ${at.id} for update`;
   if (job === undefined) return undefined;
   if (!isWaiting(job.state)) return { outcome: 'not_waiting', job: toJob(job) };
-  // A job that is already due keeps its place in the queue.
+  // A job that is already due keeps its due time, and so its place in the queue.
   const due = { ...job, runAt: Math.min(job.runAt, tx.now) };
   await tx.db.run`update job set run_at = ${due.runAt} where team_id = ${job.teamId} and id = ${job.id}`;
   tx.touched.jobs = true;
@@ -311,9 +320,9 @@ export async function runNow(
 }
 
 /**
- * Ends an attempt, or a waiting job. `end.follows` is the next state of the job, unless cancellation was requested:
- * then the job is canceled, and its error remains the sentence about who canceled it. The caller has locked the job and
- * its workflow.
+ * Ends an attempt, or a job that is waiting for an attempt. `end.follows` is the next state of the job, unless
+ * cancellation was requested: the job is then canceled, and its error still says who canceled it. The caller has locked
+ * the job and its workflow.
  */
 async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow> {
   const then = unlessCanceled({ cancelRequestedAt: job.cancelRequestedAt }, end.follows);
@@ -345,7 +354,10 @@ async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow>
   return ended;
 }
 
-/** The progress shown after an attempt has ended: how far it came, but not what it was doing. */
+/**
+ * The progress to show after an attempt has ended. It keeps how far the attempt came, and drops what the attempt was
+ * doing.
+ */
 export function withoutMessage(progress: string | null): string | null {
   return progress === null ? null : JSON.stringify({ ...JSON.parse(progress), message: null });
 }

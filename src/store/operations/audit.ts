@@ -49,19 +49,19 @@ interface AuditRow {
   summary: string | null;
 }
 
-/** Columns for `toAuditLine`; `a` is the line, `k` the key, `t` the team. */
+/** Columns for `toAuditLine`. The aliases are `a` for the audit line, `k` for the key and `t` for the team. */
 const AUDIT_COLUMNS = `
   a.id, a.team_id as "teamId", t.slug as team, a.action, a.actor, a.workflow_id as "workflowId", a.subject,
   a.details, a.created_at as "createdAt", a.actor_kind as "actorKind", a.actor_name as "actorName",
   k.name as "keyName", a.target_kind as "targetKind", a.target_id as "targetId", a.address,
   a.request_id as "requestId", a.summary`;
 
-/** Maximum lines that one search for an action, actor or target reads. */
+/** Maximum number of lines that one search for an action, actor or target reads. */
 const MAX_SCANNED = 5_000;
 
 /**
- * Writes a line about something that is not exactly one operation. The author defaults to the one of the store
- * (`authoredBy`), or to the service.
+ * Writes an audit line for a change that does not correspond to exactly one operation. The default author is the one
+ * that `authoredBy` has set for the store, otherwise the service.
  */
 export async function add(
   tx: View,
@@ -81,9 +81,9 @@ export async function add(
 }
 
 /**
- * A page of lines, newest first. Pass `next` as `before` for the following page; it is null after the last one. A page
- * before the last may be short or even empty: filtering by action, actor or target scans a limited number of lines per
- * call.
+ * Returns a page of audit lines, newest first. To get the following page, pass `next` as `before`; `next` is null after
+ * the last page. Filtering by action, actor or target scans a limited number of lines per call, so any page may be
+ * short or even empty.
  */
 export async function list(
   { db }: View,
@@ -91,7 +91,7 @@ export async function list(
 ): Promise<{ lines: AuditLine[]; next: string | null }> {
   const { teamId, action, actorId, targetId, limit } = input;
   const { first, end, since, until } = idsBetween('aud', input);
-  // Two statements instead of one with an optional condition, so that each uses its own index.
+  // There are two statements instead of one with an optional condition, so that each can use its own index.
   const [ofTeam, team] = teamId === undefined ? ['', []] : ['a.team_id = $4 and', [teamId]];
   const isSearch = action !== undefined || actorId !== undefined || targetId !== undefined;
   const last = isSearch

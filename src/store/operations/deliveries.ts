@@ -11,7 +11,7 @@ import type { InTeam } from '../rows.ts';
 import { Part } from '../sql.ts';
 import type { View } from '../transaction.ts';
 
-/** Selects deliveries of a webhook. Times are of creation, in epoch milliseconds, both inclusive. */
+/** Selects deliveries of a webhook by their creation time, in epoch milliseconds. Both bounds are inclusive. */
 export interface DeliveryFilter {
   teamId: string;
   webhookId: string;
@@ -30,7 +30,7 @@ export interface DeliverySummary {
   attempt: number;
   nextAt: number | null;
   createdAt: number;
-  /** The last attempt, without the endpoint's response. */
+  /** The last attempt, without the endpoint's response body and headers. */
   last: { outcome: Attempt['outcome']; status: number | null; error: string | null; at: number } | null;
 }
 
@@ -40,7 +40,7 @@ export interface HistoryPlace {
   id: string;
 }
 
-/** Columns of the last attempt of a delivery; null without one. */
+/** Columns of a delivery's last attempt. They are null if the delivery has not been attempted. */
 export interface LastAttempt {
   outcome: Attempt['outcome'] | null;
   status: number | null;
@@ -58,7 +58,7 @@ const JOINS = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
-/** A delivery with its event's body, and its attempts, oldest first. */
+/** Returns a delivery with the body of its event, and its attempts, oldest first. */
 export async function get(
   view: View,
   { teamId, id }: InTeam,
@@ -70,7 +70,7 @@ export async function get(
     id,
   );
   if (found === undefined) return undefined;
-  // Leaves out attempts stored after the row was read, which would contradict its `nextAt`.
+  // Attempts stored after the delivery's row was read are left out, because they would contradict the row's `nextAt`.
   const attempts = await view.db.all<Attempt & { details: string | null }>`
     select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
     from attempt where team_id = ${teamId} and delivery_id = ${id} and number <= ${found.attempt}
@@ -87,8 +87,8 @@ export async function get(
 }
 
 /**
- * One index seek per state, so that deliveries in a rare state are found quickly among many others. `$1` and `$2` name
- * the lane.
+ * Returns SQL with one index seek per state, so that deliveries in a rare state are found quickly among many others.
+ * `$1` and `$2` are the team and the webhook.
  *
  * @param page.columns columns of `delivery`, starting with `created_at` and `id`, by which the rows are ordered
  */
@@ -116,7 +116,7 @@ const page = (states: readonly DeliveryState[]) => `
   join delivery on delivery.team_id = $1 and delivery.id = page.id ${JOINS}
   order by page.created_at desc, page.id desc`;
 
-/** Deliveries of one webhook, newest first, older than the delivery `before`. */
+/** Lists deliveries of one webhook that are older than the delivery `before`, newest first. */
 export async function list(
   view: View,
   input: DeliveryFilter & { before?: string; limit: number },
@@ -147,7 +147,7 @@ export function toSummary<Row extends LastAttempt>({ outcome, status, error, at,
   return { ...rest, last: outcome === null ? null : { outcome, status, error, at } };
 }
 
-/** Deliveries of one event to any webhook, newest first, older than the delivery `before`. */
+/** Lists deliveries of one event to any webhook that are older than the delivery `before`, newest first. */
 export async function ofEvent(
   view: View,
   { teamId, sequence, before, limit }: { teamId: string; sequence: number; before?: string; limit: number },

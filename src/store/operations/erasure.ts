@@ -1,6 +1,6 @@
 /**
- * The writes of erasing a person, each in a transaction so short that no other write waits long. `find-content.ts` finds
- * what to erase; `records/erase.ts` combines the steps.
+ * The writes that erase a person. Each transaction is short, so that other writes do not wait long. `find-content.ts`
+ * finds what to erase; `records/erase.ts` combines the steps.
  */
 
 import type { AfterFailure } from '../../model/job.ts';
@@ -13,7 +13,7 @@ import { fail, release } from './attempts.ts';
 import { rewriteStatement, type TextPlace } from './find-content.ts';
 import { inWorkflow } from './record-indexes.ts';
 
-/** Excludes a person from later runs. `workflowId` '' means every workflow of the team. */
+/** Excludes a person from later runs. An empty `workflowId` means every workflow of the team. */
 export interface SuppressionRow {
   workflowId: string;
   kind: 'email' | 'id';
@@ -23,7 +23,10 @@ export interface SuppressionRow {
 /** Maximum number of records that one transaction removes. */
 const MAX_REMOVED = 100;
 
-/** Replaces each text that still equals `was`. Returns the number of replaced texts. */
+/**
+ * Replaces each text, unless it has changed since it was read and no longer equals `was`. Returns the number of
+ * replaced texts.
+ */
 export async function rewrite(
   tx: Tx,
   {
@@ -37,7 +40,7 @@ export async function rewrite(
   },
 ): Promise<number> {
   const keyed = texts.map(({ key, ...text }) => ({ ...text, keys: JSON.parse(key) as Value[] }));
-  // A running job has read the state and would write it back, so its attempt is ended.
+  // A running job has read the state of its workflow and would write it back, so its attempt is ended.
   const of = keyed.map(({ keys }) => String(keys[0]));
   const running = place === 'state' ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
   let changed = 0;
@@ -45,7 +48,8 @@ export async function rewrite(
     changed += await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys);
   }
   await interrupt(tx, running);
-  // Nodes discard the bodies that they have loaded, and store no responses to those they are sending.
+  // After this update, nodes discard the event bodies that they have loaded. For deliveries that they are sending right
+  // now, they do not store the endpoint's response.
   if (place === 'event' && changed > 0) {
     await tx.db.run`update team set rewrites = rewrites + 1 where id = ${teamId}`;
     touchAllLanes(tx);
@@ -61,15 +65,15 @@ const ROWS = both(
 const DELETE = both((pick) => `delete from record where ${inWorkflow(pick)} and seq = any($3::bigint[])`);
 
 /**
- * Removes records (at most 100) from every version, as if they had never existed: totals are corrected, `erasures` is
- * increased. A running job of the workflow starts over; a push fails. Returns the number of removed rows.
+ * Removes records (at most 100) from every version as if they had never existed: corrects the totals and increases
+ * `erasures`. A running job of the workflow starts over; a running push fails. Returns the number of removed rows.
  */
 export async function remove(
   tx: Tx,
   { teamId, workflowId, seqs }: { teamId: string; workflowId: string; seqs: readonly number[] },
 ): Promise<number> {
   if (seqs.length > MAX_REMOVED)
-    throw new RangeError(`At most ${MAX_REMOVED} records can be removed per call`);
+    throw new RangeError(`Cannot remove ${seqs.length} records in one call (maximum: ${MAX_REMOVED})`);
   const running = await lockRuns(tx, { teamId, workflowIds: [workflowId] });
   const rows = await tx.db.all<Row>(ROWS, teamId, workflowId, seqs);
   if (rows.length > 0) {
@@ -98,7 +102,7 @@ const UNCOUNT = `
   where team_id = $1 and workflow_id = $2 and number >= $3::bigint and number < $4::bigint`;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Subtracts records from the counts of every version. `all` contains all rows of these records. */
+/** Subtracts records from the counts of every version. `all` contains all rows of the removed records. */
 async function subtractFromCounts(
   tx: Tx,
   { teamId, workflowId }: WorkflowRef,
@@ -108,12 +112,13 @@ async function subtractFromCounts(
   const mark = ({ seq }: Row, version: number | null) => `${seq} ${version}`;
   const began = new Set(rows.map((row) => mark(row, row.addedIn)));
   const ended = new Set(rows.map((row) => mark(row, row.removedIn)));
-  // From each of these numbers up to the next, the same rows are visible in every version.
+  // Visible rows change only at these version numbers: from one number up to the next, every version contains the same
+  // rows.
   const numbers = new Set([...rows.flatMap(({ addedIn, removedIn }) => [addedIn, removedIn]), NEVER]);
   const bounds = [...numbers].sort((a, b) => a - b);
   const updates = bounds.slice(0, -1).map((version, place) => {
     const visible = rows.filter(({ addedIn, removedIn }) => addedIn <= version && version < removedIn);
-    // A row that starts where another row of the same record ends is a change.
+    // If one row of a record starts in the version in which another row ends, the record was changed, not added.
     const added = rows.filter(({ addedIn }) => addedIn === version);
     const changed = added.filter((row) => ended.has(mark(row, version)));
     const removed = rows.filter((row) => row.removedIn === version && !began.has(mark(row, version)));
@@ -134,8 +139,9 @@ async function subtractFromCounts(
 }
 
 /**
- * Keeps runs of workflows from starting until the commit, and returns the running ones. Both locks are needed: no job is
- * queued while its workflow is locked, and no job is claimed while its own row is locked.
+ * Locks workflows and their unfinished jobs until the commit, so that no run starts, and returns the running jobs. Both
+ * locks are needed: the lock on a workflow keeps jobs from being queued, and the lock on a job keeps it from being
+ * claimed.
  */
 async function lockRuns(
   tx: Tx,
@@ -154,8 +160,9 @@ async function lockRuns(
 }
 
 /**
- * Ends running attempts: they may have compared records that no longer exist, or have read records of a person who was
- * suppressed since. Anything they still write is fenced off. Call it last, because ending a push appends an event.
+ * Ends running attempts, which may have compared records that no longer exist, or have read records of a person who has
+ * been suppressed since. Later writes of these attempts are rejected. Call this last in the transaction, because ending
+ * a push appends an event.
  */
 async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
   for (const job of running) {
@@ -175,7 +182,9 @@ async function interrupt(tx: Tx, running: readonly JobRow[]): Promise<void> {
   }
 }
 
-/** Excludes a person from later runs; running jobs start over. Repeating it is harmless. */
+/**
+ * Excludes a person from later runs. Running jobs start over, and running pushes fail. Repeating the call is harmless.
+ */
 export async function suppress(
   tx: Tx,
   { teamId, entries }: { teamId: string; entries: readonly SuppressionRow[] },
@@ -198,7 +207,10 @@ export async function suppress(
   );
 }
 
-/** A page of the entries for a workflow, or of those for all workflows (''), by kind and hash. */
+/**
+ * Returns a page of suppression entries, ordered by kind and hash, either for one workflow or (`workflowId` '') for all
+ * workflows of the team.
+ */
 export function suppressed(
   view: View,
   { teamId, workflowId, after, limit }: WorkflowRef & Page<Pick<SuppressionRow, 'kind' | 'hash'>>,

@@ -20,8 +20,8 @@ export interface StoredEvent {
 }
 
 /**
- * Appends an event and, for every webhook that is subscribed to it when the transaction ends, a delivery that is due
- * now. A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
+ * Appends an event and, for every webhook that is subscribed to the event when the transaction ends, a delivery that is
+ * due now. A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
  */
 export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
   tx.events.push({ ...event, ...options, id: newId('evt', tx.now), at: tx.now });
@@ -40,28 +40,29 @@ export function appendTestEvent(
 }
 
 /**
- * Numbers and writes the events of a transaction, with their deliveries. Call it last, just before the commit: it locks
- * the rows of their teams, so that no event becomes visible before one with a smaller sequence, and other transactions
- * wait only for the commit.
+ * Numbers and writes the events of a transaction, with their deliveries. Call this last, just before the commit,
+ * because it locks the rows of the events' teams. The lock ensures that no event becomes visible before an event with a
+ * smaller sequence. Other transactions of the team wait only for the commit.
  */
 export async function writeEvents(tx: Tx): Promise<void> {
   const events = tx.events.splice(0);
   if (events.length === 0) return;
   const teams = Map.groupBy(events, ({ teamId }) => teamId);
-  // Always in the same order, so that no two transactions deadlock.
+  // Teams are locked in the order of their ids, so that no two transactions deadlock.
   const sorted = [...teams].sort(([one], [other]) => (one < other ? -1 : 1));
   await Promise.all(sorted.map(([teamId, ofTeam]) => writeTeam(tx, teamId, ofTeam)));
 }
 
 async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<void> {
-  // Three statements, because the last two must see everything that was committed before the row was locked.
+  // These are three statements, because the second and third must see everything that was committed before the first
+  // got its lock.
   const [team, newest, webhooks] = await Promise.all([
     tx.db.get<{ sequence: number }>`
       select last_sequence as sequence from team where id = ${teamId} for no key update`,
     tx.db.get<{ sequence: number }>(NEWEST, teamId),
     subscribed(tx, teamId, events),
   ]);
-  if (team === undefined) throw new Error(`The team ${teamId} of an event does not exist`);
+  if (team === undefined) throw new Error(`Cannot write an event: the team ${teamId} does not exist`);
   const last = Math.max(team.sequence, newest?.sequence ?? 0);
   const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
   const deliveries = numbered.flatMap(({ type, workflowId, sequence, test, exceptWebhookId, at }) => {
@@ -126,8 +127,8 @@ interface Subscription {
 }
 
 /**
- * The webhooks that receive some of these events, by workflow (`''`: of the whole team), oldest first. Sorted here,
- * because SQLite would fill a temporary table for it.
+ * Returns the webhooks that receive some of these events, oldest first, by workflow. The key `''` is for
+ * subscriptions to the whole team. The rows are sorted here, because SQLite would build a temporary table to sort them.
  */
 async function subscribed(
   tx: Tx,
@@ -148,7 +149,7 @@ async function subscribed(
   return Map.groupBy(found, ({ workflowId }) => workflowId);
 }
 
-// Names the index for SQLite, which would otherwise scan all webhooks of the team, deleted ones included.
+// The statement names the index for SQLite, which would otherwise scan all webhooks of the team, deleted ones included.
 const SUBSCRIBED = (types: number) => `
   select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from webhook /* use webhook_same */
   where team_id = $1 and coalesce(workflow_id, '') = any($2::text[]) and state <> 'deleted'
@@ -161,9 +162,10 @@ function fires({ firesFor }: Subscription, type: EventType): boolean {
 }
 
 /**
- * Looks up the number of a team's newest event. A counter in the team's row would leave a dead row per event, and
- * during a long transaction everyone who locks the row would read all of these dead rows; a lock leaves no dead row.
- * `last_sequence` is only the number at which the team started in this database: a copy may be ahead of its events.
+ * Looks up the sequence of a team's newest event. A counter in the team's row would leave a dead row per event, and
+ * during a long transaction everyone who locks the row would read all of these dead rows. A lock leaves no dead row.
+ * `last_sequence` is only the sequence with which the team started in this database, which can be higher than that of
+ * any event here if the database is a copy.
  */
 const NEWEST = 'select sequence from event where team_id = $1 order by sequence desc limit 1';
 
@@ -172,7 +174,10 @@ export const EVENT = new Part(`
          created_at as "createdAt"
   from event`);
 
-/** A team's events after a sequence number, in order. Continuing after the last one never misses a late commit. */
+/**
+ * Lists a team's events after a sequence number, in order. A reader that continues after the last event it received
+ * misses no event, even if transactions commit late.
+ */
 export function list(
   view: View,
   { teamId, afterSequence, limit }: { teamId: string; afterSequence: number; limit: number },
@@ -185,7 +190,7 @@ export function get(view: View, { teamId, id }: InTeam): Promise<StoredEvent | u
   return view.db.get<StoredEvent>`${EVENT} where team_id = ${teamId} and id = ${id}`;
 }
 
-/** The sequence of the team's newest event; 0 before the first. */
+/** Returns the sequence of the team's newest event, or 0 if the team has no events. */
 export async function newestSequence(view: View, { teamId }: { teamId: string }): Promise<number> {
   const team = await view.db.get<{ sequence: number }>`
     select greatest(last_sequence, coalesce((
@@ -194,11 +199,11 @@ export async function newestSequence(view: View, { teamId }: { teamId: string })
   return team?.sequence ?? 0;
 }
 
-/** Selects events of a team; times in epoch milliseconds, both inclusive. */
+/** Selects events of a team by their time, in epoch milliseconds. Both bounds are inclusive. */
 export interface EventFilter {
   teamId: string;
   workflowId?: string;
-  /** Pass the job's workflow as well, which the index needs. */
+  /** Pass the job's workflow together with `jobId`, because the search for a job uses the index on workflows. */
   jobId?: string;
   types?: readonly EventType[];
   since?: number;
@@ -207,13 +212,13 @@ export interface EventFilter {
 
 export interface EventPage {
   events: StoredEvent[];
-  /** Pass as `before` for the next page; null after the last one. */
+  /** The value of `before` for the next page; null after the last page. */
   next: string | null;
 }
 
 /**
- * A page of events, newest first. A page before the last may be short or even empty: filtering by type or job scans a
- * limited number of events per call.
+ * Returns a page of events, newest first. Filtering by type or job scans a limited number of events per call, so any
+ * page may be short or even empty.
  */
 export async function history(
   view: View,
@@ -225,7 +230,7 @@ export async function history(
   const most = isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1;
   const [index, ofWorkflow] =
     workflowId === undefined ? ['event_id', ''] : ['event_workflow', 'and workflow_id = $7'];
-  // Without the bodies, which are read only for events on the page.
+  // This statement does not read bodies. They are read only for events on the page.
   const scanned = await view.db.all<{ id: string; type: EventType; jobId: string | null }>(
     `select id, type, job_id as "jobId" from event /* use ${index} */
      where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
@@ -243,5 +248,5 @@ export async function history(
   return { events, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
 }
 
-/** Maximum number of events scanned for a page: types and jobs have no index. */
+/** Maximum number of events scanned for a page. Event types and jobs have no index. */
 const MAX_SCANNED = 2_000;

@@ -1,4 +1,4 @@
-/** Finds a person in everything that may contain records, in bounded steps. */
+/** Finds a person's data in everything that may contain content of records, in steps of limited size. */
 
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { both, type Pick, type Value } from '../sql.ts';
@@ -8,7 +8,7 @@ import { inWorkflow } from './record-indexes.ts';
 /** The text columns, besides the records themselves, that may contain content of records. */
 export type TextPlace =
   | 'event'
-  /** A receiver's response body; `attemptDetails` has its headers. */
+  /** A receiver's response body. `attemptDetails` contains the response headers. */
   | 'response'
   | 'attemptDetails'
   | 'attemptError'
@@ -17,14 +17,17 @@ export type TextPlace =
   | 'jobError'
   | 'jobLog'
   | 'jobProgress'
-  /** The incremental state that a run has stored for the next one. */
+  /** The incremental state that a run has stored for the next run. */
   | 'state'
   /** The field names of a version. */
   | 'fields'
   | 'inspectedRequest'
   | 'inspectedBody';
 
-/** One text in such a column. `key` identifies its row; `about` is the event body that a response or error refers to. */
+/**
+ * A text found in one of these columns. `key` identifies the text's row; `about` is the body of the event to which a
+ * response or an error belongs.
+ */
 export interface HeldText {
   key: string;
   workflowId: string | null;
@@ -32,7 +35,7 @@ export interface HeldText {
   about: string | null;
 }
 
-/** One stored state of a record: valid from version `addedIn` until before `removedIn`. */
+/** One stored state of a record. Versions from `addedIn` up to, but not including, `removedIn` contain it. */
 export interface RecordRow {
   id: string;
   seq: number;
@@ -41,7 +44,7 @@ export interface RecordRow {
   body: string;
 }
 
-/** Bytes of records that one step reads: about 5 ms. */
+/** Maximum bytes of records that one step reads, which takes about 5 ms. */
 const SCAN_BYTES = 2 * 1_048_576;
 const SCAN_ROWS = 1_000;
 const FEW_NEEDLES = 4;
@@ -60,7 +63,10 @@ const RECORDS = both(
   order by seq, added_in`,
 );
 
-/** Whether a text contains one of the needles, which are in lower case. The collation "C" ignores case only in ASCII. */
+/**
+ * SQL that tests whether a text contains one of the needles, which must be in lower case. With the collation "C",
+ * `lower` changes only ASCII letters.
+ */
 function holdsNeedle(pick: Pick, text: string, needles: string): string {
   const from = pick({
     sqlite: `json_each(${needles}) as needle`,
@@ -71,8 +77,8 @@ function holdsNeedle(pick: Pick, text: string, needles: string): string {
 }
 
 /**
- * Scans rows of any version of a workflow after the cursor `after`, a limited number per call, and returns those whose
- * text contains one of `needles` (ASCII in lower case) or whose id is one of `ids`. `next` is null at the end.
+ * Scans rows of all versions of a workflow after the cursor `after`, a limited number per call. Returns rows whose text
+ * contains one of `needles` (with ASCII letters in lower case) or whose id is one of `ids`. `next` is null at the end.
  */
 export async function scanRecords(
   view: View,
@@ -109,12 +115,12 @@ export async function scanRecords(
   return { rows, next: JSON.stringify(upTo) };
 }
 
-/** Leaves out texts that no record contains and that PostgreSQL would refuse even as parameters. */
+/** Leaves out texts that PostgreSQL rejects even as parameters. No record can contain such a text. */
 function storable(texts: readonly string[]): string[] {
   return texts.filter((text) => !text.includes('\0') && text.isWellFormed());
 }
 
-/** The number of rows to scan: fewer for many needles, because each text is searched for every needle. */
+/** Returns how many rows to scan. Each text is searched for every needle, so many needles mean fewer rows. */
 function rowsPerScan(rows: number, needles: readonly string[]): number {
   return Math.max(1, Math.floor((rows * FEW_NEEDLES) / Math.max(FEW_NEEDLES, needles.length)));
 }
@@ -214,7 +220,7 @@ function statements({ table, keys, column, joins = '', workflow = 't.workflow_id
   };
 }
 
-/** Like `scanRecords`, for the texts of a place. Also returns texts whose `about` contains a needle. */
+/** Like `scanRecords`, but scans the texts of a place. A text also matches if its `about` contains a needle. */
 export async function scanTexts(
   view: View,
   input: {

@@ -4,14 +4,17 @@ import { Problem } from '../../model/error.ts';
 import { deletion } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 
-/** How many expired keys of a team each new key deletes. More than one, so that their number shrinks. */
+/**
+ * How many expired keys of a team are deleted for each new key. Deleting more than one makes a backlog of expired keys
+ * shrink.
+ */
 const FORGOTTEN_AT_ONCE = 10;
-/** Stored in place of the result until there is one. */
+/** The stored result while the first call has not returned one. */
 const NOTHING = '';
 
 /**
- * Returns the result of the first call with this key within 24 h. Without one, runs `make` and stores its result as JSON,
- * unless that is undefined.
+ * Returns the result of the first call with this key within the last 24 h. If there was no such call, runs `make` and
+ * stores its result as JSON, unless `make` returned undefined.
  *
  * @throws Problem `idempotency_key_reused`
  */
@@ -24,7 +27,7 @@ export async function once<T>(
   if (idempotencyKey === null) return make();
   const { key, sent } =
     typeof idempotencyKey === 'string' ? { key: idempotencyKey, sent: null } : idempotencyKey;
-  // The row stays locked until the commit, so that of two concurrent calls only one runs `make`.
+  // The statement locks the row until the commit, so that only one of two concurrent calls runs `make`.
   const since = tx.now - REMEMBERED_MS;
   const row = await tx.db.get<{ result_id: string; sent: string | null }>`
     insert into idempotency (team_id, operation, target, key, result_id, created_at)
@@ -64,14 +67,15 @@ export async function forget(tx: Tx, teamId: string): Promise<void> {
 export const REMEMBERED_MS = 24 * 3_600_000;
 
 /**
- * An idempotency key, optionally with a hash of the request (`sent`). Repeating the key with another hash is refused.
+ * An idempotency key, optionally with a hash of the request (`sent`). A call that repeats the key with a different hash
+ * is rejected.
  */
 export type IdempotencyKey = string | { key: string; sent: string } | null;
 
 export interface IdempotentCall {
   teamId: string;
   operation: 'keys.create' | 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
-  /** The id of what the call acts on, to which the key is scoped. */
+  /** The key is scoped to this id, which names the object that the call acts on. */
   target: string;
   idempotencyKey?: IdempotencyKey;
 }

@@ -1,14 +1,17 @@
-/** Inspectors: temporary receivers for webhooks, and the requests they received. Expired ones count as not existing. */
+/**
+ * Inspectors are temporary receivers for webhooks that store the requests they receive. All functions treat an expired
+ * inspector as if it did not exist.
+ */
 
 import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
 import type { InTeam } from '../rows.ts';
 import { deletion, Part } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 
-/** A webhook that may have signed a message. */
+/** A webhook whose secret may have signed an inspected request. */
 export interface Signer {
   webhookId: string;
-  /** Encrypted: the current secret, then the previous one while it is valid. */
+  /** Encrypted secrets: the current one and, while it is still valid, the previous one. */
   secrets: string[];
 }
 
@@ -29,7 +32,7 @@ export async function create(
   },
 ): Promise<Inspector | undefined> {
   const { teamId, id, status, delayMs, forMs, most } = input;
-  // Locked, so that two simultaneous calls count each other's inspector.
+  // The team is locked, so that of two simultaneous calls each counts the inspector that the other creates.
   await tx.db.run`select 1 from team where id = ${teamId} for update`;
   if ((await list(tx, { teamId })).length >= most) return undefined;
   return tx.db.get<Inspector>`
@@ -44,7 +47,7 @@ export function list(view: View, { teamId }: { teamId: string }): Promise<Inspec
     where team_id = ${teamId} and expires_at > ${view.now} order by created_at, id`;
 }
 
-/** Finds an inspector of any team, for requests sent to it. */
+/** Finds an inspector of any team, to handle a request that was sent to the inspector. */
 export function find(view: View, { id }: { id: string }): Promise<Inspector | undefined> {
   return view.db.get<Inspector>`
     select ${COLUMNS} from inspector where id = ${id} and expires_at > ${view.now}`;
@@ -61,7 +64,10 @@ export function change(
     where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now} returning ${COLUMNS}`;
 }
 
-/** Removes an inspector with its requests, including one that is being stored. Returns whether it existed. */
+/**
+ * Removes an inspector with its requests, including a request that is being stored. Returns whether the inspector
+ * existed.
+ */
 export async function remove(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
   const removed = await tx.db.run`
     delete from inspector where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now}`;
@@ -69,8 +75,9 @@ export async function remove(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
 }
 
 /**
- * Stores a request, and keeps only the newest `most`. Returns its number, counted from 1; undefined if the inspector is
- * gone. `workflowId` is the workflow of the event in the request, so that erasures find the request.
+ * Stores a request, and deletes all but the newest `most` requests. Returns the number of the request, counted from 1,
+ * or undefined if the inspector is gone. `workflowId` is the workflow of the event in the request; erasures use it to
+ * find the request.
  */
 export async function storeRequest(
   tx: Tx,
@@ -78,7 +85,7 @@ export async function storeRequest(
 ): Promise<number | undefined> {
   const { teamId, id, workflowId, most } = input;
   const { body, ...request } = input.request;
-  // The row stays locked until the commit, so that there are never more than `most` requests.
+  // The inspector's row stays locked until the commit, so that the inspector never has more than `most` requests.
   const inspector = await tx.db.get<{ received: number }>`
     update inspector set received = received + 1
     where id = ${id} and team_id = ${teamId} and expires_at > ${tx.now} returning received`;
@@ -111,7 +118,10 @@ export async function requests(
   }));
 }
 
-/** Webhooks with a delivery of this event, and webhooks with exactly this URL; at most `limit` of each. */
+/**
+ * Lists webhooks with a delivery of this event, and webhooks with exactly this URL. Returns at most `limit` of each
+ * kind.
+ */
 export async function signers(
   view: View,
   input: { teamId: string; eventId: string; url: string; limit: number },

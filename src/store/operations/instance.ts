@@ -1,4 +1,7 @@
-/** The whole instance: its values by name, leases on its chores, its schema, and how much work is waiting. */
+/**
+ * State and status of the whole instance: named values, leases on chores, the schema version, and the amount of waiting
+ * work.
+ */
 
 import { NEWEST_SCHEMA } from '../migrations.ts';
 import { UNFINISHED } from '../rows.ts';
@@ -6,7 +9,7 @@ import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
 
-/** Stores a value under a name unless the name is taken; returns the stored value. */
+/** Stores a value under a name unless the name already has a value. Returns the stored value. */
 export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
   await tx.db.run`
     insert into instance (name, value) values (${name}, ${value}) on conflict (name) do nothing`;
@@ -18,11 +21,12 @@ export async function get(view: View, { name }: { name: string }): Promise<strin
 }
 
 /**
- * Acquires or renews this node's lease on a chore for `forMs`; returns whether the node holds it. Always true on SQLite,
- * where there is only one node.
+ * Acquires or renews this node's lease on a chore for `forMs`, and returns whether the node holds the lease. Always
+ * returns true on SQLite, which has only one node.
  *
- * At most one node holds a lease: the row is locked, and PostgreSQL evaluates the condition again for a transaction
- * that waited. A lease that ends too far in the future was granted before the clock was set back, and may be taken.
+ * At most one node holds a lease, because the statement locks the row, and PostgreSQL evaluates the condition again for
+ * a transaction that waited for the lock. A lease that ends too far in the future was granted before the clock was set
+ * back, and may be taken over.
  */
 export async function lease(
   tx: Tx,
@@ -36,21 +40,21 @@ export async function lease(
   return taken > 0;
 }
 
-/** Unfinished work of all teams. A count that reached its limit is not `complete`. */
+/** Unfinished work of all teams. `complete` is false if counting stopped at the limit. */
 export interface WorkStatus {
   jobs: { queued: number; running: number; retrying: number; complete: boolean };
   deliveries: {
     waiting: number;
-    /** When the oldest one was created; epoch milliseconds. */
+    /** When the oldest waiting delivery was created; epoch milliseconds. */
     oldestWaitingAt: number | null;
     complete: boolean;
   };
 }
 
-/** Active webhooks of all teams that have due deliveries. */
+/** Number of active webhooks of all teams that have due deliveries. */
 export interface DueStatus {
   webhooks: number;
-  /** When the delivery that has been due longest became due; epoch milliseconds. */
+  /** When the delivery that has been due longest became due; epoch milliseconds, or null if no delivery is due. */
   oldestDueAt: number | null;
 }
 // The lanes of a page, given as JSON.
@@ -58,7 +62,7 @@ const NAMED = {
   sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
   postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
 };
-// One seek per lane, so that only index entries of waiting deliveries are counted.
+// The statement seeks once per lane, so that it reads only the index entries of waiting deliveries.
 const WAITING = both(
   (pick) => `
   select count(*)::integer as count from (select 1 from ${pick(NAMED)} ${pick({
@@ -87,14 +91,14 @@ const SCHEMA = {
   postgres: 'select coalesce(max(number), 0) as found from schema_version',
 };
 
-/** The schema version found, and the newest one that this code knows. */
+/** Returns the schema version of the database, and the newest version that this code knows. */
 export async function schema(view: View): Promise<{ found: number; newest: number }> {
   const row = await view.db.get<{ found: number }>(SCHEMA);
   return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
 }
 
 export async function work(view: View, { most }: { most: number }): Promise<WorkStatus> {
-  // Ordered by all columns of `job_slot`, so that no other index fits.
+  // The order lists all columns of `job_slot`, so that the planner can use no other index.
   const rows = await view.db.all<{ state: string; count: number }>`
     select state, count(*)::integer as count from
       (select state from job /* use job_slot */ where ${UNFINISHED}
@@ -137,7 +141,10 @@ const DUE = both(
   group by failing`,
 );
 
-/** Webhooks whose last attempt failed are counted separately, because their delay depends on their endpoints. */
+/**
+ * Counts webhooks with due deliveries. Webhooks whose last attempt failed are counted separately, because their
+ * endpoints determine how late deliveries are.
+ */
 export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
   const found = { well: { ...NOTHING_DUE }, failing: { ...NOTHING_DUE } };
   for await (const page of lanePages((after) => laneNames(view, after))) {

@@ -13,8 +13,8 @@ import { REMEMBERED_MS } from './idempotency.ts';
 export type JobGlance = Pick<Job, 'id' | 'state' | 'createdAt' | 'startedAt' | 'finishedAt'>;
 
 /**
- * A team's jobs, newest first, optionally of one workflow, some states or one origin. Ids grow with time, so that their
- * order is the order of creation.
+ * Lists a team's jobs, newest first, optionally only those of one workflow, in some states or of one origin. Ids grow
+ * with time, so that ordering by id is ordering by creation time.
  */
 export async function list(
   view: View,
@@ -23,7 +23,7 @@ export async function list(
     workflowId?: string;
     states?: readonly JobState[];
     origin?: JobOrigin;
-    /** Times of creation, both inclusive; epoch milliseconds. */
+    /** Creation times in epoch milliseconds. Both bounds are inclusive. */
     since?: number;
     until?: number;
     /** The id of the last job on the previous page. */
@@ -34,7 +34,7 @@ export async function list(
   const { first, end, since, until } = idsBetween('job', input);
   const search: Search = { ...input, first, end, since, until };
   if (input.workflowId !== undefined) {
-    // Unfinished jobs first: a job that ends in between is found twice instead of never.
+    // Unfinished jobs are read first. A job that ends between the two reads is then found twice instead of never.
     const unfinished = await rowsOf(view, { ...search, part: 'unfinished' });
     const ended = await rowsOf(view, { ...search, part: 'ended' });
     return newestOf([...unfinished, ...ended], input.limit).map(toJob);
@@ -50,7 +50,9 @@ export async function list(
 interface Search
   extends Omit<Parameters<typeof list>[1], 'since' | 'until' | 'before'>,
     ReturnType<typeof idsBetween> {
-  /** Limits the search to unfinished or to ended jobs. Each part has an index, which `indexed` chooses. */
+  /**
+   * Limits the search to unfinished jobs or to ended jobs. Each of the two has its own index, which `indexed` chooses.
+   */
   part?: 'unfinished' | 'ended';
 }
 
@@ -69,7 +71,8 @@ async function rowsOf(view: View, search: Search): Promise<JobRow[]> {
 }
 
 /**
- * The index that reads the fewest rows, with the condition that it requires; without a match, the primary key is used.
+ * Names the index that reads the fewest rows, and adds the condition that this index requires. If no index fits, the
+ * search uses the primary key.
  */
 function indexed({ part, states }: Search): string {
   if (part === 'unfinished') return `/* use job_slot */ where ${UNFINISHED}`;
@@ -85,8 +88,8 @@ const isUnsuccessful = (state: JobState) => state === 'failed' || state === 'can
 const SCANNED_AT_ONCE = 2_000;
 
 /**
- * Origins and most combinations of states have no index: scans the team's jobs in parts, with a turn of the event loop
- * between them.
+ * Searches by origin, or by a combination of states, for which there is no index. Scans the team's jobs in parts, with
+ * a turn of the event loop between two parts.
  */
 async function listInParts(view: View, search: Search): Promise<Job[]> {
   const found: JobRow[] = [];
@@ -124,7 +127,7 @@ const RECENT_ENDED = {
     ) newest`,
 };
 
-/** The newest `each` jobs of each workflow, newest first; workflows without jobs have no entry. */
+/** Returns the newest `each` jobs of each workflow, newest first. Workflows without jobs have no entry in the map. */
 export async function recent(
   view: View,
   { teamId, workflowIds, each }: { teamId: string; workflowIds: readonly string[]; each: number },
@@ -138,8 +141,8 @@ export async function recent(
 }
 
 /**
- * Counts jobs by state: all unfinished jobs, and the ended jobs among the newest `among` jobs. `complete` is true if
- * that is every job.
+ * Counts jobs by state. All unfinished jobs are counted, but ended jobs only if they are among the newest `among` jobs.
+ * `complete` is false if ended jobs may have been left out.
  */
 export async function counts(
   view: View,
@@ -176,14 +179,14 @@ export async function counts(
 /** Maximum number of workflows per call. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** The first cursor of pruning. A cursor names the last workflow that was pruned completely. */
+/** The cursor at which pruning starts. A cursor names the last workflow whose jobs were pruned completely. */
 export const PRUNE_START: WorkflowRef = { teamId: '', workflowId: '' };
 
 /**
- * Deletes ended jobs with their logs if they are older than `keepMs` or not among the newest `keepJobs` of their
- * workflow. The newest ended job of each workflow stays. At most `limit` jobs per call; call until `done`.
+ * Deletes ended jobs, with their logs, that are older than `keepMs` or not among the newest `keepJobs` jobs of their
+ * workflow. The newest ended job of each workflow is kept. Deletes at most `limit` jobs per call; call until `done`.
  *
- * Visits one workflow after another; `next` is null at the end of a round.
+ * Each call visits the next workflows; `next` is null at the end of a round.
  */
 export async function prune(
   tx: Tx,
@@ -196,7 +199,7 @@ export async function prune(
   const room = { jobs: input.limit, bytes: MAX_BATCH_BYTES };
   let next = input.after;
   for (const workflow of workflows) {
-    // Selects one more than may be deleted, to see whether some are left.
+    // The query selects one more job than may be deleted, to find out whether any are left.
     const old = await prunable(tx, workflow, { ...input, limit: room.jobs + 1 });
     if ((await deleteFirst(tx, workflow.teamId, old, room)) < old.length) return { next };
     next = workflow;
@@ -207,7 +210,8 @@ export async function prune(
 const BEYOND_KEPT = `
   select id from job /* use job_history */
   where team_id = $1 and workflow_id = $2 and finished_at is not null order by id desc limit 1 offset $5`;
-// `(id || '')` keeps the planners from searching by this bound: the first bound (`id <=`) often leaves no rows.
+// `(id || '')` keeps the planners from searching by this bound. Searching by the first bound (`id <=`) is better,
+// because it often leaves no rows.
 const PRUNABLE = `
   select id from job /* use job_history */
   where team_id = $1 and workflow_id = $2 and finished_at is not null
@@ -222,9 +226,9 @@ const PRUNABLE = `
   order by id limit $7`;
 
 /**
- * The oldest prunable jobs. A job that an idempotency key still refers to stays until the key expires. The upper bound of
- * `id` excludes jobs that can be neither too old nor too many: without it, a round over 100,000 jobs that all stay took
- * 1.6 s of SQLite's writer each minute.
+ * Returns the oldest jobs that may be deleted. A job to which an idempotency key refers is kept until the key expires.
+ * The first bound on `id` excludes jobs that cannot be older than `keepMs` and are among the newest `keepJobs`. Without
+ * this bound, a round over 100,000 jobs that are all kept occupied SQLite's writer for 1.6 s each minute.
  */
 async function prunable(
   tx: Tx,
@@ -245,7 +249,7 @@ async function prunable(
   return rows.map(({ id }) => id);
 }
 
-/** Deletes jobs of a team, with their logs, until there is no more room; returns the number of deleted jobs. */
+/** Deletes the first of these jobs, with their logs, until `room` is used up. Returns the number of deleted jobs. */
 async function deleteFirst(
   tx: Tx,
   teamId: string,

@@ -1,6 +1,6 @@
 /**
- * What an attempt reports while it runs: its progress and its log. The log is stored in rows of several lines each, in
- * two parts, the beginning and the end; lines in between are dropped.
+ * What an attempt reports while it runs: its progress and its log. The log has two parts, its beginning and its end;
+ * lines in between are dropped. Each stored row contains several lines.
  */
 
 import type { Progress } from '../../model/job.ts';
@@ -9,11 +9,11 @@ import { type ColumnType, insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { fenced, heldJob } from './jobs.ts';
 
-/** The size of a row, in bytes: adding a line rewrites the whole row. */
+/** Target size of a row, in bytes. Rows are small, because adding a line rewrites the whole row. */
 const CHUNK_BYTES = 8_192;
 /** Rows read at a time. */
 const CHUNKS_AT_ONCE = 32;
-/** Bytes of lines kept from the beginning of a log and, at least, from its end. */
+/** Bytes of lines that the beginning part of a log keeps. The end part keeps at least as many. */
 const PART_BYTES = 1_048_576;
 /** Characters kept of one line. */
 const MAX_LINE = 32_768;
@@ -22,8 +22,8 @@ const BEGINNING = 0;
 const END = 1;
 
 /**
- * Stores the progress of an attempt and appends to its log, which keeps its first and last MiB. With `restart`, these
- * lines replace everything after the first MiB.
+ * Stores the progress of an attempt, and appends lines to its log, which keeps its first and last MiB. With `restart`,
+ * the new lines replace everything after the first MiB.
  */
 export async function report(
   tx: Tx,
@@ -83,14 +83,14 @@ function add(
   return insertAll(tx.db, 'job_log', COLUMNS, rows, APPEND);
 }
 
-/** Deletes the rows of a log's end part that start before a line. */
+/** Deletes the rows of a log's end part that start before the line `before`. */
 async function deleteEnd(tx: Tx, { teamId, jobId, attempt }: AttemptLease, before: number): Promise<void> {
   await tx.db.run`
     delete from job_log where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt}
       and part = ${END} and seq < ${before}`;
 }
 
-/** Lines of an attempt's log after line `afterSeq`, in order; empty if there are none yet. */
+/** Returns lines of an attempt's log after line `afterSeq`, in order; empty if there are no such lines yet. */
 export async function log(
   view: View,
   input: { teamId: string; jobId: string; attempt: number; afterSeq: number; limit: number },
@@ -115,7 +115,7 @@ function toLogLine(json: string): LogLine {
   return { seq, at, level, text };
 }
 
-/** A stored row: its first and last line, and the bytes of its texts. */
+/** A stored row, without its lines: the numbers of its first and last line, and the size of its texts in bytes. */
 interface Chunk {
   part: Addition['part'];
   seq: number;
@@ -129,13 +129,14 @@ interface Addition {
   seq: number;
   lastSeq: number;
   bytes: number;
-  /** One JSON array a line: [seq, at, level, text]. */
+  /** One JSON array per line of the log: [seq, at, level, text]. */
   body: string;
 }
 
 /**
- * Returns what to add, and `dropBefore`: rows of the end part that start before this line are then deleted (0: none).
- * Skips lines that are already stored, so that a report whose result was lost can be repeated.
+ * Plans which lines to add. Afterwards, rows of the end part that start before the line `dropBefore` are deleted; 0
+ * means that none are. Lines that are already stored are skipped, so that a report whose result was lost can be
+ * repeated.
  */
 function plan(
   chunks: readonly Chunk[],
@@ -147,7 +148,7 @@ function plan(
 
   const first = end.length > 0 ? [] : fresh.slice(0, fitting(fresh, PART_BYTES - sum(beginning)));
   const later = fresh.slice(first.length);
-  // Skips lines that would be deleted immediately.
+  // Lines that would be deleted again immediately are skipped.
   const kept = later.slice(endFrom(later));
   const toEnd = additions(END, end.at(-1), kept);
   return {
@@ -156,7 +157,7 @@ function plan(
   };
 }
 
-/** A line as it is stored, with its size. */
+/** A line in its stored form, with its size. */
 interface Measured {
   seq: number;
   json: string;
@@ -172,7 +173,7 @@ function sum(items: readonly { bytes: number }[]): number {
   return items.reduce((bytes, item) => bytes + item.bytes, 0);
 }
 
-/** The number of first items that fit into `room` bytes. */
+/** Returns how many items, counted from the first, fit into `room` bytes. */
 function fitting(items: readonly { bytes: number }[], room: number): number {
   let bytes = 0;
   const beyond = items.findIndex((item) => {
@@ -182,7 +183,7 @@ function fitting(items: readonly { bytes: number }[], room: number): number {
   return beyond === -1 ? items.length : beyond;
 }
 
-/** The index from which items are kept: together they fill the end part of a log. */
+/** Returns the index of the first item to keep, so that this item and all later ones fill the end part of a log. */
 function endFrom(items: readonly { bytes: number }[]): number {
   let bytes = 0;
   const place = items.findLastIndex((item) => {
@@ -192,7 +193,7 @@ function endFrom(items: readonly { bytes: number }[]): number {
   return Math.max(0, place);
 }
 
-/** Adds lines to the last row of a part until it is full, then to new ones. */
+/** Adds lines to the last row of a part until that row is full, and then to new rows. */
 function additions(part: Addition['part'], last: Chunk | undefined, lines: readonly Measured[]): Addition[] {
   const added: Addition[] = [];
   let bytes = last?.bytes ?? 0;
@@ -213,7 +214,7 @@ function additions(part: Addition['part'], last: Chunk | undefined, lines: reado
   return added;
 }
 
-/** Drops about as much from the start of the end part as was added to it. */
+/** Returns the line before which rows of the end part are deleted, so that the part keeps about 1 MiB. */
 function dropBefore(end: readonly Chunk[], added: readonly Addition[]): number {
   const sizes = new Map(end.map(({ seq, bytes }) => [seq, bytes]));
   for (const { seq, bytes } of added) sizes.set(seq, (sizes.get(seq) ?? 0) + bytes);

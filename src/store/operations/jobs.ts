@@ -1,9 +1,10 @@
 /**
- * Jobs: queueing them, also by schedule, reading them, and the locks and events that every change of a job needs.
+ * Queues jobs (by calls and by schedules), reads jobs, and contains the locks and events that every change of a job
+ * needs.
  *
- * Locks are always taken in the same order: the row of the workflow, then its jobs, and last, with the events, the team.
- * While the row of a workflow is locked, nobody else queues or ends its jobs, so that a free slot stays free, and no
- * waiting job is left behind in the second slot.
+ * Locks are always taken in the same order: the row of the workflow, then the rows of its jobs, and last, when events
+ * are written, the row of the team. While the row of a workflow is locked, no other transaction queues or ends jobs of
+ * this workflow. A free slot therefore stays free, and no waiting job is left behind in the second slot.
  */
 
 import { FencedError } from '../../model/error.ts';
@@ -28,18 +29,18 @@ import type { Tx, View } from '../transaction.ts';
 import { appendEvent } from './events.ts';
 import { forget, REMEMBERED_MS } from './idempotency.ts';
 
-/** The result of queueing a job. With `occupied`, `job` is the one in the workflow's slot. */
+/** The result of queueing a job. With `occupied`, `job` is the job that occupies the workflow's slot. */
 export type Enqueued =
   | { outcome: 'queued'; job: Job }
   | { outcome: 'replayed'; job: Job }
   | { outcome: 'occupied'; job: Job }
-  /** `receives_push`: the source is `push`, so there is nothing to run; callers send the records. */
+  /** `receives_push`: the workflow's source is `push`, so there is nothing to run. Callers send the records instead. */
   | { outcome: 'receives_push' | 'paused' | 'not_found' };
 
 /**
- * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Of simultaneous calls exactly one
- * gets the slot. Repeating an idempotency key within 24 h returns `replayed` with the job of the first `queued`;
- * `occupied` is not remembered. Event: `workflow_queued`.
+ * Queues a job unless the workflow has an unfinished one (with `overlap: buffer`: two). Exactly one of several
+ * simultaneous calls gets the slot. Repeating an idempotency key within 24 h returns `replayed` with the job of the
+ * first call that returned `queued`; a call that returned `occupied` does not store its key. Event: `workflow_queued`.
  */
 export async function enqueue(
   tx: Tx,
@@ -48,7 +49,7 @@ export async function enqueue(
     workflowId: string;
     origin: JobOrigin;
     idempotencyKey: string | null;
-    /** The trace of the job and its events, as `traceparent`. */
+    /** The trace of the job and its events, as a `traceparent` header. */
     trace?: string | null;
   },
 ): Promise<Enqueued> {
@@ -70,7 +71,7 @@ export async function enqueue(
   const slots = overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
   const last = unfinished.at(-1);
-  // A job in slot 1 always has one before it in slot 0: if slot 0 is free, there is no unfinished job.
+  // A job in slot 1 always waits behind a job in slot 0. If slot 0 is free, the workflow has no unfinished job.
   if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
   const job = newJob(tx, { ...input, slot: slot ?? 0, priority });
   appendJobEvent(tx, job, 'workflow_queued');
@@ -79,7 +80,7 @@ export async function enqueue(
   return { outcome: 'queued', job: toJob(job) };
 }
 
-/** The workflow's unfinished jobs: at most one per slot, in order. */
+/** Returns the workflow's unfinished jobs, ordered by slot. Each slot has at most one. */
 export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Promise<JobRow[]> {
   const { workflow, unfinished } = tx.locked ?? {};
   if (unfinished !== undefined && workflow?.id === workflowId) return Promise.resolve(unfinished);
@@ -88,7 +89,7 @@ export function unfinishedJobs(tx: Tx, { teamId, workflowId }: WorkflowRef): Pro
     where team_id = ${teamId} and workflow_id = ${workflowId} and ${UNFINISHED} order by slot`;
 }
 
-/** Inserts a new job, immediately or at the end of the transaction (see `tx.jobs`). */
+/** Inserts a new job, either immediately or at the end of the transaction (see `tx.jobs`). */
 export async function insertJob(tx: Tx, job: JobRow): Promise<void> {
   if (tx.jobs === undefined) await writeJobs(tx, [job]);
   else tx.jobs.push(job);
@@ -117,10 +118,10 @@ const NEW_COLUMNS = {
 } as const satisfies Record<string, ColumnType>;
 const NEW_FIELDS = Object.keys(NEW_COLUMNS).map(camelCase) as (keyof JobRow)[];
 
-/** The part of a call that identifies its idempotency key. */
+/** The fields of a call that identify its idempotency key. */
 type Keyed = Omit<Parameters<typeof enqueue>[1], 'origin' | 'trace'>;
 
-/** The job that a call with this key created within the last 24 h. */
+/** Returns the job that a call with the same idempotency key created within the last 24 h. */
 export async function remembered(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
@@ -138,7 +139,7 @@ export async function remembered(
   return { job, sent };
 }
 
-/** Stores the job that a call with a key created, and deletes expired keys of the team. */
+/** Stores which job a call with an idempotency key created, and deletes expired keys of the team. */
 export async function remember(
   tx: Tx,
   { teamId, workflowId, idempotencyKey }: Keyed,
@@ -172,7 +173,8 @@ export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJ
   const { workflow: lockedWorkflow, job: lockedJob } = tx.locked ?? {};
   if (lockedWorkflow !== undefined && lockedJob?.id === id)
     return { job: lockedJob, workflow: lockedWorkflow };
-  // Sent in this order and in one round trip, which is safe because a job never changes its workflow.
+  // Both statements are sent in one round trip, and lock the workflow first. This is safe, because a job never moves to
+  // another workflow.
   const [workflow, job] = await Promise.all([
     tx.db.get<WorkflowRow>`
       select ${WORKFLOW} from workflow
@@ -184,7 +186,7 @@ export async function lockJob(tx: View, { teamId, id }: InTeam): Promise<LockedJ
 }
 
 /**
- * The fence for ending an attempt or writing records: locks the job and its workflow, and throws FencedError if this
+ * Locks the job of an attempt, and its workflow, before the attempt ends or writes records. Throws FencedError if the
  * attempt is no longer running.
  */
 export async function lockHeld(tx: View, held: AttemptLease): Promise<LockedJob> {
@@ -193,14 +195,14 @@ export async function lockHeld(tx: View, held: AttemptLease): Promise<LockedJob>
   return locked;
 }
 
-/** As `lockHeld`, but returns undefined if the attempt is no longer running. */
+/** Like `lockHeld`, but returns undefined if the attempt is no longer running. */
 export async function lockRunning(tx: View, held: AttemptLease): Promise<LockedJob | undefined> {
   const locked = await lockJob(tx, { teamId: held.teamId, id: held.jobId });
   const { job } = locked ?? {};
   return job?.state === 'running' && job.attempt === held.attempt ? locked : undefined;
 }
 
-/** The fence for changes that affect only the job's row: locks that row, or throws FencedError. */
+/** Like `lockHeld`, but locks only the job's row, for changes that affect nothing else. */
 export async function heldJob(tx: Tx, held: AttemptLease): Promise<JobRow> {
   const row = await tx.db.get<JobRow>`
     select ${JOB} from job where team_id = ${held.teamId} and id = ${held.jobId} and attempt = ${held.attempt}
@@ -213,7 +215,9 @@ export function fenced({ jobId, attempt }: AttemptLease): FencedError {
   return new FencedError(`Attempt ${attempt} of job ${jobId} is no longer running`);
 }
 
-/** Moves the job that waits behind an ended one into its slot, with a date no earlier than now (see `claim-bounds.ts`). */
+/**
+ * Moves the job that waits behind an ended job into its slot. The job is dated now or later (see `claim-bounds.ts`).
+ */
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
   tx.touched.jobs = true;
   await tx.db.run`
@@ -221,7 +225,7 @@ export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
     where team_id = ${ended.teamId} and workflow_id = ${ended.workflowId} and slot = 1 and ${UNFINISHED}`;
 }
 
-/** Appends an event about a job in its current state; `more` is added to its data. */
+/** Appends an event about a job in its current state. `more` is added to the event's data. */
 export function appendJobEvent(
   tx: Tx,
   job: JobRow,
@@ -255,9 +259,9 @@ export interface DueSchedule {
 }
 
 /**
- * Due schedules, longest due first; without those of paused and archived workflows.
+ * Lists due schedules, longest due first, except those of paused and archived workflows.
  *
- * Uses the index `workflow_next_run`, and so repeats its condition.
+ * The query repeats the condition of the index `workflow_next_run`, so that it can use this index.
  */
 export async function due(view: View, { limit }: { limit: number }): Promise<DueSchedule[]> {
   const rows = await view.db.all<ScheduleRow>`
@@ -265,7 +269,10 @@ export async function due(view: View, { limit }: { limit: number }): Promise<Due
   return rows.map(toSchedule);
 }
 
-/** Schedules that are not due yet, by team and workflow, after the given one; without those of paused workflows. */
+/**
+ * Lists schedules that are not due yet, after the workflow `after`, ordered by team and workflow. Schedules of paused
+ * and archived workflows are left out.
+ */
 export async function ahead(
   view: View,
   { after, limit }: { after: WorkflowRef | null; limit: number },
@@ -287,8 +294,9 @@ function toSchedule({ definition, ...row }: ScheduleRow): DueSchedule {
 }
 
 /**
- * Compare-and-set of a schedule from `dueAt` to `nextAt`; with `run` it also queues a job of origin `schedule`. Of
- * several nodes one succeeds; the others get `taken`. `coalesced` means that an unfinished job has the slot.
+ * Moves a schedule from `dueAt` to `nextAt` by compare-and-set. With `run`, also queues a job of origin `schedule`. If
+ * several nodes call this together, one succeeds, and the others get `taken`. `coalesced` means that an unfinished job
+ * occupies the slot.
  */
 export async function fire(
   tx: Tx,

@@ -1,4 +1,4 @@
-/** API keys: only their hashes are stored. */
+/** API keys. Only hashes of the keys are stored. */
 
 import { OVERLAPPING } from '../../model/quota.ts';
 import { type ApiKey, isUsable, type Scope } from '../../model/team.ts';
@@ -19,8 +19,8 @@ const COLUMNS = new Part(`id, team_id as "teamId", name, hash, prefix, scopes, c
   coalesce(watched_from, created_at) as "watchedFrom"`);
 
 /**
- * Stores a key. If the hash is already stored, nothing changes and the stored key is returned. A repeated idempotency key
- * returns, for 24 h, the key that the first call created.
+ * Stores a key. If the hash is already stored, nothing changes, and the stored key is returned. Repeating an
+ * idempotency key within 24 h returns the key that the first call created.
  *
  * @throws Problem `quota_reached`
  */
@@ -75,7 +75,7 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<ApiKey | 
   return row && toKey(row);
 }
 
-/** A page of the keys of one team, or of all teams, by id, revoked ones included. */
+/** Returns a page of the keys of one team, or of all teams, ordered by id. Revoked keys are included. */
 export async function list(
   view: View,
   { teamId, after = '', limit }: { teamId?: string } & Page,
@@ -92,8 +92,8 @@ export async function list(
 }
 
 /**
- * Revokes a key permanently and returns it; undefined if it does not exist or belongs to another team. Revoking twice is
- * harmless.
+ * Revokes a key permanently and returns it, or returns undefined if the key does not exist or belongs to another team.
+ * Revoking a key twice is harmless.
  */
 export async function revoke(
   tx: Tx,
@@ -112,15 +112,17 @@ export async function revoke(
 }
 
 /**
- * Creates a key with the name, scopes and expiry of a usable key, and ends the old one after `overlapMs`: with 0 it is
- * revoked, otherwise it expires then or earlier. Returns the new key; undefined if the old one is unusable.
+ * Creates a key with the name, scopes and expiry of a usable key, and ends the old key after `overlapMs`. With
+ * `overlapMs` 0, the old key is revoked; otherwise it expires after `overlapMs`, or at its own expiry if that is
+ * earlier. Returns the new key, or undefined if the old key is unusable.
  */
 export async function rotate(
   tx: Tx,
   input: { teamId: string; id: string; hash: string; prefix: string; overlapMs: number },
 ): Promise<ApiKey | undefined> {
   const { teamId, id, hash, prefix, overlapMs } = input;
-  // Before the key is locked, because other operations lock the team first.
+  // The quota is checked before the key is locked, because the check locks the team, and other operations lock the team
+  // first.
   if (overlapMs > 0 && (await get(tx, input)) !== undefined) {
     await requireRoom(tx, teamId, 'keys', OVERLAPPING);
   }
@@ -140,9 +142,9 @@ export async function rotate(
 }
 
 /**
- * Stores when keys were last used, unless a later use is stored. Does not notify watchers.
+ * Stores when keys were last used, unless a later time is already stored. Does not notify watchers.
  *
- * Updates keys in the order of their ids, so that no two nodes deadlock.
+ * Keys are updated in the order of their ids, so that no two nodes deadlock.
  */
 export async function used(tx: Tx, { keys }: { keys: readonly { id: string; at: number }[] }): Promise<void> {
   for (const { id, at } of keys.toSorted((one, other) => (one.id < other.id ? -1 : 1)))

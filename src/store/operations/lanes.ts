@@ -1,4 +1,4 @@
-/** Lanes, the queues of deliveries of one webhook each: what both databases share. */
+/** Lanes: each lane is the queue of deliveries of one webhook. This file contains what SQLite and PostgreSQL share. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
@@ -12,14 +12,15 @@ import type { WebhookSettings } from '../../model/webhook.ts';
 import { both, type Either } from '../sql.ts';
 import type { LaneName, View } from '../transaction.ts';
 
-/** The node that sends, and for how long it leases a lane. */
+/** The node that sends deliveries, and the duration for which it leases a lane. */
 export interface LaneHolder {
   nodeId: string;
   leaseMs: number;
 }
 
 /**
- * A lane leased by a node. `epoch` increases with each change of holder, and fences off reports of earlier holders.
+ * A lane leased by a node. `epoch` increases each time the lane gets another holder, so that reports of earlier holders
+ * can be rejected.
  */
 export interface HeldLane extends LaneName {
   epoch: number;
@@ -28,33 +29,37 @@ export interface HeldLane extends LaneName {
 /** A lane with due deliveries, and everything needed to send them. */
 export interface DueLane extends HeldLane {
   url: string;
-  /** Encrypted: the current secret, then the previous one while it is valid. */
+  /** Encrypted secrets: the current one and, while it is still valid, the previous one. */
   secrets: string[];
   /** Encrypted JSON. */
   headers: string | null;
   settings: WebhookSettings;
   failingSince: number | null;
   breaker: Breaker | null;
-  /** How often erasures have rewritten events of the team: bodies loaded at a lower count must not be sent. */
+  /**
+   * How often erasures have rewritten events of the team. A body that was loaded when this count was lower must not be
+   * sent.
+   */
   rewrites: number;
   /**
-   * The last request to send a delivery immediately: its time and the delivery. It ends an earlier pause of the
-   * breaker.
+   * When someone last asked to send a delivery immediately, and which delivery. The request ends a pause that the
+   * circuit breaker began earlier.
    */
   asked: { at: number; deliveryId: string } | null;
 }
 
 /**
- * `with recursive … waiting_lane (team_id, webhook_id)`: lanes with waiting deliveries, in order, after the given one.
- * Needs one index seek per lane, and reads only as many lanes as the outer query fetches. The first row may be the
- * given lane itself.
+ * SQL that begins with `with recursive` and defines `waiting_lane (team_id, webhook_id)`: the lanes after the lane
+ * `after` that have waiting deliveries, in order. The query needs one index seek per lane, and reads only as many lanes
+ * as the outer query fetches. Its first row may be the lane `after` itself.
  */
 export function waitingLanes(after: { teamId: string; webhookId: string }): Either<string> {
   const { teamId, webhookId } = after;
   const waits = `d.state = 'waiting' and d.event_sequence > 0`;
   return {
-    // Two kinds of steps, because SQLite seeks only by the first column of a row value that it has just computed: from
-    // webhook to webhook and, after the last one, from team to team.
+    // The query steps from webhook to webhook within a team and, after the last webhook of a team, to the next team.
+    // These are two kinds of steps, because SQLite can seek only by the first column of a row value that the query has
+    // just computed.
     sqlite: `
       with recursive step (team_id, webhook_id) as (
         select ${teamId}, ${webhookId}
@@ -68,8 +73,8 @@ export function waitingLanes(after: { teamId: string; webhookId: string }): Eith
         from step where webhook_id is null and team_id is not null
       ),
       waiting_lane (team_id, webhook_id) as (select team_id, webhook_id from step where webhook_id > '')`,
-    // Before version 18, PostgreSQL has no loose index scan and would read the whole backlog. Ordered by all columns of
-    // `delivery_order`, so that no other index fits.
+    // The query seeks lane by lane, because PostgreSQL before version 18 has no loose index scan, and would read the
+    // whole backlog. The order lists all columns of `delivery_order`, so that the planner can use no other index.
     postgres: `
       with recursive waiting_lane (team_id, webhook_id) as (
         select ${teamId}::text collate "C", ${webhookId}::text collate "C"
@@ -88,10 +93,13 @@ export const WAITING_LANES = waitingLanes({ teamId: `''`, webhookId: `''` });
 
 export type LanePage = [teamId: string, webhookId: string][];
 
-/** Lanes per page: reading their names and due deliveries takes SQLite 1 ms. One page of 10,000 lanes took 80 ms. */
+/**
+ * Number of lanes per page. SQLite reads the names and due deliveries of 100 lanes in 1 ms; one page of 10,000 lanes
+ * took 80 ms.
+ */
 const LANE_PAGE = 100;
 
-/** Exported for the test of its query plan. */
+/** This statement is exported so that a test can check its query plan. */
 export const NAMES = both(
   (pick) => `
   ${pick(waitingLanes({ teamId: '$1', webhookId: '$2' }))}
@@ -99,13 +107,13 @@ export const NAMES = both(
   where (team_id, webhook_id) > ($1, $2) limit $3`,
 );
 
-/** The names of the next lanes, after the given one, with waiting deliveries. */
+/** Returns the names of the next lanes with waiting deliveries, after the lane `after`. */
 export async function laneNames(view: View, after: LanePage[number] = ['', '']): Promise<LanePage> {
   const rows = await view.db.all<LaneName>(NAMES, ...after, LANE_PAGE);
   return rows.map(({ teamId, webhookId }) => [teamId, webhookId]);
 }
 
-/** All pages of lane names, with a turn of the event loop between them. */
+/** Yields the names of all lanes page by page, with a turn of the event loop between two pages. */
 export async function* lanePages(
   names: (after?: LanePage[number]) => Promise<LanePage>,
 ): AsyncGenerator<LanePage, void> {
@@ -117,17 +125,20 @@ export async function* lanePages(
   }
 }
 
-/** The condition that a delivery `d` is waiting for `webhook`. */
+/** SQL condition: the delivery `d` is waiting to be sent to `webhook`. */
 export const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
 
-/** Whether `webhook` receives deliveries in the order of their events. */
+/** SQL condition: `webhook` receives deliveries in the order of their events. */
 export const IS_ORDERED = `(webhook.settings::json ->> 'ordered')::boolean`;
 
 const PLACES = DELIVERY_CLASSES.map((_, place) => place);
 /** The classes of retries and replays. */
 export const LATER = PLACES.filter((place) => place !== DELIVERY_CLASSES.indexOf('live'));
 
-/** A seek per class. On PostgreSQL one subquery for all classes, because each subquery takes long to plan. */
+/**
+ * SQL that runs the query `seek` once per class. On PostgreSQL a single subquery covers all classes, because planning a
+ * subquery takes long.
+ */
 const ofClasses = (places: readonly number[], seek: (place: string) => string): Either<string> => ({
   sqlite: places.map((place) => `select * from (${seek(`${place}`)}) of_class_${place}`).join(' union all '),
   postgres: `
@@ -135,7 +146,8 @@ const ofClasses = (places: readonly number[], seek: (place: string) => string): 
     cross join lateral (${seek('each.class')}) of_class`,
 });
 
-// New deliveries are in the order of events. Retries and replays are ordered by due time only within their class.
+// New deliveries are sorted by the sequence of their events. Retries and replays are sorted by due time, but only
+// within each class.
 const LIVE = `delivery d /* use delivery_order */ where ${OF_WEBHOOK} and d.event_sequence > 0 and d.class = 0`;
 const ofLater = (isDue: string, order: 'asc' | 'desc' = 'asc') =>
   ofClasses(
@@ -147,9 +159,9 @@ const ofLater = (isDue: string, order: 'asc' | 'desc' = 'asc') =>
   );
 
 /**
- * When the first delivery of the ordered `webhook` is due, by sequence.
+ * SQL for the due time of the first waiting delivery of the ordered `webhook`, by event sequence.
  *
- * @param seen a sequence up to which no new delivery is waiting
+ * @param seen no new delivery with this sequence or a smaller one is waiting
  */
 const firstInOrder = (seen = '0') => {
   const first = ofClasses(
@@ -166,7 +178,10 @@ const firstInOrder = (seen = '0') => {
   );
 };
 
-/** When the first delivery of `webhook` is due; of an ordered webhook, the first by sequence. Null if none is waiting. */
+/**
+ * SQL for the time at which the first delivery of `webhook` is due. For an ordered webhook, the first delivery is the
+ * one with the smallest sequence. Null if no delivery is waiting.
+ */
 export const FIRST_DUE_AT = both(
   (pick) => `
   case when ${IS_ORDERED} then ${pick(firstInOrder())}
@@ -181,17 +196,19 @@ const FIRST_DUE_AT_OF_ONE = both(
 );
 
 /**
- * Whether `webhook` has a delivery that is due, or dated further ahead than any can wait; `$1` is the time. Uses scalar
- * subqueries instead of `exists`, which PostgreSQL may turn into one scan of all waiting deliveries.
+ * SQL condition: `webhook` has a delivery that is due, or that is dated further ahead than any delivery can wait. `$1`
+ * is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one scan of all
+ * waiting deliveries.
  *
- * @param seen a sequence up to which no new delivery is waiting
- * @param ahead whether to search retries and replays that are dated too far ahead
+ * @param seen no new delivery with this sequence or a smaller one is waiting
+ * @param ahead whether to search for retries and replays that are dated too far ahead
  */
 export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Either<string> {
   const isWaiting = `between $1 + 1 and $1 + ${LONGEST_WAIT_MS}`;
   const due = ofLater('d.next_at <= $1');
   const dated = ofLater(`d.next_at > $1 + ${LONGEST_WAIT_MS}`, 'desc');
-  // A new delivery is due, unless the clock was set back: one seek after `seen`.
+  // New deliveries are due when they are created, unless the clock was set back, so one seek after `seen` finds a due
+  // one.
   return both(
     (pick) => `
   webhook.state = 'active' and
@@ -207,15 +224,18 @@ export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Eithe
   );
 }
 
-/** When the first waiting delivery of a webhook is due, by sequence if it is ordered. Null if none is waiting. */
+/**
+ * Returns when the first waiting delivery of a webhook is due. For an ordered webhook, the first delivery is the one
+ * with the smallest sequence. Null if no delivery is waiting.
+ */
 export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
   const row = await view.db.get<{ at: number | null }>(FIRST_DUE_AT_OF_ONE, teamId, webhookId);
   return row?.at ?? null;
 }
 
 /**
- * Whether a replay of a webhook is running: until it has placed all deliveries of an ordered webhook, a delivery of a
- * later event would be sent too early.
+ * SQL for whether a replay of a webhook is running. An ordered webhook must receive nothing until the replay has placed
+ * all of its deliveries; otherwise a delivery of a later event would be sent too early.
  */
 export const replayRuns = (teamId: string, webhookId: string): string => `(
   select true from replay /* use replay_running */

@@ -5,13 +5,17 @@ import type { Tx } from '../transaction.ts';
 import { waitingLanes } from './lanes.ts';
 import { UsageTally, writeUsage } from './usage.ts';
 
-/** The first cursor of expiry, which visits one webhook after another, and the oldest deliveries of each first. */
+/**
+ * The cursor at which expiry starts. Expiry visits one webhook after another, and the deliveries of each webhook from
+ * the oldest to the newest.
+ */
 export const EXPIRE_START = { teamId: '', webhookId: '', createdAt: -1, id: '' };
 type ExpirePlace = typeof EXPIRE_START;
 
 /**
- * Visits at most `limit` webhooks and deliveries; `next` is null at the end of a round. Without the cursor, every step
- * would again read deliveries only to skip them.
+ * Marks deliveries as dead that have waited longer than `olderMs`. Visits at most `limit` webhooks and deliveries;
+ * `next` is null at the end of a round. Without the cursor, every call would again read the deliveries that earlier
+ * calls have kept.
  */
 export async function expire(
   tx: Tx,
@@ -22,12 +26,12 @@ export async function expire(
   let room = limit;
   let place = after;
   for (const { teamId, webhookId, hasOld, isActive } of lanes) {
-    // The previous step has already counted the lane of the cursor.
+    // If the cursor is inside a lane, the previous call has already counted that lane.
     const isNext = teamId !== place.teamId || webhookId !== place.webhookId;
     if (isNext) place = { ...EXPIRE_START, teamId, webhookId };
     if (room <= 0) return { next: place };
     const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
-    // A delivery to an active webhook that was never attempted stays: the service was down, not the endpoint.
+    // A delivery to an active webhook that was never attempted is kept, because the service was down, not the endpoint.
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
     await countDead(tx, place, await giveUp(tx, teamId, givenUp));
     const last = old.at(-1);
@@ -72,7 +76,7 @@ function waitingSince(
     order by created_at, id limit ${limit}`;
 }
 
-/** Marks deliveries as dead, unless they were delivered meanwhile. Returns the number of dead deliveries. */
+/** Marks deliveries as dead, except those that are no longer waiting. Returns the number of dead deliveries. */
 async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   return tx.db.run`
@@ -80,7 +84,7 @@ async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<n
     where team_id = ${teamId} and id = any(${ids}::text[]) and state = 'waiting'`;
 }
 
-/** Counts dead deliveries in the usage, which is otherwise counted from attempts. */
+/** Adds dead deliveries to the usage counts. All other deliveries are counted by their attempts. */
 async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): Promise<void> {
   if (dead === 0) return;
   const tally = new UsageTally();
@@ -88,14 +92,15 @@ async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: numbe
   await writeUsage(tx, tally.rows);
 }
 
-/** The cursor of pruning before the first event. */
+/** The cursor at which pruning starts, before the first event. */
 export const PRUNE_START = { teamId: '', sequence: 0 };
 type PrunePlace = typeof PRUNE_START;
 
 /**
- * Deletes attempts older than `attemptsMs`, and events older than `eventsMs` with all their deliveries. Events with a
- * waiting delivery stay, as does the newest event of each team. About `limit` rows of each table per call; call until
- * `done`. `next` is null at the end of a round through the events.
+ * Deletes attempts older than `attemptsMs`, and events and finished replays older than `eventsMs`; events are deleted
+ * with all their deliveries. Events with a waiting delivery are kept, and so is the newest event of each team. Deletes
+ * about `limit` rows of each table per call; call until `done`. `next` is null at the end of a round through the
+ * events.
  */
 export async function prune(
   tx: Tx,
@@ -123,7 +128,7 @@ const OLD_REPLAYS = deletion({
   index: 'replay_age',
 });
 
-/** Deletes the old events of every team, up to `limit` events and deliveries. */
+/** Deletes old events of every team, up to `limit` events and deliveries per call. */
 async function pruneEvents(
   tx: Tx,
   { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PrunePlace },
@@ -165,9 +170,9 @@ const TEAMS_BEHIND = `
   from team where team.id >= $1 order by team.id limit $3`;
 
 /**
- * Whether an event may be deleted. The newest event of a team stays, because `events.ts` takes the next number from it. A
- * recent event stays, and so do all events after it. An event dated in the future, from before the clock was set back, is
- * skipped.
+ * Decides whether an event may be deleted. The newest event of a team stays, because `events.ts` derives the next
+ * sequence from it. A recent event stays, and so do all events after it. An event dated in the future was created
+ * before the clock was set back, and is skipped.
  */
 function mayGo(
   { now }: Tx,
@@ -179,10 +184,10 @@ function mayGo(
 }
 
 /**
- * Deletes the next old events of a team with their deliveries. An event with a waiting delivery stays, with all of its
- * deliveries. The events are locked, so that none is replayed while it is being deleted.
+ * Deletes the next old events of a team with their deliveries. If a delivery of an event is waiting, the event and all
+ * of its deliveries stay. The events are locked, so that no event is replayed while it is being deleted.
  *
- * @returns `done` if no old events are left after these, and the last `sequence` that was visited
+ * @returns the `sequence` of the last event visited, and `done` if no old events follow it
  */
 async function pruneTeam(
   tx: Tx,
@@ -198,7 +203,8 @@ async function pruneTeam(
     .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
     .map(({ sequence }) => sequence);
   const seen = end === -1 ? events.length : end + 1;
-  // The first events may have more deliveries than one call deletes: later events are left for the next call.
+  // The first events alone may have more deliveries than one call deletes. Later events are then left for the next
+  // call.
   const enough = await tx.db.get<{ sequence: number }>`
     select event_sequence as sequence from delivery /* use delivery_event */
     where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
@@ -211,7 +217,10 @@ async function pruneTeam(
   return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
 }
 
-/** Deletes up to `limit` deliveries, and events without deliveries; returns the first event that still has deliveries. */
+/**
+ * Deletes up to `limit` deliveries, and the events that then have no deliveries. Returns the first event that still has
+ * some.
+ */
 async function deleteEvents(
   tx: Tx,
   { teamId, sequences, limit }: { teamId: string; sequences: readonly number[]; limit: number },
@@ -221,7 +230,7 @@ async function deleteEvents(
     tx.db.all<{ sequence: number }>`
       select sequence from event where team_id = ${teamId} and sequence = any(${sequences}::bigint[])
       order by sequence for update skip locked`,
-    // Read after the events are locked, when no delivery can be added to them.
+    // This statement runs after the events are locked, when no delivery can be added to them.
     tx.db.all<{ sequence: number }>`
       select sequence from unnest(${sequences}::bigint[]) as old (sequence)
       where (select true from delivery /* use delivery_event */
@@ -234,11 +243,12 @@ async function deleteEvents(
     where team_id = ${teamId} and event_sequence = any(${ended}::bigint[]) order by event_sequence, id
     limit ${limit + 1}`;
   const ids = deliveries.slice(0, limit).map(({ id }) => id);
-  // The next step deletes the other deliveries of this event, and the event.
+  // The next step deletes this event and its remaining deliveries.
   const firstLeft = deliveries[limit]?.sequence;
   const emptied = ended.filter((sequence) => firstLeft === undefined || sequence < firstLeft);
   await Promise.all([
-    // Deliveries first: this waits for an attempt that is being stored, which the next statement then finds.
+    // Deliveries are deleted first. If an attempt is being stored, this statement waits for it, and the next one finds
+    // the attempt.
     tx.db.run`delete from delivery where team_id = ${teamId} and id = any(${ids}::text[])`,
     tx.db.run`delete from attempt where team_id = ${teamId} and delivery_id = any(${ids}::text[])`,
     tx.db.run`delete from event where team_id = ${teamId} and sequence = any(${emptied}::bigint[])`,

@@ -22,23 +22,26 @@ import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 export type Published =
   | { outcome: 'published'; version: number; records: RecordCounts }
   | { outcome: 'unchanged'; version: number; records: RecordCounts }
-  /** A guard or a quota prevented publishing, and nothing was changed. `error` names it and explains why. */
+  /**
+   * A guard or a quota prevented publishing, and nothing was changed. `error` names the guard or quota, and explains
+   * why.
+   */
   | { outcome: 'guarded'; error: string }
-  /** The job had been canceled: it has ended as canceled, and nothing was published. */
+  /** Cancellation of the job had been requested. The job has ended as canceled, and nothing was published. */
   | { outcome: 'canceled' };
 
-/** Maximum number of changed records in an event; its body stays under 20 kB anyway. */
+/** Maximum number of changed records listed in an event. The body of the event stays under 20 kB in any case. */
 const MAX_DIFFERENCES = 100;
-/** Records fetched at a time: each may have 1 MiB. */
+/** Number of records fetched at a time. It is small, because each record may have 1 MiB. */
 const DIFFERENCES_STEP = 10;
 
 /**
- * Ends a successful attempt: makes the next version current if anything changed, finishes the job, and stores the
- * incremental state. The cost does not depend on the number of records written. Events: `workflow_data_change` if
- * anything changed, then `workflow_finished`.
+ * Ends a successful attempt: makes the next version current if any record changed, finishes the job, and stores the
+ * incremental state. The cost does not depend on the number of records written. Events: `workflow_data_change` if any
+ * record changed, then `workflow_finished`.
  *
- * `fields` are the field names of the run's records, in order of first appearance; with `upsert` and `append` they are
- * added to those of the previous version. `mode` defaults to the definition's.
+ * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
+ * they are added to the field names of the previous version. `mode` defaults to the mode in the workflow's definition.
  */
 export async function publish(
   tx: Tx,
@@ -51,7 +54,8 @@ export async function publish(
     return { outcome: 'canceled' };
   }
   const before = await publishedVersion(tx, workflow);
-  // Uses the counters updated while staging: counting the rows of a large run would block every write.
+  // The counts come from the counters that staging updates. Counting the rows of a large run here would block every
+  // write.
   const { stagedAdded: added, stagedChanged, stagedRemoved: removed } = workflow;
   const records = { total: before.total + added - removed, added, changed: stagedChanged, removed };
   const bytes = before.bytes === null ? null : before.bytes + workflow.stagedBytes;
@@ -94,7 +98,10 @@ export async function publish(
   return { outcome: changed ? 'published' : 'unchanged', version, records };
 }
 
-/** Not called for a run without changes: each update leaves a dead row, which slows down later locks of the workflow. */
+/**
+ * Stores the current version and the incremental state, and resets the counters of staging. Not called if there is
+ * nothing to store, because each update leaves a dead row, which slows down later locks of the workflow.
+ */
 async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
   await tx.db.run`
     update workflow
@@ -144,7 +151,7 @@ async function finish(tx: Tx, job: JobRow, version: number, records: RecordCount
     where team_id = ${job.teamId} and id = ${job.id} returning ${JOB}`) as JobRow;
 }
 
-/** The differences of the first 100 changed records, as many as fit into a body. */
+/** Lists the differences of the first 100 changed records, but only as many as fit into an event's body. */
 async function listDifferences(
   tx: Tx,
   workflow: WorkflowRow,
@@ -169,7 +176,8 @@ interface DifferenceRow {
   after: string | null;
 }
 
-// A subquery looks up the other row of each record; because of its `limit` the planner cannot turn it into a join.
+// A subquery looks up each record's row in the other version. Its `limit` keeps the planner from turning it into a
+// join.
 const WRITTEN = both(
   (pick) => `
   select new.seq, new.id, new.body as after,
@@ -191,7 +199,10 @@ const REMOVED = both(
   order by old.seq limit $5`,
 );
 
-/** The first 100 changed records, a few at a time: added and changed ones by `seq`, then removed ones. */
+/**
+ * Yields the first 100 changed records, fetching a few at a time: first added and changed records by `seq`, then
+ * removed ones.
+ */
 async function* changedRecords(
   tx: Tx,
   { teamId, id: workflowId, currentVersion }: WorkflowRow,

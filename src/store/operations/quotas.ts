@@ -1,4 +1,4 @@
-/** Quotas of teams: their own settings, what they use, and whether there is room for more. */
+/** Quotas of teams: their settings, how much of each quota is used, and whether a team may create more. */
 
 import {
   type Holdings,
@@ -11,7 +11,7 @@ import {
 import { insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 
-/** Replaces all of a team's own quotas. For other quotas the instance's defaults apply. */
+/** Replaces all quotas set for a team. Quotas that are not set for the team default to those of the instance. */
 export async function setQuotas(
   tx: Tx,
   { teamId, quotas }: { teamId: string; quotas: OwnQuotas },
@@ -31,7 +31,7 @@ export async function quotas(view: View, { teamId }: { teamId: string }): Promis
   return Object.fromEntries(rows.map(({ name, most }) => [name, most]));
 }
 
-/** How much the team uses of everything that has a quota. Reads all of it: for the command line. */
+/** Returns how much of each quota the team uses. This reads all counted rows, so only the command line uses it. */
 export async function holdings(view: View, { teamId }: { teamId: string }): Promise<Holdings> {
   return {
     workflows: await count(view, WORKFLOWS, teamId),
@@ -50,7 +50,10 @@ export async function quotaOf(tx: Tx, teamId: string, name: Quota): Promise<numb
   return own === undefined ? tx.quotas[name] : own.most;
 }
 
-/** Throws a Problem if the team is at its quota. Locks the team, so that nothing else is created until the commit. */
+/**
+ * Throws a Problem if the team is at its quota. Locks the team, so that nobody creates another such object before the
+ * commit.
+ */
 export async function requireRoom(
   tx: Tx,
   teamId: string,
@@ -65,8 +68,8 @@ export async function requireRoom(
 }
 
 /**
- * What the team has in its current versions, except in one workflow. Locks the team, so that nothing else is published
- * until the commit. Reads two rows per workflow.
+ * Counts the records or bytes in the team's current versions, leaving out one workflow. Locks the team, so that no
+ * other run of the team publishes before the commit. Reads two rows per workflow.
  */
 export async function publishedBeside(
   tx: Tx,
@@ -83,7 +86,8 @@ function lockTeam(tx: Tx, teamId: string): Promise<void> {
 }
 
 const WORKFLOWS = 'select count(*) as held from workflow where team_id = $1 and archived_at is null';
-// These name indexes for SQLite, which would otherwise read everything that the team has ever had.
+// These statements name indexes for SQLite, which would otherwise also read all deleted, revoked and ended rows of the
+// team.
 const WEBHOOKS =
   "select count(*) as held from webhook /* use webhook_same */ where team_id = $1 and state <> 'deleted'";
 const KEYS = `

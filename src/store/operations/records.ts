@@ -1,7 +1,7 @@
 /**
- * Reads the records of a version: in pages, by a text they contain, or the changes between two versions; and reads what a
- * run compares with. A record is stored as rows, each valid from version `added_in` until before version `removed_in`. A
- * run writes under the next version, which no reader sees until `publish` makes it the current one.
+ * Reads the records of a version in pages, searches them for a text, lists the changes between two versions, and reads
+ * what a run compares with. A record is stored as rows, each valid from version `added_in` until before version
+ * `removed_in`. A run writes rows of the next version, which no reader sees until `publish` makes that version current.
  */
 
 import type { AttemptLease } from '../../model/job.ts';
@@ -15,7 +15,7 @@ export interface RecordPage {
   /** UTF-8. */
   json: Uint8Array;
   count: number;
-  /** Pass as `afterSeq` for the next page. */
+  /** The value of `afterSeq` for the next page. */
   lastSeq: number;
   done: boolean;
 }
@@ -25,13 +25,14 @@ interface At {
   workflowId: string;
 }
 
-// A range of `seq`, rather than a number of rows, limits how many rows of other versions each statement reads.
+// Each statement reads a range of `seq` instead of a number of rows, which limits how many rows of other versions it
+// reads.
 const range = (pick: Pick, end = '$4') => `
   record
   where ${inWorkflow(pick)} and seq > $3 and seq <= ${end}
     and added_in <= $5 and (removed_in is null or removed_in > $5)`;
-// Sorting makes PostgreSQL's planner use the primary key, the only index in this order. Otherwise it might scan the
-// whole workflow by another index.
+// Sorting by `seq` makes PostgreSQL's planner use the primary key, the only index in this order. Otherwise the planner
+// might scan the whole workflow by another index.
 const sorted = (rows: string, limit = '') => `(select seq, body from ${rows} order by seq ${limit}) as found`;
 // The database joins the records into one value, so that rows need not be parsed one by one (measured on SQLite: 5.8
 // million records/s instead of 0.9).
@@ -43,7 +44,7 @@ const NEXT_SEQ = '(select next_seq from workflow where team_id = $1 and id = $2)
 
 const pages = (limit?: string) =>
   both((pick) => {
-    // SQLite finds the rows in order anyway; an inner select would cost a quarter of its speed.
+    // SQLite finds the rows in this order anyway, and an inner select would make the query 25% slower.
     const unsorted = limit === undefined && pick({ sqlite: true, postgres: false });
     return `select ${NEXT_SEQ}, joined.* from ${joined(pick, unsorted ? range(pick) : sorted(range(pick), limit))}`;
   });
@@ -51,9 +52,9 @@ const PAGE = pages();
 const FIRST_OF_PAGE = pages('limit $8');
 
 /**
- * One page of a version: the records whose `seq` is among the `rows` numbers after `afterSeq`, at most `limit` of them,
- * as JSON objects joined by `separator` (no record contains a line end), with `lead` before the first. A page may be
- * empty without being the last one, which is `done`.
+ * Returns one page of a version: the records whose `seq` is greater than `afterSeq` and at most `afterSeq + rows`,
+ * limited to `limit` records. The page is JSON objects joined by `separator`, with `lead` before the first; no record
+ * contains a line end. A page may be empty without being the last one. Only the last page has `done`.
  */
 export async function page(
   view: View,
@@ -77,10 +78,11 @@ export async function page(
   return toPage(view, input, row, { end, limit });
 }
 
-/** Bytes of records that one search reads, which limits how long it uses its connection. */
+/** Maximum bytes of records that one search reads, so that it does not use its connection for long. */
 const MAX_SEARCHED_BYTES = 8_388_608;
 
-// The end is computed from lengths, without reading bodies. `lower` with the collation "C" changes only ASCII letters.
+// The end of the range is computed from lengths alone, without reading bodies. With the collation "C", `lower` changes
+// only ASCII letters.
 const SEARCH = both(
   (pick) => `
   with range as materialized (
@@ -99,9 +101,9 @@ const SEARCH = both(
 );
 
 /**
- * Records of a version whose JSON text contains `q`, ignoring the case of ASCII letters; `q` must be escaped as in JSON.
- * Scans `scan` numbers after `afterSeq`, or about 8 MiB, and returns at most `limit` records; `lastSeq` is the last number
- * scanned.
+ * Finds records of a version whose JSON text contains `q`, ignoring the case of ASCII letters. `q` must be escaped as
+ * in JSON. Scans `scan` numbers after `afterSeq`, or about 8 MiB, and returns at most `limit` records; `lastSeq` is the
+ * last number scanned.
  */
 export async function search(
   view: View,
@@ -132,7 +134,10 @@ export async function search(
   return toPage(view, input, row, { end: row?.end ?? afterSeq + scan, limit });
 }
 
-/** The last `seq` before the next existing row after `end`: greater than `end` if erasing or pruning left a gap. */
+/**
+ * Returns the number before the `seq` of the first existing row after `end`. This number is greater than `end` if
+ * erasing or pruning left a gap.
+ */
 export async function beforeNext(view: View, { teamId, workflowId }: At, end: number): Promise<number> {
   const next = await view.db.get<{ seq: number }>(NEXT, teamId, workflowId, end);
   return next === undefined ? Number.MAX_SAFE_INTEGER : next.seq - 1;
@@ -143,9 +148,9 @@ const NEXT = both(
 );
 
 interface PageRow {
-  /** The `seq` of the workflow's next new record; null for an unknown workflow. */
+  /** The `seq` that the workflow's next new record will get; null for an unknown workflow. */
   nextSeq: number | null;
-  /** SQLite returns bytes, which saves a copy. */
+  /** SQLite returns bytes, which avoids copying the text. */
   json: Uint8Array | string | null;
   count: number;
   lastSeq: number | null;
@@ -158,7 +163,7 @@ const NOTHING: RecordPage = {
   done: true,
 };
 
-/** @param range the range that was read: up to `end`, or less if `limit` records were found before it */
+/** @param range the statement read up to `end`, or less if it found `limit` records before `end` */
 async function toPage(
   view: View,
   at: At,
@@ -189,23 +194,24 @@ export interface ChangesCursor {
 
 export interface ChangedRow {
   id: string;
-  /** The version that last wrote the record or removed it. */
+  /** The version that last wrote or removed the record. */
   version: number;
-  /** JSON text at `since`; null if the record did not exist. */
+  /** The record's JSON text in version `since`; null if the record did not exist. */
   before: string | null;
-  /** JSON text at `until`; null if the record no longer exists. */
+  /** The record's JSON text in version `until`; null if the record no longer exists. */
   after: string | null;
 }
 
-/** Maximum bytes of records that one call returns, before and after taken together. */
+/** Maximum bytes of records that one call returns, counting the texts before and after the change. */
 const MAX_BYTES = 8_388_608;
 
-// The changes between two versions, found by the indexes on the version that added and the version that removed a row. A
-// row that was added in between and is visible at the later version is an added or changed record; an id has at most one
-// such row. A row that is visible at the earlier version, was closed in between and has no row of its id at the later one
-// is a removed record. Each call continues in one of the two indexes.
+// The changes between two versions are found by two indexes: on the version that added a row, and on the version that
+// removed a row. A row that was added in between and is visible in the later version is an added or changed record; an
+// id has at most one such row. A row that is visible in the earlier version, was closed in between and has no row of
+// the same id in the later version is a removed record. Each call reads only one of the two indexes.
 
-// A subquery looks up the other row of each record; because of its `limit` the planner cannot turn it into a join.
+// A subquery looks up each record's row in the other version. Its `limit` keeps the planner from turning it into a
+// join.
 const WRITTEN = both(
   (pick) => `
   select new.added_in as version, new.seq, new.id, new.added_in as reported,
@@ -246,11 +252,13 @@ interface Row extends ChangedRow {
 }
 
 /**
- * The net differences between two versions, each id at most once. A record that was added and removed in between, or is
- * the same again, is left out; a record that was removed and added again is reported as changed. Added and changed
- * records come first, in the order in which they were written, then removed ones. Reads up to `limit` rows and about 8
- * MiB, so a page may be empty without being the last one, whose `next` is null. Both versions must be readable; the
- * caller must check that again afterwards.
+ * Returns the net differences between two versions, with each id at most once. A record is left out if it was added and
+ * removed in between, or if its text is the same in both versions. A record that was removed and added again is
+ * reported as changed. Added and changed records come first, in the order in which they were written, then removed
+ * ones.
+ *
+ * Reads up to `limit` rows and about 8 MiB, so a page may be empty without being the last one; on the last page, `next`
+ * is null. Both versions must be readable, and the caller must check again after the call that they still are.
  */
 export async function changes(
   view: View,
@@ -298,7 +306,10 @@ function isRemoved({ before }: Row): boolean {
   return before !== null;
 }
 
-/** The length of the longest record of the later version; it never decreases between versions. */
+/**
+ * Returns the length of the longest record in the version `until`. The length never decreases from version to version,
+ * so it is an upper bound for `since` as well.
+ */
 function bounds(
   view: View,
   input: { teamId: string; workflowId: string; until: number },
@@ -314,16 +325,17 @@ function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: n
   return part === 'written' ? { part: 'removed', version: since + 1, seq: 0 } : null;
 }
 
-// What a run reads before it decides what to write: the rows of given ids, and all current rows.
+// The rest of this file reads what a run needs before it decides what to write: the rows of given ids, and all current
+// rows.
 
 export interface Compared {
-  /** The version under which the run writes: current + 1. */
+  /** The version that the run writes: the current version + 1. */
   version: number;
-  /** Rows with the batch's ids that are current or that this run has written. */
+  /** Rows with ids of the batch that either are current or were written by this run. */
   rows: ComparedRecord[];
 }
 
-/** The workflow that an attempt writes to, and the version under which it writes. Throws FencedError. */
+/** Returns the workflow of an attempt, and the version that the attempt writes. Throws FencedError. */
 async function heldWorkflow(
   db: Sql,
   held: AttemptLease,
@@ -341,7 +353,7 @@ async function heldWorkflow(
 const COMPARE = both((pick) => {
   const current = (id: string, columns: string) =>
     `select ${columns} from record where ${ofWorkflow(pick, 'current')} and ${hasId(pick, id)}`;
-  // The row that the run has closed, if it has written the current one.
+  // If this run has written the current row, this finds the row of the previous version, which the run has closed.
   const closed = (columns: string, row: string) => `
     select ${columns} from record closed
     where ${inWorkflow(pick, 'closed')} and closed.seq = ${row}.seq and closed.removed_in + 0 = $3::integer
@@ -352,7 +364,8 @@ const COMPARE = both((pick) => {
       `id, seq, added_in as "addedIn", ${bodyOfSize('body', '$5')} as body,
        (${closed(bodyOfSize('closed.body', '$5'), 'record')}) as published`,
     ),
-    // Looks up each id separately: because of the `limit` the planner cannot turn this into a join with all records.
+    // PostgreSQL looks up each id separately, because the `limit` keeps the planner from turning this into a join with
+    // all records.
     postgres: `
       select wanted.id, current.seq, current.added_in as "addedIn",
              ${bodyOfSize('current.body', 'wanted.size')} as body,
@@ -365,23 +378,26 @@ const COMPARE = both((pick) => {
 });
 
 /**
- * The body, or an empty text if it is too long to equal the incoming one: `octet_length` does not read a long body. A
- * number may have been stored with more digits than the incoming text has.
+ * SQL for the body, or for an empty text if the body is too long to equal the incoming record. The check is cheap,
+ * because `octet_length` does not read a long body. The limit is generous, because a number may have been stored with
+ * more digits than the incoming text has.
  */
 function bodyOfSize(body: string, size: string): string {
   return `case when octet_length(${body}) > 4 * ${size} + 4096 then '' else ${body} end`;
 }
 
 /**
- * Looks up the ids of a batch (at most 500), after the previous batch has been staged. `sizes` are the UTF-8 lengths of
- * the incoming records, in the order of `ids`: a stored body that is much longer differs anyway and is returned as '', so
- * that 500 bodies of 1 MiB are never in memory. Without `sizes` every body is returned.
+ * Looks up the ids of a batch (at most 500). Call this after the previous batch has been staged. `sizes` are the UTF-8
+ * lengths of the incoming records, in the order of `ids`. A stored body that is much longer than the incoming record
+ * differs in any case, and is returned as '', so that 500 bodies of 1 MiB are never in memory. Without `sizes`, every
+ * body is returned.
  */
 export async function compare(
   view: View,
   { held, ids, sizes }: { held: AttemptLease; ids: readonly string[]; sizes?: readonly number[] },
 ): Promise<Compared> {
-  if (ids.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
+  if (ids.length > MAX_BATCH)
+    throw new RangeError(`A batch may have at most ${MAX_BATCH} records, but this one has ${ids.length}`);
   const read = async (db: Sql): Promise<Compared> => {
     const { workflowId, version } = await heldWorkflow(db, held);
     const rows = await forEach<ComparedRecord>(
@@ -392,7 +408,8 @@ export async function compare(
     );
     return { version, rows };
   };
-  // Nobody else changes these rows. On SQLite, many statements are twice as fast in one snapshot.
+  // A snapshot is not needed for consistency, because nobody else changes these rows. But on SQLite, many statements
+  // are twice as fast in one snapshot.
   return view.db.pick({ sqlite: () => view.db.snapshot(read), postgres: () => read(view.db) })();
 }
 
@@ -403,8 +420,8 @@ const CURRENT = both(
 );
 
 /**
- * Which of the `rows` numbers after `afterSeq` are the `seq` of a current record, in order. This finds the records that
- * a run did not bring.
+ * Returns, in order, the `seq` of every current record among the `rows` numbers after `afterSeq`. With this list, a run
+ * finds the current records that it did not deliver.
  */
 export async function currentSeqs(
   view: View,

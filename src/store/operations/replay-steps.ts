@@ -1,9 +1,10 @@
 /**
- * Replays of a selection, carried out a few deliveries at a time.
+ * Carries out replays of a selection, a few deliveries at a time.
  *
- * A replay visits the history of its webhook. Its row contains the cursor, which moves in the transaction that sends
- * the deliveries, so that a crash between two steps loses nothing. Deliveries carry the id of the replay that sent
- * them, so that each event is sent once. A lock on the row keeps two nodes from taking the same step.
+ * A replay visits the history of its webhook. The cursor is in the replay's row, and moves in the same transaction that
+ * sends the deliveries, so that a crash between two steps loses nothing. A delivery stores the id of the replay that
+ * sent it, so that the replay sends each event once. A lock on the replay's row keeps two nodes from taking the same
+ * step.
  */
 
 import type { DeliveryState } from '../../model/delivery.ts';
@@ -13,14 +14,16 @@ import { type LaneName, type Tx, touchLane } from '../transaction.ts';
 import { IS_ORDERED } from './lanes.ts';
 import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
-/** Webhooks with replays that one step visits; the next step continues after them. */
+/** Maximum number of webhooks that one step visits. The next step continues with the following webhooks. */
 const MAX_WEBHOOKS = 25;
 
-/** The cursor of the steps at its start: a webhook, and whether this round has done anything. */
+/**
+ * The cursor at which a round starts. A cursor names a webhook; `moved` is whether this round has advanced any replay.
+ */
 export const REPLAY_START = { teamId: '', webhookId: '', moved: false };
 type ReplayPlace = typeof REPLAY_START;
 
-// The oldest replay of each webhook; later ones wait until it is done.
+// Selects the oldest running replay of each webhook. Later replays of the webhook wait until the oldest is done.
 const RUNNING = `
   select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
          (select ${IS_ORDERED} from webhook
@@ -46,11 +49,10 @@ interface Running extends LaneName {
 }
 
 /**
- * Advances running replays by up to `limit` deliveries. Skips webhooks for which `waiting` replayed deliveries are
- * already due, unless they are ordered. Call until `done`, and again periodically; each call continues with the next
- * webhooks.
+ * Advances running replays by up to `limit` deliveries. Skips webhooks that already have `waiting` replayed deliveries
+ * due, except ordered webhooks. Call until `done`, and again periodically; each call continues with the next webhooks.
  *
- * `next` is null at the end of a round through the webhooks; `done` means that a whole round found nothing to do.
+ * `next` is null at the end of a round through the webhooks. `done` means that a whole round found nothing to do.
  */
 export async function stepReplays(
   tx: Tx,
@@ -68,7 +70,8 @@ export async function stepReplays(
   );
   for (const row of rows) {
     const one = { ...row, ordered: row.ordered === null ? null : Boolean(row.ordered) };
-    // An ordered webhook receives nothing until the replay is done, so there is nothing to wait for.
+    // An ordered webhook receives nothing until its replay is done, so waiting for its due deliveries would be
+    // pointless.
     const free = one.ordered === true ? room : Math.min(room, waiting - one.waiting);
     if (free > 0) room -= await step(tx, one, free);
     place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
@@ -86,7 +89,7 @@ interface Progress {
   made: number;
   afterAt: number;
   afterId: string;
-  /** When the last delivery that the replay sent was due. */
+  /** The due time of the last delivery that the replay sent. */
   dueAt: number;
 }
 
@@ -95,8 +98,8 @@ const PROGRESS = new Part(
 );
 
 /**
- * Advances a replay by up to `limit` deliveries; returns how many it visited (at least 1), or 0 if another node is
- * advancing this replay.
+ * Advances a replay by up to `limit` deliveries. Returns how many deliveries the step visited (at least 1), or 0 if
+ * another node is advancing this replay.
  */
 async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const { teamId, id: replayId, webhookId } = one;
@@ -125,7 +128,8 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const made =
     (await makeDue(tx, { teamId, replayId, deliveries: all.filter(({ isNew }) => !isNew) })) +
     (await addReplayed(tx, lane, { replayId, deliveries: all.filter(({ isNew }) => isNew) }));
-  // The first delivery ends a pause of the lane's breaker: someone wants to know whether the endpoint works again.
+  // The first delivery ends a pause of the webhook's circuit breaker, because the user who started the replay wants to
+  // know whether the endpoint works again.
   if (row.made === 0 && first !== undefined) await ask(tx, lane, first.id);
   const last = selected.at(-1) ?? after;
   const isDone = selected.length < limit;
@@ -145,7 +149,10 @@ interface Chosen {
   isNew: boolean;
 }
 
-/** Makes waiting deliveries due after all others of their webhook, in the order of the replay. Returns their number. */
+/**
+ * Reschedules waiting deliveries after all other deliveries of their webhook, in the order of the replay. Returns how
+ * many deliveries were rescheduled.
+ */
 async function makeDue(
   tx: Tx,
   { teamId, replayId, deliveries }: { teamId: string; replayId: string; deliveries: readonly Chosen[] },
@@ -161,19 +168,19 @@ async function makeDue(
   return made.reduce((sum, count) => sum + count, 0);
 }
 
-/** Replayed deliveries due this soon count as waiting; failed ones wait longer for their next attempt. */
+/** Replayed deliveries due within this time count as waiting. Failed deliveries are due later, so they do not count. */
 const SOON_MS = 2_000;
 
 /**
- * The due times of the deliveries that a step sends: a millisecond apart, so that lanes send them in the order of their
- * events. An ordered lane keeps this order anyway.
+ * Returns the due times of the deliveries that a step sends. They are a millisecond apart, so that a lane sends the
+ * deliveries in the order of their events. An ordered lane keeps this order in any case.
  */
 function dueTimes(
   { dueAt: last }: Progress,
   { count, ordered, nowMs }: { count: number; ordered: boolean; nowMs: number },
 ): number[] {
   if (ordered) return Array(count).fill(nowMs);
-  // A time far ahead was stored before the clock was set back.
+  // If the last due time is far in the future, it was stored before the clock was set back.
   const from = last > nowMs + SOON_MS ? nowMs - count : Math.max(last + 1, nowMs - count);
   return Array.from({ length: count }, (_, place) => from + place);
 }

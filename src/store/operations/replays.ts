@@ -1,6 +1,6 @@
 /**
- * Replays: sending events again. A delivery that is still waiting for an event becomes due; otherwise the event is sent in
- * a new delivery. `replay-steps.ts` carries out replays of a selection.
+ * Replays send events again. If a delivery of the event is still waiting, that delivery becomes due; otherwise the
+ * event is sent in a new delivery. `replay-steps.ts` carries out replays of a selection.
  */
 
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
@@ -28,9 +28,9 @@ export interface Replay {
   states: DeliveryState[];
   since: number;
   until: number;
-  /** Deliveries sent so far: new ones, and waiting ones that became due. */
+  /** Number of deliveries sent so far, including waiting deliveries that became due. */
   made: number;
-  /** `done` when the whole selection has been visited; its deliveries may not have been sent yet. */
+  /** `done` when the whole selection has been visited. Some deliveries of the replay may still be waiting then. */
   state: 'running' | 'done';
   createdAt: number;
 }
@@ -41,25 +41,27 @@ export interface ReplayedDelivery {
   state: DeliveryState;
   /** When the next attempt is due; null if the delivery has ended. */
   nextAt: number | null;
-  /** The last attempt; null before the first one, or if the attempt was pruned. */
+  /** The last attempt; null before the first attempt, or if the last attempt was pruned. */
   last: DeliverySummary['last'];
 }
 
 /** The delivery that sends an event again. */
 export interface SentAgain {
   id: string;
-  /** Whether the delivery was created by this call; false if it was already waiting. */
+  /** Whether this call created the delivery; false if the delivery was already waiting. */
   isNew: boolean;
   /** Its attempts so far. */
   attempt: number;
 }
 
 /**
- * Sends the events of these deliveries again, and returns, in the same order, the deliveries that send them: the
- * delivery still waiting for the event, which becomes due immediately, or else a new delivery (origin `replay`). For an
- * ordered webhook, deliveries that wait before it become due as well. Sends all or none: returns undefined if a
- * delivery does not exist, does not belong to `webhookId`, or its webhook was removed. An idempotency key is scoped to
- * `webhookId` or, if that is missing, to the ids.
+ * Sends the events of these deliveries again, and returns the deliveries that send them, in the same order. If a
+ * delivery of an event is still waiting, it becomes due immediately; otherwise a new delivery is created (origin
+ * `replay`). For an ordered webhook, earlier waiting deliveries become due as well.
+ *
+ * Sends all events or none: returns undefined if a delivery does not exist or does not belong to `webhookId`, or if the
+ * webhook of a delivery was removed. An idempotency key is scoped to `webhookId` or, without one, to the ids of the
+ * deliveries.
  */
 export async function replay(
   tx: Tx,
@@ -74,7 +76,7 @@ async function again(
   tx: Tx,
   { teamId, webhookId, ids }: Parameters<typeof replay>[1],
 ): Promise<SentAgain[] | undefined> {
-  // The event is locked, so that retention does not delete it before its new delivery is waiting.
+  // The query locks the events, so that retention does not delete an event before its new delivery is waiting.
   const originals = await Promise.all(
     ids.map(
       (id) => tx.db.get<{ webhookId: string; sequence: number }>`
@@ -91,7 +93,8 @@ async function again(
   const sent: SentAgain[] = [];
   for (const one of originals as { webhookId: string; sequence: number }[]) {
     const made = await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
-    // If two of the deliveries have the same event, the second finds the delivery that was created for the first.
+    // If two of the deliveries have the same event, both results are the delivery that was created for the first of
+    // them.
     sent.push(sent.find(({ id }) => id === made.id) ?? made);
   }
   return sent;
@@ -107,12 +110,15 @@ async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAg
   return { id, isNew: waiting === undefined, attempt: waiting?.attempt ?? 0 };
 }
 
-/** Keeps two simultaneous calls from both finding that nothing is waiting for an event. */
+/** Locks a webhook, so that two simultaneous calls do not both find that no delivery of an event is waiting. */
 export async function lockWebhook(tx: Tx, { teamId, webhookId }: LaneName): Promise<void> {
   await tx.db.get`select 1 from webhook where team_id = ${teamId} and id = ${webhookId} for no key update`;
 }
 
-/** Makes a delivery due now and, for an ordered webhook, all deliveries before it, because those are sent first. */
+/**
+ * Makes a delivery due now. For an ordered webhook, all waiting deliveries before it become due as well, because they
+ * must be sent first.
+ */
 async function makeDueUpTo(
   tx: Tx,
   { teamId, webhookId }: LaneName,
@@ -130,7 +136,10 @@ const EARLIER = `
   where webhook.team_id = $1 and webhook.id = $2 and ${IS_ORDERED}
     and ${OF_WEBHOOK} and d.event_sequence > 0 and d.event_sequence < $3 and d.next_at > $4`;
 
-/** Stores that someone wants a webhook to receive something immediately, even while its breaker is open. */
+/**
+ * Stores the request to send a delivery immediately. The request is granted even while the webhook's circuit breaker is
+ * open.
+ */
 export async function ask(tx: Tx, { teamId, webhookId }: LaneName, deliveryId: string): Promise<void> {
   await tx.db.run(ASK, teamId, webhookId, tx.now, deliveryId);
   touchLane(tx, teamId, webhookId);
@@ -146,8 +155,9 @@ const ASK = both(
 );
 
 /**
- * Starts a replay of a selection: each event once, even if several of its deliveries are selected (see `chooseReplay`).
- * While it runs, an ordered webhook receives nothing, so that all events arrive in order.
+ * Starts a replay of a selection. Each event is sent once, even if several of its deliveries are selected (see
+ * `chooseReplay`). While the replay is running, an ordered webhook receives nothing, so that all events arrive in
+ * order.
  */
 export async function startReplay(
   tx: Tx,
@@ -162,13 +172,13 @@ export async function startReplay(
 async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<Replay | undefined> {
   const { teamId, webhookId, states, since = 0, until = tx.now } = input;
   const chosen = JSON.stringify(DELIVERY_STATES.filter((state) => states.includes(state)));
-  // The period ends now at the latest: otherwise the replay would select its own deliveries, endlessly.
+  // The period ends now at the latest. Otherwise the replay would select its own deliveries and never end.
   const row = await tx.db.get<ReplayRow>`
     insert into replay (team_id, id, webhook_id, states, since, until, state, created_at)
     select team_id, ${newId('rpl', tx.now)}, id, ${chosen}, ${since}, ${Math.min(until, tx.now)}, 'running', ${tx.now}
     from webhook where team_id = ${teamId} and id = ${webhookId} and state <> 'deleted'
     returning ${REPLAY}`;
-  // The lane of an ordered webhook stops until all deliveries are in place.
+  // This makes the sender notice that the lane of an ordered webhook stops until all deliveries are in place.
   if (row !== undefined) touchLane(tx, teamId, webhookId);
   return row && toReplay(row);
 }
@@ -191,8 +201,8 @@ export async function getReplay(view: View, { teamId, id }: InTeam): Promise<Rep
 }
 
 /**
- * Deliveries that a replay has sent, in the order of events, after the sequence `after`; without deliveries that a later
- * replay sends again.
+ * Lists the deliveries that a replay has sent, in the order of their events, after the sequence `after`. Deliveries
+ * that a later replay has sent again are left out.
  */
 export async function replayed(
   view: View,
@@ -213,8 +223,8 @@ export async function replayed(
 }
 
 /**
- * A page of the events that a replay of this selection would send now, with the states of their deliveries; an event may
- * occur again on a later page. `next` is null after the last page.
+ * Returns a page of the events that a replay of this selection would send now, with the states of the selected
+ * deliveries. An event may occur again on a later page. `next` is null after the last page.
  */
 export async function replayable(
   view: View,
@@ -235,7 +245,7 @@ export async function replayable(
   };
 }
 
-/** The position before a period: after every id of the previous millisecond. */
+/** Returns the position just before a period, which is after every id of the previous millisecond. */
 export function startOf(since: number): HistoryPlace {
   return { createdAt: since - 1, id: '\uffff' };
 }
@@ -259,7 +269,7 @@ export async function select(
   return view.db.all<Selected>(forwards, teamId, webhookId, until, after.createdAt, after.id, limit);
 }
 
-/** All deliveries to a webhook of these events, by sequence. */
+/** Returns all deliveries of these events to a webhook, by sequence. */
 export async function siblingsOf(
   view: View,
   { teamId, webhookId }: LaneName,
@@ -270,7 +280,7 @@ export async function siblingsOf(
   return Map.groupBy(siblings, ({ sequence }) => sequence);
 }
 
-// On PostgreSQL a lateral subquery, so that the planner cannot choose to read the webhook's whole history.
+// PostgreSQL uses a lateral subquery, so that the planner cannot choose to read the whole history of the webhook.
 const SIBLINGS = both(
   (pick) => `
   select delivery.id, delivery.event_sequence as sequence, delivery.state,
@@ -287,8 +297,9 @@ const SIBLINGS = both(
 );
 
 /**
- * Creates new deliveries after all others of their webhook, except for events that retention has deleted meanwhile;
- * returns their number. The events are locked, so that none is deleted before its new delivery is waiting.
+ * Creates deliveries that are sent after all others of their webhook. Events that retention has deleted in the meantime
+ * get none. Returns the number of created deliveries. The events are locked, so that none is deleted before its new
+ * delivery is waiting.
  */
 export async function addReplayed(
   tx: Tx,
@@ -312,7 +323,7 @@ export async function addReplayed(
   return rows.length;
 }
 
-/** A delivery of the event in question to the webhook in question. */
+/** One of the deliveries of the same event to the same webhook. */
 export interface Sibling {
   id: string;
   state: DeliveryState;
@@ -320,15 +331,19 @@ export interface Sibling {
   replayId: string | null;
 }
 
-/** `copy`: send the event in a new delivery; `due`: make the waiting delivery due now; null: neither. */
+/**
+ * What a replay does with an event: send it in a new delivery (`copy`), make the waiting delivery due now (`due`), or
+ * skip the event (null).
+ */
 type Choice = { copy: true } | { due: string } | null;
 
 /**
- * A waiting event is never sent in a second delivery, and a failed event that was delivered since is not sent again.
+ * Decides what a replay does with a selected delivery's event. An event with a waiting delivery gets no second
+ * delivery. An event whose delivery failed is not sent again if it has been delivered since.
  *
  * @param siblings all deliveries of the event to the webhook, including the selected one
- * @param states states that the replay selects
- * @param replayId null when events are only counted
+ * @param states the states that the replay selects
+ * @param replayId null if events are only counted
  */
 export function chooseReplay(
   selected: Sibling,
@@ -344,7 +359,7 @@ export function chooseReplay(
   return selected.state !== 'delivered' && wasDelivered ? null : { copy: true };
 }
 
-/** The oldest waiting delivery, which is the one to make due. */
+/** Returns the oldest waiting delivery, which is the delivery that a replay makes due. */
 function firstWaiting<One extends Sibling>(siblings: readonly One[]): One | undefined {
   return siblings
     .filter(({ state }) => state === 'waiting')

@@ -1,6 +1,6 @@
 /**
- * Sessions of the dashboard and sign-in links. `hash` and `link` are the hexadecimal SHA-256 of the secret that the
- * browser sends; the secret itself is never stored.
+ * Sessions of the dashboard, and sign-in links. `hash` and `link` are hexadecimal SHA-256 digests of the secret that
+ * the browser sends. The secret itself is never stored.
  */
 
 import { type ApiKey, isUsable, MAX_SESSIONS_OF_KEY, type Session } from '../../model/team.ts';
@@ -12,7 +12,10 @@ const COLUMNS = new Part(
   'team_id as "teamId", key_id as "keyId", created_at as "createdAt", expires_at as "expiresAt"',
 );
 
-/** Begins a session of a key; undefined if the key is unusable. Ends the key's oldest sessions above `MAX_SESSIONS_OF_KEY`. */
+/**
+ * Begins a session of a key, or returns undefined if the key is unusable. If the key then has more than
+ * `MAX_SESSIONS_OF_KEY` sessions, the oldest ones end.
+ */
 export async function begin(
   tx: Tx,
   { keyId, hash, forMs }: { keyId: string; hash: string; forMs: number },
@@ -28,7 +31,7 @@ export async function begin(
   return { teamId: key.teamId, keyId, createdAt: tx.now, expiresAt: tx.now + forMs };
 }
 
-/** Stores a link that can begin one session of a key; undefined if the key is unusable. */
+/** Stores a sign-in link that can begin one session of a key. Returns undefined if the key is unusable. */
 export async function makeLink(
   tx: Tx,
   { keyId, hash, forMs }: { keyId: string; hash: string; forMs: number },
@@ -40,9 +43,10 @@ export async function makeLink(
 }
 
 /**
- * Begins a session by a sign-in link, and deletes the link; undefined if it is unknown or expired, or its key unusable.
+ * Begins a session by a sign-in link, and deletes the link. Returns undefined if the link is unknown or expired, or if
+ * its key is unusable.
  *
- * Of two simultaneous calls with one link, the second waits and finds the link used.
+ * If two calls use the same link simultaneously, the second waits, and then finds that the link has been used.
  */
 export async function redeem(
   tx: Tx,
@@ -54,7 +58,7 @@ export async function redeem(
   return begin(tx, { keyId: row.keyId, hash, forMs });
 }
 
-/** A session that has not expired, with its key, which may be revoked or expired. */
+/** Returns an unexpired session with its key. The key may be revoked or expired. */
 export async function byHash(
   view: View,
   { hash }: { hash: string },
@@ -65,7 +69,7 @@ export async function byHash(
   return session && key && { session, key };
 }
 
-/** Extends an unexpired session to `forMs` from now, unless it lasts longer. */
+/** Extends an unexpired session to `forMs` from now, unless the session already lasts longer. */
 export function renew(
   tx: Tx,
   { hash, forMs }: { hash: string; forMs: number },
@@ -76,7 +80,7 @@ export function renew(
     returning ${COLUMNS}`;
 }
 
-/** Ends a session; harmless if it does not exist. */
+/** Ends a session. Does nothing if the session does not exist. */
 export async function end(tx: Tx, { hash }: { hash: string }): Promise<void> {
   const ended = await tx.db.run`delete from session where hash = ${hash}`;
   if (ended > 0) await touchKeys(tx);
@@ -86,13 +90,16 @@ const EXPIRED = ['session', 'sign_in_link'].map((table) =>
   deletion({ table, key: 'hash', first: 'where expires_at <= $1 limit $2' }),
 );
 
-/** Deletes up to `limit` expired sessions, and as many expired links, per call; call until `done`. */
+/** Deletes up to `limit` expired sessions and up to `limit` expired links per call; call until `done`. */
 export async function prune(tx: Tx, { limit }: { limit: number }): Promise<{ done: boolean }> {
   const counts = await Promise.all(EXPIRED.map((sql) => tx.db.run(sql, tx.now, limit)));
   return { done: counts.every((count) => count < limit) };
 }
 
-/** A usable key, locked until the commit, so that it is not deleted before the insert that refers to it. */
+/**
+ * Returns a usable key, locked until the commit. The lock keeps the key from being deleted before a row that refers to
+ * it is inserted.
+ */
 async function usable(tx: Tx, keyId: string): Promise<ApiKey | undefined> {
   await tx.db.lock`select 1 from api_key where id = ${keyId} for key share`;
   const key = await byId(tx, keyId);

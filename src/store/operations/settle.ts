@@ -1,9 +1,9 @@
 /**
  * Stores the results of attempts, a batch at a time.
  *
- * A success counts whichever node reports it, and is always stored. Any other result counts only if no other node has
- * taken the lane since, and if it is the delivery's next attempt: a node that was away reports stale results. Rows are
- * locked in one order, webhooks before deliveries, so that two batches do not deadlock.
+ * A success always counts, whichever node reports it. Any other result counts only if no other node has taken over the
+ * lane and if the attempt is the delivery's next one, because a node that was away reports outdated results. All
+ * batches lock webhooks before deliveries, so that two batches do not deadlock.
  */
 
 import { type Attempt, type NextStep, withoutResponse } from '../../model/delivery.ts';
@@ -20,17 +20,23 @@ export interface Settlement {
   webhookId: string;
   epoch: number;
   attempt: number;
-  /** `DueDelivery.rewrites`: if the team's events were rewritten since, the endpoint's response is not stored. */
+  /**
+   * The value of `DueDelivery.rewrites`. If the team's events have been rewritten since, the endpoint's response is not
+   * stored.
+   */
   rewrites: number;
   log: Attempt;
   next: NextStep;
-  /** Set if the attempt changes the endpoint's health: it started to fail, or works again. */
+  /** Set if the attempt changes the endpoint's health: the endpoint has started to fail, or works again. */
   health: 'failing' | 'well' | null;
-  /** The new state of the circuit breaker; undefined if unchanged. */
+  /** The new state of the circuit breaker; undefined if the state has not changed. */
   breaker?: Breaker | null | undefined;
 }
 
-/** A settlement in the form for SQLite's writer thread. Flat, because sending it takes 0.3 µs; nested objects take 2.7 µs. */
+/**
+ * A settlement in the form in which it is sent to SQLite's writer thread. It is a flat list, because sending one takes
+ * 0.3 µs; sending nested objects takes 2.7 µs.
+ */
 export type SettlementRow = [
   teamId: string,
   deliveryId: string,
@@ -75,7 +81,10 @@ export function settlementRow(settlement: Settlement): SettlementRow {
   ];
 }
 
-/** `more`: deliveries to the webhooks that this removed may still be waiting; `cancelRemoved` cancels them. */
+/**
+ * Stores results. Webhooks whose endpoint is gone are removed. `more` means that deliveries to these webhooks may still
+ * be waiting, which `cancelRemoved` must cancel.
+ */
 export async function settle(
   tx: Tx,
   { rows }: { rows: readonly SettlementRow[] },
@@ -86,10 +95,10 @@ export async function settle(
         health !== null || breaker !== undefined || state === 'canceled',
     )
     .sort((a, b) => compare(a[0], b[0]) || compare(a[2], b[2]));
-  // Sent together, in this order, so that webhooks are locked one at a time.
+  // All updates are sent together and run in this order, so that every batch locks webhooks in the same order.
   const noted = Promise.all(ofWebhooks.map((row) => noteHealth(tx, row)));
   const [kept] = await Promise.all([withoutErased(tx, rows), noted]);
-  // An endpoint that returns 410 is gone, even if the delivery was canceled or expired meanwhile.
+  // An endpoint that returns 410 is gone. This holds even if the delivery was canceled or has expired in the meantime.
   const gone: InTeam[] = [];
   for (const [teamId, , id, epoch, , , state] of ofWebhooks) {
     if (state !== 'canceled' || !(await isHolder(tx, { teamId, id, epoch }))) continue;
@@ -100,7 +109,7 @@ export async function settle(
   return { more: await cancelWaiting(tx, gone) };
 }
 
-// On SQLite all lanes belong to the only process, without leases.
+// On SQLite there are no leases, because all lanes belong to the only process.
 const IS_HOLDER = {
   sqlite: '$3 is not null',
   postgres:
@@ -131,8 +140,8 @@ const NOTE_BREAKER = both(
 );
 
 /**
- * Updates the health of the webhook, which the attempt reveals even if its delivery was settled otherwise. Sends all
- * statements before waiting, so that of several attempts the last one counts.
+ * Updates the health of a webhook. An attempt shows the endpoint's health even if another result was stored for its
+ * delivery. All statements are sent without waiting for each other, so that of several attempts the last one counts.
  */
 async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
   const [teamId, , webhookId, epoch, , , , , health, breaker] = row;
@@ -143,7 +152,7 @@ async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
   await Promise.all(sent);
 }
 
-/** Drops the response if an erasure has rewritten events of the team since the delivery was loaded. */
+/** Drops the responses of attempts if an erasure has rewritten events of the team since the delivery was loaded. */
 async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<readonly SettlementRow[]> {
   const teams = await tx.db.all<{ id: string; rewrites: number }>`
     select id, rewrites from team where id = any(${[...new Set(rows.map(([teamId]) => teamId))]}::text[])`;
@@ -161,7 +170,7 @@ async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<re
   });
 }
 
-/** One statement per delivery, and one per attempt: the fastest where statements need no round trip. */
+/** Runs one statement per delivery and one per attempt, which is fastest where statements need no round trip. */
 async function settleEach(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
   for (const [teamId, deliveryId, , , attempt, , state, nextAt, , , ...log] of rows) {
     const settled =
@@ -172,8 +181,9 @@ async function settleEach(tx: Tx, rows: readonly SettlementRow[]): Promise<void>
   }
 }
 
-// A failed delivery moves to the class of retries, after new ones; a replayed one stays after both. A late success, under
-// the number of another attempt, replaces the failure stored for that attempt.
+// A failed delivery moves to the class of retries, which come after new deliveries. A failed replay stays in the class
+// of replays, which come after both. If a late success has the number of an attempt that was stored as failed, the
+// success replaces the stored failure.
 const DELIVERED = `
   update delivery set state = 'delivered', next_at = null, attempt = max(attempt, $3)
   where team_id = $1 and id = $2 and state <> 'delivered'`;
@@ -195,7 +205,7 @@ async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<v
   }
 }
 
-/** Splits a batch into parts in which every delivery occurs once; nearly always a single part. */
+/** Splits a batch into parts in which every delivery occurs only once. Nearly every batch is a single part. */
 function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
   const parts: SettlementRow[][] = [];
   const seen = new Map<string, number>();

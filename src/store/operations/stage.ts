@@ -1,14 +1,15 @@
 /**
- * Writes a run's records under the next version N, which readers do not see yet, as `model/planned-writes.ts` has decided;
- * closes records that the run did not bring, and undoes what an attempt wrote without publishing.
+ * Writes the records of a run, as decided by `model/planned-writes.ts`, under the next version N, which readers do not
+ * see yet. Also closes records that the run did not deliver, and undoes what an attempt wrote without publishing.
  *
- * Changes are counted in the workflow's row immediately, so that publishing need not count them. A row that differs from
- * what the run compared ends the run: only one attempt writes at a time, so this would be a bug.
+ * Changes are counted in the workflow's row immediately, so that publishing need not count them. If a row differs from
+ * what the run compared, the run ends with an error. Only one attempt writes at a time, so such a difference would be a
+ * bug.
  *
- * SQLite writes row by row; PostgreSQL writes a batch per statement. There, rows are changed by `insert … on conflict do
- * update`, which finds each row by the primary key, whatever the planner expects of the table; an `update … from
- * unnest(…)` may scan all records of a workflow. If a row did not exist, the inserted one has an empty body, which no
- * record has.
+ * SQLite writes row by row; PostgreSQL writes a batch per statement. PostgreSQL changes rows by `insert … on conflict
+ * do update`, which finds each row by the primary key, whatever the planner expects of the table. An `update … from
+ * unnest(…)` may scan all records of a workflow. If the row to change did not exist, the inserted row has an empty
+ * body, which no record has.
  */
 
 import type { AttemptLease } from '../../model/job.ts';
@@ -18,27 +19,34 @@ import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
 import { hasId, inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
-/** The state of a run while it writes one batch. */
+/** The state of a run while it writes a batch. */
 interface Run {
-  /** The team, the workflow, and N, the version being written: `$1` to `$3` of every statement here. */
+  /**
+   * The team, the workflow, and the version N that the run writes. They are `$1` to `$3` of every statement in this
+   * file.
+   */
   at: readonly [string, string, number];
   nextSeq: number;
   added: number;
   changed: number;
   /** Bytes of the longest record written. */
   largest: number;
-  /** Bytes of all rows written, closed and reopened. */
+  /** Total bytes of the rows written, closed and reopened. */
   touched: number;
-  /** How many bytes the records have grown; negative if they have shrunk. */
+  /** How many bytes the records have grown by; negative if they have shrunk. */
   grown: number;
 }
 
-/** Carries out the first of the writes, as many as fit into one transaction; returns their `seq`s. */
+/**
+ * Carries out as many of the writes as fit into one transaction, starting with the first. Returns the `seq` of each of
+ * these writes.
+ */
 export async function stage(
   tx: Tx,
   { held, writes }: { held: AttemptLease; writes: readonly StagedWrite[] },
 ): Promise<{ seqs: number[] }> {
-  if (writes.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
+  if (writes.length > MAX_BATCH)
+    throw new RangeError(`A batch may have at most ${MAX_BATCH} records, but this one has ${writes.length}`);
   const { workflow } = await lockHeld(tx, held);
   const run: Run = {
     at: [workflow.teamId, workflow.id, workflow.currentVersion + 1],
@@ -111,7 +119,10 @@ const CLOSE = both((pick) =>
   }),
 );
 
-/** Adds rows: new records, and successors of rows that it closes. Returns the `seq` of each new id. */
+/**
+ * Adds new records, and new rows for changed records, whose previous rows it closes. Returns the `seq` of each record
+ * by its id.
+ */
 async function add(
   tx: Tx,
   run: Run,
@@ -133,7 +144,7 @@ async function add(
   const added = new Set(inserted);
   for (const { seq, id, body, isNew } of rows) {
     const old = bytesOfClosed.get(seq);
-    // An existing row must have a successor exactly if this call closed it.
+    // The new row of a changed record must have been added exactly if this call closed the previous row.
     if (!isNew && (old === 0 || (old !== undefined) !== added.has(seq))) throw notCompared(run, id);
     if (!added.has(seq)) continue;
     run.touched += old ?? 0;
@@ -149,7 +160,7 @@ async function add(
   return seqs;
 }
 
-/** Adds rows that do not exist yet; returns their `seq`s. */
+/** Adds those rows that do not exist yet, and returns their `seq`s. */
 async function insert(
   { db }: Tx,
   run: Run,
@@ -157,7 +168,7 @@ async function insert(
 ): Promise<number[]> {
   const values = rows.map(({ seq, id, body }) => [seq, id, body] as const);
   const inserts = db.pick({
-    // Without `returning`, which would take half as long again.
+    // On SQLite the statement has no `returning`, which would make it 50% slower.
     sqlite: async () => {
       const changes = await Promise.all(values.map((row) => db.run(INSERT, ...run.at, ...row)));
       return rows.filter((_, place) => changes[place] === 1);
@@ -184,7 +195,7 @@ const WRITTEN = both((pick) => {
   });
 });
 
-/** Finds rows that this run has already written, in a call whose result was lost. */
+/** Finds rows that an earlier call of this run has already written, but whose result was lost. */
 async function findWritten(
   tx: Tx,
   run: Run,
@@ -200,7 +211,7 @@ async function findWritten(
   return seqs;
 }
 
-/** A statement on single rows by the primary key, with `$4` as the `seq`; PostgreSQL looks up each row separately. */
+/** A statement on single rows by the primary key, with `$4` as the `seq`. PostgreSQL looks up each row separately. */
 function bySeq(columns: string, condition: string): Either<string> {
   const rows = (workflow: string, seq: string) =>
     `select seq, ${columns} from record where ${workflow} and seq = ${seq} and ${condition}`;
@@ -271,11 +282,11 @@ async function restore(tx: Tx, run: Run, writes: readonly Write<'restore'>[]): P
   const places = (of: readonly { seq: number }[]) => of.map(({ seq }) => [seq]);
   const closed = await forEach<Sized & { addedIn: number }>(tx.db, CLOSED, run.at, places(writes));
   const isClosed = new Set(closed.map(({ seq }) => seq));
-  // An open row of an earlier run means that this run has already restored it.
+  // If the row of an earlier run is open, this run has already restored it.
   const missing = writes.filter(({ seq }) => !isClosed.has(seq));
   const reopened = await forEach<{ seq: number }>(tx.db, REOPENED, run.at, places(missing));
   if (reopened.length < missing.length) throw notCompared(run, missing[0]?.seq ?? 0);
-  // In this order: only one row of an id may be current.
+  // Rows are deleted before others are reopened, because only one row of an id may be current.
   const deleted = await forEach<Sized>(tx.db, DELETE, run.at, places(closed));
   if (deleted.length < closed.length) throw notCompared(run, closed[0]?.seq ?? 0);
   const reopens = closed.map(({ seq, addedIn }) => [seq, addedIn]);
@@ -292,8 +303,8 @@ function sumOf(rows: readonly Sized[]): number {
 
 function notCompared(run: Run, record: string | number): Error {
   return new Error(
-    `Record ${JSON.stringify(record)} of version ${run.at[2]} differs from what the run compared. ` +
-      'Nothing was published. Run the job again, and report this as a bug if it happens again',
+    `Record ${JSON.stringify(record)} of version ${run.at[2]} differs from the record that the run read earlier. ` +
+      'Nothing was published. Run the job again. If this error occurs again, report it as a bug',
   );
 }
 
@@ -303,7 +314,7 @@ const CLOSE_MISSING = both((pick) =>
       update record set removed_in = $3
       where ${inWorkflow(pick)} and seq = any($4) and added_in < $3 and coalesce(removed_in, 0) = 0
       returning octet_length(body) as bytes`,
-    // Row by row, by the primary key.
+    // PostgreSQL looks up each row separately, by the primary key.
     postgres: `
       insert into record (team_id, workflow_id, seq, added_in, removed_in, id, body)
       select $1, $2, old.seq, old.added_in, $3::integer, '', ''
@@ -318,12 +329,16 @@ const CLOSE_MISSING = both((pick) =>
   }),
 );
 
-/** Closes the first of these records, as many as fit into one transaction; returns how many it has handled. */
+/**
+ * Closes as many of these records as fit into one transaction, starting with the first. Returns how many records it has
+ * handled.
+ */
 export async function remove(
   tx: Tx,
   { held, seqs }: { held: AttemptLease; seqs: readonly number[] },
 ): Promise<{ handled: number }> {
-  if (seqs.length > MAX_BATCH) throw new RangeError(`A batch may hold ${MAX_BATCH} records`);
+  if (seqs.length > MAX_BATCH)
+    throw new RangeError(`A batch may have at most ${MAX_BATCH} records, but this one has ${seqs.length}`);
   const { workflow } = await lockHeld(tx, held);
   const at = [workflow.teamId, workflow.id] as const;
   const step = atATime(tx.db, MAX_BATCH);
@@ -369,8 +384,8 @@ const REOPEN_CLOSED = both(
 );
 
 /**
- * Undoes what earlier attempts wrote without publishing, up to `limit` rows and about 1 MiB per call. Call until `done`,
- * before the first `stage` of an attempt.
+ * Undoes what earlier attempts wrote without publishing, up to `limit` rows and about 1 MiB per call. Call until
+ * `done`, before an attempt stages its first batch.
  */
 export async function sweep(
   tx: Tx,
@@ -380,7 +395,8 @@ export async function sweep(
   const at = [workflow.teamId, workflow.id] as const;
   const version = workflow.currentVersion + 1;
   const room = { rows: limit, bytes: MAX_BATCH_BYTES };
-  // Rows are reopened only when no row of this version is left: until then a closed row may have a successor with its id.
+  // Rows are reopened only when all rows added by this version are deleted. Until then, an added row may have the same
+  // id as a closed row, and only one row of an id may be current.
   for (const [first, end] of [
     [ADDED, DELETE_ADDED],
     [CLOSED_IN, REOPEN_CLOSED],

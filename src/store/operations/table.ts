@@ -1,6 +1,6 @@
 /**
- * Every operation that both databases share, by noun, and how drivers run it (see `operation.ts`). An operation has the
- * name of its function in the module.
+ * Lists every operation that both databases share, grouped by noun, and how drivers run each operation (see
+ * `operation.ts`). An operation has the same name as its function in the module.
  */
 import { batched, batches, leases, reads, rounds, write, writes } from '../operation.ts';
 import * as attempts from './attempts.ts';
@@ -77,7 +77,8 @@ export const OPERATIONS = {
   webhooks: {
     ...reads(webhooks, 'list', 'get', 'sealed'),
     ...writes(webhooks, 'subscribe', 'unsubscribe', 'rotate', 'change', 'pause', 'resume'),
-    // Two calls with one idempotency key must not run in the same batch.
+    // A call with an idempotency key gets its own transaction, because two calls with the same key must not run in the
+    // same batch.
     test: batched(webhooks.test, { begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}) }),
     prune: rounds(webhooks.PRUNE_START, webhooks.prune),
   },

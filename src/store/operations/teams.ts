@@ -1,6 +1,6 @@
 /**
- * Teams and their signing keys. Deleting a team first retires it, so that nobody can use it, and then deletes its rows in
- * small steps.
+ * Teams and their signing keys. Deleting a team first retires the team, so that nobody can use it, and then deletes its
+ * rows in small steps.
  */
 
 import type { Team } from '../../model/team.ts';
@@ -22,14 +22,17 @@ export interface SigningKey {
   createdAt: number;
 }
 
-/** Prefix of a retired team's slug; it is not valid in a slug. The slug and the id follow. */
+/**
+ * Prefix of a retired team's slug, followed by the former slug and the team's id. The prefix is not valid in other
+ * slugs.
+ */
 const RETIRED = 'deleted:';
 /** A pattern for `like`. */
 export const RETIRED_SLUGS = `${RETIRED}%`;
 
 const TEAM = new Part('select id, slug, created_at as "createdAt" from team');
 
-/** Returns the team with this slug, which is created if it does not exist. */
+/** Returns the team with this slug, and creates the team if it does not exist. */
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
   const made = await tx.db.run`
     insert into team (id, slug, created_at) values (${newId('team', tx.now)}, ${slug}, ${tx.now})
@@ -47,13 +50,16 @@ export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | u
   return view.db.get<Team>`${TEAM} where slug = ${slug}`;
 }
 
-/** A page of the teams, by id, which is the order of creation. */
+/** Returns a page of the teams, ordered by id, which is the order of creation. */
 export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
   return view.db.all<Team>`
     ${TEAM} where id > ${after} and slug not like ${RETIRED_SLUGS} order by id limit ${limit}`;
 }
 
-/** Stores a signing key unless the team has one; returns the team's key, also when several nodes call this together. */
+/**
+ * Stores a signing key unless the team already has one. Returns the team's key, which is the same for all nodes even if
+ * several call this together.
+ */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
   await tx.db.lock`select 1 from team where id = ${key.teamId} for update`;
   const stored = (await signingKeys(tx, { teamId: key.teamId })).at(-1);
@@ -73,18 +79,19 @@ export function signingKeys(view: View, { teamId }: { teamId: string }): Promise
 }
 
 /**
- * Disables a team immediately and permanently: its keys are deleted, its slug becomes free, none of its jobs start and
- * nothing more is sent. Changes nothing while jobs are running, unless `force` is set; the caller must then cancel them.
- * Returns the ids of the running jobs and the slug that the team had; undefined if there is no such team.
+ * Disables a team immediately and permanently: its keys are deleted, its slug becomes free, no more of its jobs start,
+ * and nothing more is sent. If jobs are running, nothing changes unless `force` is set; with `force`, the caller must
+ * cancel these jobs. Returns the ids of the running jobs and the slug that the team had, or undefined if there is no
+ * such team.
  *
- * Locks in the usual order: workflows, their jobs, webhooks, and last the team.
+ * Rows are locked in the usual order: workflows, their jobs, webhooks, and last the team.
  */
 export async function retire(
   tx: Tx,
   { teamId, force }: { teamId: string; force: boolean },
 ): Promise<{ outcome: 'retired' | 'running'; running: string[]; slug: string } | undefined> {
   await tx.db.run`select 1 from workflow where team_id = ${teamId} order by id for update`;
-  // Waits for running claims, so that the jobs they start are found.
+  // The query waits for claims that are under way, so that it finds the jobs that they start.
   const unfinished = await tx.db.all<{ id: string; state: string }>`
     select id, state from job /* use job_slot */ where team_id = ${teamId} and ${UNFINISHED}
     order by id for update`;
@@ -104,8 +111,8 @@ export async function retire(
     update webhook set state = 'deleted', deleted_at = ${tx.now}
     where team_id = ${teamId} and state <> 'deleted'`;
   await tx.db.run`update inspector set expires_at = ${tx.now} where team_id = ${teamId}`;
-  // Frees the slug. The mark is part of the slug instead of a column, so that nodes of the previous version understand
-  // it: they see a team without keys and workflows.
+  // This frees the slug. The retirement is marked in the slug instead of a new column, so that nodes of the previous
+  // version can handle a retired team: for them it is a team without keys and workflows.
   await tx.db.run`update team set slug = ${`${RETIRED}${team.slug}:${teamId}`} where id = ${teamId}`;
   await tx.db.run`delete from api_key where team_id = ${teamId}`;
   await touchKeys(tx);
@@ -113,7 +120,7 @@ export async function retire(
   return { outcome: 'retired', running, slug: team.slug };
 }
 
-/** A page of the retired teams that still have rows, by id, with their former slugs. */
+/** Returns a page of the retired teams that still have rows, ordered by id, with their former slugs. */
 export async function retired(
   view: View,
   { after = '', limit }: Page,
@@ -124,10 +131,11 @@ export async function retired(
 }
 
 /**
- * Deletes the rows of a retired team, up to `limit` rows and about 1 MiB per call; call until `done`, when nothing of the
- * team is left. Attempts still running are fenced off. Rejects with an Error if the team is not retired.
+ * Deletes the rows of a retired team, up to `limit` rows and about 1 MiB per call. Call until `done`, when nothing of
+ * the team is left. Later writes of attempts that are still running are rejected. Rejects with an Error if the team is
+ * not retired.
  *
- * Starts with the first table every time, because calls that were running may have added rows since.
+ * Every call starts with the first table again, because operations that were running may have added rows to it.
  */
 export async function remove(
   tx: Tx,
@@ -148,7 +156,7 @@ export async function remove(
   return { done: true };
 }
 
-/** Deletes the team's rows of a table, as many as there is room for. */
+/** Deletes rows of the team from a table until `room` is used up. */
 async function empty({ db }: Tx, table: Table, teamId: string, room: Room): Promise<void> {
   const { key } = table;
   if (table.name === 'record' && db.pick({ sqlite: true, postgres: false })) {
@@ -162,7 +170,10 @@ async function empty({ db }: Tx, table: Table, teamId: string, room: Room): Prom
   await emptyOf(db, { ...table, of: 'team_id', keys }, teamId, room);
 }
 
-/** The keys do not include the column `of`: SQLite would otherwise read all rows with its value. */
+/**
+ * Deletes rows by their keys. `keys` must not include the column `of`, because SQLite would then read all rows that
+ * have `value` in it.
+ */
 async function emptyOf(
   db: Sql,
   { name, of, keys, long = [] }: Pick<Table, 'name' | 'long'> & { of: string; keys: readonly string[] },
@@ -191,8 +202,8 @@ async function emptyOf(
 const WITHOUT_TEAM = ['instance', 'team', 'job'];
 
 /**
- * Every table with rows of teams, including any added to `TABLES` later. Jobs come first, because a run without its job
- * can write nothing more; then tables come before those they refer to.
+ * Every table with rows of teams, including tables added to `TABLES` later. Jobs come first, because a run whose job is
+ * deleted can write nothing more. Every other table comes before the tables to which it refers.
  */
 export const TEAM_TABLES: readonly Table[] = [
   ...TABLES.filter(({ name }) => name === 'job'),

@@ -1,7 +1,7 @@
 /**
- * Usage of teams, counted periodically from events and attempts. A counter updated by every job would be the most
- * contended row and, on PostgreSQL, leave a dead row each time, which is slow during a long transaction. Measured on
- * SQLite: 30,000 events and attempts are counted in a second.
+ * Counts the usage of teams periodically from events and attempts. If every job updated a counter instead, transactions
+ * would compete for the counter's row and, on PostgreSQL, each update would leave a dead row, which is slow during a
+ * long transaction. Measured on SQLite: 30,000 events and attempts are counted in a second.
  */
 
 import type { Attempt } from '../../model/delivery.ts';
@@ -21,23 +21,27 @@ import { type ColumnType, deletion, insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { RETIRED_SLUGS } from './teams.ts';
 
-/** Selects usage: of hours or days that start at `from` or later and before `until`. */
+/** Selects usage by hours or days that start at `from` or later and before `until`. */
 export interface UsageQuery {
   teamId: string;
   kind: UsageKind;
-  /** The id of the workflow or webhook; '' for the team. */
+  /** The id of the workflow or webhook; '' selects the whole team. */
   subject: string;
   period: UsagePeriod;
   from: number;
   until: number;
 }
 
-/** The name in `instance` of the time up to which attempts have been counted, in epoch milliseconds. */
+/**
+ * The name in the table `instance` under which the time is stored up to which attempts have been counted, in epoch
+ * milliseconds.
+ */
 const COUNTED_UNTIL = 'usage_counted_until';
 
-// These statements leave the planners no choice: otherwise a planner might read all events, deliveries or counts to
-// find a few. A team's events are counted in the order of their sequence, not of their dates. The lock keeps a team
-// from being retired before the commit: rows written after its deletion would remain.
+// The statements in this file are written so that only one query plan is possible. Otherwise a planner might read all
+// events, deliveries or counts to find a few. A team's events are counted in the order of their sequences, not of their
+// dates. The lock keeps a team from being retired before the commit, because rows written after the team's deletion
+// would remain.
 const TEAMS_BEHIND = `
   select team.id as "teamId", coalesce(place.sequence, 0) as sequence
   from team left join usage_place place on place.team_id = team.id
@@ -47,10 +51,10 @@ const TEAMS_BEHIND = `
   order by team.id limit $1 for key share of team skip locked`;
 
 /**
- * Aggregates the events and attempts stored since the last call, about `limit` per call; call until `done`. Attempts
- * are counted `graceMs` after they started, because they are stored only when they have ended; attempts stored later
- * than that are missed. `deliveries.expire` updates the counts itself, because an expired delivery leaves no attempt to
- * count.
+ * Counts the events and attempts stored since the last call, about `limit` of them per call; call until `done`.
+ * Attempts are stored when they have ended, so an attempt is counted `graceMs` after its start; an attempt stored later
+ * than that is not counted. Expired deliveries leave no attempt to count, so `deliveries.expire` adds them to the
+ * counts itself.
  */
 export async function count(
   tx: Tx,
@@ -59,7 +63,8 @@ export async function count(
   const before = await lockUsage(tx);
   const tally = new UsageTally();
   const room = await countEvents(tx, tally, limit);
-  // Attempts come last, so that when attempts are counted up to some time, events are as well.
+  // Events are counted before attempts. When attempts have been counted up to some time, events up to that time are
+  // counted as well.
   const done = room > 0 && (await countAttempts(tx, tally, { before, graceMs, limit: room }));
   await writeUsage(tx, tally.rows);
   return { done };
@@ -92,7 +97,7 @@ async function countAttempts(
 ): Promise<boolean> {
   const end = tx.now - graceMs;
   if (before >= end && before <= tx.now) return true;
-  // A time in the future was stored before the clock was set back.
+  // If the stored time is in the future, it was stored before the clock was set back.
   const from = Math.min(before, end);
   const last = await tx.db.get<{ at: number }>`
     select started_at as at from attempt /* use attempt_age */
@@ -108,7 +113,7 @@ async function countAttempts(
   return last === undefined;
 }
 
-/** Locks counting for this transaction; returns the time up to which attempts have been counted. */
+/** Locks counting until the commit, and returns the time up to which attempts have been counted. */
 async function lockUsage(tx: Tx): Promise<number> {
   await tx.db.run`
     insert into instance (name, value) values (${COUNTED_UNTIL}, '0') on conflict (name) do nothing`;
@@ -126,7 +131,7 @@ const COUNTS = {
   counts: 'text',
 } satisfies Record<string, ColumnType>;
 
-/** Adds to the counts of the same hours and days, except of teams that are being deleted. */
+/** Adds counts to the stored counts of the same hours and days. Leaves out teams that are being deleted. */
 export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<void> {
   if (rows.length === 0) return;
   await lockUsage(tx);
@@ -154,7 +159,10 @@ export async function writeUsage(tx: Tx, rows: readonly UsageRow[]): Promise<voi
   );
 }
 
-/** The counts by period, oldest first, without empty periods; complete up to `countedUntil`. */
+/**
+ * Returns the counts by period, oldest first. Periods without usage are left out. The counts are complete up to
+ * `countedUntil`.
+ */
 export async function read(
   view: View,
   { teamId, kind, subject, period, from, until }: UsageQuery,
@@ -180,7 +188,7 @@ const OLD = deletion({
   index: 'usage_age',
 });
 
-/** Deletes old hours and days. At most `limit` of each per call; call until `done`. */
+/** Deletes counts of old hours and days, at most `limit` of each per call; call until `done`. */
 export async function prune(
   tx: Tx,
   { hoursMs, daysMs, limit }: { hoursMs: number; daysMs: number; limit: number },
@@ -192,7 +200,7 @@ export async function prune(
   return { done: pruned.every((rows) => rows < limit) };
 }
 
-/** An event to count. `body` is set for `workflow_finished`, and contains the number of changed records. */
+/** An event to count. `body` is set only for `workflow_finished`, whose body contains the number of changed records. */
 interface CountedEvent {
   sequence: number;
   type: EventType;
@@ -217,7 +225,7 @@ interface UsageRow {
   counts: UsageCounts;
 }
 
-/** Sums up events and attempts by the rows of the table `usage` to which they count. */
+/** Sums up events and attempts. Each sum becomes one row of the table `usage`. */
 export class UsageTally {
   readonly #rows = new Map<string, UsageRow>();
 

@@ -10,15 +10,15 @@ import { inOrder, ofWorkflow } from './record-indexes.ts';
 import { lockWorkflow } from './workflows.ts';
 
 /**
- * Which versions are kept besides the current one: those within both limits, and all that were superseded within
- * `graceMs`.
+ * Determines which versions are kept. The current version is always kept. Any other version is kept if it is within
+ * both limits, or if it was superseded less than `graceMs` ago.
  */
 export interface Retention {
   /** Maximum number of versions, including the current one. */
   keepVersions: number;
-  /** Maximum time since a version was superseded. */
+  /** Maximum time since the version was superseded. */
   keepMs: number;
-  /** Versions superseded more recently than this are always kept. */
+  /** A version superseded less than this time ago is always kept. */
   graceMs: number;
 }
 
@@ -35,19 +35,25 @@ export interface DataVersion {
   oldest: number;
   /** Number of records. */
   total: number;
-  /** An upper bound of the byte length of its longest record. */
+  /** An upper bound for the size of the version's longest record, in bytes. */
   largest: number;
-  /** The bytes of all its records; null if not counted. */
+  /** The total size of the version's records, in bytes; null if the size was not counted. */
   bytes: number | null;
-  /** How often records of the workflow were erased: together with `number`, identifies the content. */
+  /**
+   * How often records of the workflow have been erased. Together with `number`, this count identifies the version's
+   * content.
+   */
   erasures: number;
-  /** The field names of its records, possibly more, in order of first appearance. */
+  /**
+   * The field names of the version's records, in order of first appearance. The list may include names that no record
+   * has.
+   */
   fields: string[];
 }
 
 /**
- * The current version, or the version `number` from `oldest` to the current one; undefined if it cannot be read or the
- * workflow is unknown.
+ * Returns the current version or, if given, the version `number`. Returns undefined if the workflow is unknown or the
+ * version is not readable; readable versions are those from `oldest` to the current one.
  */
 export async function version(
   view: View,
@@ -74,8 +80,8 @@ export async function version(
 type Summary = Omit<VersionSummary, 'records'> & VersionSummary['records'];
 
 /**
- * The readable versions except version 0, newest first, optionally only those below `before`. Empty for an unknown
- * workflow.
+ * Lists the readable versions except version 0, newest first, optionally only versions below `before`. The list is
+ * empty for an unknown workflow.
  */
 export async function versions(
   view: View,
@@ -93,14 +99,15 @@ export async function versions(
   return rows.map(({ number, jobId, publishedAt, ...records }) => ({ number, jobId, publishedAt, records }));
 }
 
-// Pruning deletes superseded versions. First `oldest_version` is increased, so that older versions can no longer be read.
-// Then the rows that no readable version contains are deleted in small steps, and at last `pruned_version` catches up.
+// Pruning deletes superseded versions. It first increases `oldest_version`, so that older versions can no longer be
+// read. It then deletes the rows that no readable version contains, in small steps, and finally sets `pruned_version`
+// to `oldest_version`.
 
 /**
- * Reads the next `limit` workflows of all teams, and returns those that `prune` has work for. `next` is null after the
- * last workflow.
+ * Reads the next `limit` workflows of all teams, and returns those from which `prune` can delete something. `next` is
+ * null after the last workflow.
  *
- * A version may be deleted when the version after it was published long enough ago.
+ * A version may be deleted if the version after it was published long enough ago.
  */
 export async function prunable(
   view: View,
@@ -124,16 +131,16 @@ export async function prunable(
   };
 }
 
-/** The first cursor of pruning. A cursor names the last row that was deleted. */
+/** The cursor at which pruning starts. A cursor names the last row that was deleted. */
 export const PRUNE_START = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
 type PrunePlace = typeof PRUNE_START;
 
 /**
- * Takes one step in deleting the versions that `Retention` does not keep: increases `oldest`, then deletes rows that no
- * readable version contains, at most `limit` rows and about 1 MiB. Call it with `next` until `done`.
+ * Takes one step of deleting the versions that `Retention` does not keep: increases `oldest_version`, then deletes rows
+ * that no readable version contains, at most `limit` rows and about 1 MiB. Call until `done`.
  *
- * Without the cursor, each step would read all deleted rows again: they stay in the index while an old transaction is
- * open.
+ * Without the cursor, each step would read all deleted rows again, because they stay in the index while an old
+ * transaction is open.
  */
 export async function prune(
   tx: Tx,
@@ -157,7 +164,7 @@ export async function prune(
   return { done: oldest.done, next: PRUNE_START };
 }
 
-/** Increases `oldest_version` by at most `limit`. `done` is false if more versions may be deletable. */
+/** Increases `oldest_version` by at most `limit`. `done` is false if there may be more versions to delete. */
 async function moveOldest(
   tx: Tx,
   workflow: WorkflowRow,
@@ -179,9 +186,10 @@ async function moveOldest(
 }
 
 /**
- * How many of the oldest versions may be pruned.
+ * Returns how many of the oldest versions may be deleted.
  *
- * @param successors the versions that superseded them, in order. A version's age is the time since it was superseded.
+ * @param successors for each of the oldest versions, in order, the version that superseded it; a version's age is the
+ *   time since it was superseded
  */
 function countPrunable(
   successors: readonly { number: number; publishedAt: number }[],
@@ -209,8 +217,8 @@ const DELETE_CLOSED = both(
 );
 
 /**
- * Deletes rows that no version from `oldest` on contains, starting after the cursor. Returns the new cursor, and
- * whether all such rows are deleted.
+ * Deletes rows that neither the version `oldest` nor a later one contains, starting after the cursor. Returns the new
+ * cursor, and whether all such rows are deleted.
  */
 async function deleteRecords(
   tx: Tx,

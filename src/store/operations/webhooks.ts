@@ -24,7 +24,7 @@ const WEBHOOK = new Part(`
   paused_reason as "pausedReason", failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt",
   created_at as "createdAt"`);
 
-/** The row of a webhook, with JSON texts instead of objects. */
+/** The row of a webhook. The fields declared here are JSON texts instead of objects. */
 interface WebhookRow extends Omit<Webhook, 'events' | 'settings' | 'breaker'> {
   events: string;
   settings: string;
@@ -40,7 +40,7 @@ function toWebhook({ events, settings, breaker, ...row }: WebhookRow): Webhook {
   };
 }
 
-/** Returns a changed webhook, and makes its sender reload it. */
+/** Returns the changed webhook, and makes the node that sends to it reload its settings. */
 function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
   if (row === undefined) return undefined;
   touchLane(tx, row.teamId, row.id);
@@ -48,10 +48,11 @@ function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
 }
 
 /**
- * Subscribes a URL to events of a workflow, or of the whole team (null). If the same subscription (team, workflow, URL,
- * set of events) exists, it is returned, and resumed if it was paused. `secret` (encrypted) is used only for a new one.
+ * Subscribes a URL to events of a workflow or, with a null `workflowId`, of the whole team. If a subscription with the
+ * same team, workflow, URL and set of events exists, that subscription is returned, and resumed if it was paused.
+ * `secret` (encrypted) is used only for a new subscription.
  *
- * Locks the workflow or team, so that simultaneous calls find each other's subscription, and the limit is kept.
+ * Locks the workflow or team, so that simultaneous calls find each other's subscriptions and do not exceed the limit.
  */
 export async function subscribe(
   tx: Tx,
@@ -95,7 +96,7 @@ export async function subscribe(
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
-/** Locks the workflow or team that is subscribed to until the commit; returns whether it exists. */
+/** Locks the workflow or team to which a webhook is being subscribed until the commit. Returns whether it exists. */
 async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
   const found =
     workflowId === null
@@ -106,8 +107,8 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
   return found !== undefined;
 }
 
-// Names the index for SQLite, which would otherwise read all webhooks of the team, deleted ones included. On PostgreSQL
-// the index contains digests.
+// The statement names the index for SQLite, which would otherwise read all webhooks of the team, deleted ones included.
+// On PostgreSQL the index contains digests of the URL and of the set of events.
 const SAME = both(
   (pick) => `
   select ${WEBHOOK} from webhook /* use webhook_same */
@@ -134,7 +135,7 @@ export async function resume(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | 
   return get(tx, { teamId, id });
 }
 
-// Only the ids of matching rows are sorted, and only rows on the page are looked up.
+// The statements sort only the ids of matching rows, and look up only the rows on the page.
 const LISTED = `
   select ${WEBHOOK} from webhook /* use webhook_listed */
   where team_id = $1 and id > $2 and state <> 'deleted' order by id limit $3`;
@@ -144,7 +145,10 @@ const matching = (filter: string) => `
     where team_id = $1 and state <> 'deleted' and ${filter} and id > $2 order by id limit $3)
   order by id`;
 
-/** A page of a team's webhooks, by id: all, those of one workflow, or those with exactly this URL. */
+/**
+ * Returns a page of a team's webhooks, ordered by id: all webhooks, those of one workflow, or those with exactly this
+ * URL.
+ */
 export async function list(
   view: View,
   {
@@ -170,24 +174,27 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Webhook |
   return row && toWebhook(row);
 }
 
-/** `more`: deliveries to the removed webhooks may still be waiting; `cancelRemoved` cancels them. */
+/**
+ * Removes webhooks. `more` means that deliveries to these webhooks may still be waiting, which `cancelRemoved` must
+ * cancel.
+ */
 export async function unsubscribe(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<{ removed: number; more: boolean }> {
   const removed: string[] = [];
-  // In order, so that no two calls deadlock.
+  // Webhooks are locked in the order of their ids, so that no two calls deadlock.
   for (const id of [...ids].sort()) if (await markRemoved(tx, { teamId, id })) removed.push(id);
   const targets = removed.map((id) => ({ teamId, id }));
   return { removed: removed.length, more: await cancelWaiting(tx, targets) };
 }
 
-/** Marks a webhook as deleted, so that nothing more is loaded for it; returns whether it existed. */
+/** Marks a webhook as deleted, so that nodes load no more of its deliveries. Returns whether the webhook existed. */
 export async function markRemoved(tx: Tx, { teamId, id }: InTeam): Promise<boolean> {
   const removed = await tx.db.run`
     update webhook set state = 'deleted', deleted_at = ${tx.now}
     where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
-  // Nodes that have loaded its deliveries discard them.
+  // Nodes that have already loaded deliveries of the webhook discard them.
   if (removed > 0) touchLane(tx, teamId, id);
   return removed > 0;
 }
@@ -195,7 +202,7 @@ export async function markRemoved(tx: Tx, { teamId, id }: InTeam): Promise<boole
 /** Maximum number of deliveries that one transaction cancels. */
 export const MAX_CANCELED = 500;
 
-/** Cancels up to 500 deliveries that are waiting for these webhooks; returns whether more may be left. */
+/** Cancels up to 500 deliveries that are waiting for these webhooks. Returns whether more deliveries may be waiting. */
 export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promise<boolean> {
   const room = tx.cancels ?? { left: MAX_CANCELED };
   for (const { teamId, id } of webhooks) {
@@ -226,8 +233,8 @@ const REMOVED_LANES = both(
 );
 
 /**
- * Cancels deliveries that are waiting for removed webhooks, a limited number per call; returns whether more may be left.
- * This includes deliveries of an event that was written while its webhook was being removed.
+ * Cancels deliveries that are waiting for removed webhooks, a limited number per call, including deliveries written
+ * while their webhook was being removed. Returns whether more deliveries may be waiting.
  */
 export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   const removed = await tx.db.all<InTeam>(REMOVED_LANES, MAX_REMOVED);
@@ -235,7 +242,10 @@ export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
   return { more: removed.length > 0 };
 }
 
-/** The encrypted secret of a webhook, and its own headers as encrypted JSON, null if it has none. */
+/**
+ * Returns the encrypted secret of a webhook, and the webhook's own headers as encrypted JSON; null if it has no
+ * headers.
+ */
 export function sealed(
   view: View,
   { teamId, id }: InTeam,
@@ -244,7 +254,10 @@ export function sealed(
     select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
 }
 
-/** The first cursor of pruning. A cursor names a removed webhook; webhooks are visited in the order of removal. */
+/**
+ * The cursor at which pruning starts. A cursor names a removed webhook. Webhooks are visited in the order in which they
+ * were removed.
+ */
 export const PRUNE_START = { deletedAt: -1, teamId: '', id: '' };
 type PrunePlace = typeof PRUNE_START;
 
@@ -262,7 +275,8 @@ export async function prune(
     where state = 'deleted' and deleted_at < ${tx.now - olderMs}
       and (deleted_at, team_id, id) > (${deletedAt}, ${teamId}, ${id})
     order by deleted_at, team_id, id limit ${limit}`;
-  // The values are given in both places: otherwise PostgreSQL would join the tables, and read all of the webhook's rows.
+  // The subquery repeats the values instead of referring to the outer row. Otherwise PostgreSQL would join the tables,
+  // and read all rows of the webhook.
   const gone = await Promise.all(
     removed.map(
       (one) => tx.db.run`
@@ -286,8 +300,9 @@ export async function prune(
 }
 
 /**
- * Replaces the secret. The previous secret also signs for `overlapMs` (0: not at all). On a second rotation within an
- * overlap the oldest secret stays valid, because receivers may not know the second one.
+ * Replaces the secret. Deliveries are also signed with the previous secret for `overlapMs`; 0 ends the previous secret
+ * immediately. If the secret is replaced again within an overlap, the oldest secret stays valid, because receivers may
+ * not know the second one yet.
  */
 export async function rotate(
   tx: Tx,
@@ -306,11 +321,17 @@ export async function rotate(
   return changed(tx, row);
 }
 
-/** Changes settings or headers; those not given stay unchanged. `headers` is encrypted JSON; null removes the headers. */
+/**
+ * Changes settings or headers. Values that are not given stay unchanged. `headers` is encrypted JSON; null removes the
+ * headers.
+ */
 export async function change(
   tx: Tx,
   input: {
-    /** Compare-and-set: if the stored values differ from these, nothing changes and the result is undefined. */
+    /**
+     * If given, the call is a compare-and-set: if the stored values differ from these, nothing changes and the result
+     * is undefined.
+     */
     expected?: { settings: WebhookSettings; headers: string | null };
     teamId: string;
     id: string;
@@ -338,8 +359,9 @@ export async function change(
 }
 
 /**
- * Pauses a webhook: its deliveries wait until they expire (`deliveries.expire`). Event, unless it was already paused:
- * `webhook_paused`, to the other webhooks subscribed to the workflow or the team.
+ * Pauses a webhook. Its deliveries wait until the webhook is resumed or the deliveries expire (`deliveries.expire`).
+ * Event, unless the webhook was already paused: `webhook_paused`, to the other webhooks subscribed to the workflow or
+ * the team.
  */
 export async function pause(
   tx: Tx,
@@ -363,8 +385,9 @@ export async function pause(
 }
 
 /**
- * Creates an event `webhook_test` for this webhook only, even if it is not subscribed. A paused webhook receives it when
- * it is resumed. Repeating an idempotency key within 24 h returns what the first call created.
+ * Creates an event `webhook_test` for this webhook only, even if the webhook is not subscribed to it. A paused webhook
+ * receives the event when it is resumed. Repeating an idempotency key within 24 h returns the event and delivery that
+ * the first call created.
  */
 export async function test(
   tx: Tx,

@@ -20,7 +20,7 @@ import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { requireRoom } from './quotas.ts';
 
-/** What is needed to find out whether a workflow's file is the one that was applied. */
+/** The fields needed to find out whether a workflow's file still equals the applied definition. */
 export interface AppliedWorkflow {
   teamId: string;
   id: string;
@@ -38,9 +38,9 @@ type ApplyInput = {
 };
 
 /**
- * Stores a definition; an archived workflow is restored with its data. `nextRunAt` is used only if the schedule has
- * changed, so that applying an unchanged schedule does not move its next run. With `expectedHash`, returns `stale` and
- * changes nothing if the stored definition has another hash.
+ * Stores a definition. An archived workflow is restored with its data. `nextRunAt` is used only if the schedule has
+ * changed, so that applying an unchanged schedule does not move its next run. With `expectedHash`, the call returns
+ * `stale` and changes nothing if the stored definition has another hash.
  */
 export async function apply(
   tx: Tx,
@@ -68,7 +68,10 @@ export async function apply(
   return stored.archivedAt === null ? 'changed' : 'restored';
 }
 
-/** The next run after applying a definition: an unchanged schedule keeps its time, unless the workflow was archived. */
+/**
+ * Returns the next run after a definition was applied. An unchanged schedule keeps its next run, unless the workflow
+ * was archived.
+ */
 function nextRun(
   input: { definition: Definition; nextRunAt: number | null },
   stored: WorkflowRow | undefined,
@@ -89,7 +92,7 @@ const CREATE = both(
   on conflict (team_id, id) do nothing`,
 );
 
-/** Inserts a workflow; if another node has just done so, returns that row. */
+/** Inserts a workflow. If another node has just inserted the same workflow, returns its row instead. */
 async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
   const { teamId, id, hash } = input;
   const inserted = await tx.db.run(CREATE, teamId, id, definition, hash, nextRun(input, undefined), tx.now);
@@ -102,7 +105,7 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Workflow 
   return row === undefined || row.archivedAt !== null ? undefined : toWorkflow(row);
 }
 
-/** A page of a team's workflows, by id, without archived ones by default. */
+/** Returns a page of a team's workflows, ordered by id. Archived workflows are left out unless `archived` is set. */
 export async function list(
   view: View,
   { teamId, archived = false, after = '', limit }: { teamId: string; archived?: boolean } & Page,
@@ -113,14 +116,14 @@ export async function list(
   return rows.map(toWorkflow);
 }
 
-/** A page of the unarchived workflows of all teams, by team and id. */
+/** Returns a page of the unarchived workflows of all teams, ordered by team and id. */
 export async function applied(
   view: View,
   { after, limit }: Page<Pick<AppliedWorkflow, 'teamId' | 'id'>>,
 ): Promise<AppliedWorkflow[]> {
-  // PostgreSQL cannot read a field of JSON that contains an escaped NUL or half a surrogate pair anywhere, and fails the
-  // whole statement. So definitions with an escape are parsed here: otherwise the definition of one team would keep those
-  // of all teams from being compared.
+  // PostgreSQL cannot read any field of a JSON text that contains an escaped NUL or half a surrogate pair, and the
+  // whole statement fails. So definitions with an escape are parsed here. Otherwise the definition of one team would
+  // keep the definitions of all teams from being compared.
   const rows = await view.db.all<AppliedWorkflow & { unread: string | null }>`
     select team_id as "teamId", id, definition_hash as "definitionHash",
       case when strpos(definition, '\\u') = 0 then definition::json -> 'source' ->> 'type' end as "sourceType",
@@ -132,12 +135,12 @@ export async function applied(
   );
 }
 
-/** Archives workflows: requests for them then return 404, but the data is kept. Returns the number of archived ones. */
+/** Archives workflows: requests for them then return 404, but their data is kept. Returns how many were archived. */
 export async function archive(
   tx: Tx,
   { teamId, ids }: { teamId: string; ids: readonly string[] },
 ): Promise<number> {
-  // In the order of their ids, so that two simultaneous calls do not deadlock.
+  // Workflows are locked in the order of their ids, so that two simultaneous calls do not deadlock.
   const locked = await tx.db.all<{ id: string }>`
     select id from workflow where team_id = ${teamId} and archived_at is null and id = any(${ids}::text[])
     order by id for update`;
@@ -152,7 +155,7 @@ export async function archive(
   return locked.length;
 }
 
-/** Pauses a workflow: it accepts and starts no jobs; a running job continues. Pausing twice is harmless. */
+/** Pauses a workflow. The workflow accepts and starts no jobs; a running job continues. Pausing twice is harmless. */
 export async function pause(tx: Tx, { teamId, id }: InTeam): Promise<Workflow | undefined> {
   const row = await lockWorkflow(tx, teamId, id);
   if (row === undefined || row.archivedAt !== null) return undefined;
@@ -169,7 +172,10 @@ export async function pause(tx: Tx, { teamId, id }: InTeam): Promise<Workflow | 
   return toWorkflow({ ...row, pausedAt: tx.now, updatedAt: tx.now });
 }
 
-/** Ends the pause. `nextRunAt` is when its schedule is due next; runs missed during the pause are not made up for. */
+/**
+ * Ends the pause of a workflow. `nextRunAt` is the time of the next scheduled run. Runs missed during the pause are not
+ * made up for.
+ */
 export async function resume(
   tx: Tx,
   { teamId, id, nextRunAt }: { teamId: string; id: string; nextRunAt: number | null },
@@ -193,9 +199,9 @@ export async function resume(
 }
 
 /**
- * Removes the unfinished jobs of workflows (at most two each) from the index that claims search, or adds them again, so
- * that no claim has to skip them. Jobs that are added again are dated now (see `claim-bounds.ts`). The caller has locked
- * the rows of the workflows.
+ * Removes the unfinished jobs of workflows (at most two each) from the index that claims search, so that no claim has
+ * to skip them, or adds them again. Jobs that are added again are dated now (see `claim-bounds.ts`). The caller has
+ * locked the rows of the workflows.
  */
 async function park(
   tx: Tx,
@@ -218,7 +224,10 @@ export function workflowRow(view: View, teamId: string, id: string): Promise<Wor
   return view.db.get<WorkflowRow>`select ${WORKFLOW} from workflow where team_id = ${teamId} and id = ${id}`;
 }
 
-/** The row, archived or not, locked until the commit. Lock it before its jobs and records. */
+/**
+ * Returns the workflow's row, archived or not, and locks it until the commit. Call this before locking the workflow's
+ * jobs or records.
+ */
 export async function lockWorkflow(tx: Tx, teamId: string, id: string): Promise<WorkflowRow | undefined> {
   if (tx.locked?.workflow?.id === id) return tx.locked.workflow;
   return tx.db.get<WorkflowRow>`
